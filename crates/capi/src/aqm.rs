@@ -1,6 +1,6 @@
-//! Averager and activity AQM of ABC, their state in the caller's hands: abc2018 eq. (6) to (10).
+//! Averager and activity AQM of ABC with state in the caller's memory: abc2018 eq. (6) to (10).
 //!
-//! For each packet: threshold, verdict, and, if it was accepted and stored, the averager.
+//! Call for each packet: threshold, verdict and, if the packet was accepted and stored, the averager.
 
 use crate::meter::memory;
 use crate::{LARGEST_SUM, Status, guard, read, time, write};
@@ -8,7 +8,7 @@ use fairlane_schemes::contract::aqm::Verdict;
 use fairlane_schemes::label::abc::AbcRule;
 use fairlane_schemes::measure::utema::WeightedMean;
 
-/// Parameters of the activity AQM. The lengths share one unit with the queue: packets, bytes or seconds, 0 to 1e12.
+/// Parameters of the activity AQM. All lengths have the unit of the queue: packets, bytes or seconds, 0 to 1e12.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AqmConfig {
@@ -16,11 +16,11 @@ pub struct AqmConfig {
     pub q_min: f64,
     /// Q_base: threshold of a packet of average activity.
     pub q_base: f64,
-    /// gamma: by how much one unit of activity above the average shortens the queue.
+    /// gamma: decrease of the threshold per unit of activity above the average.
     pub gamma: f64,
 }
 
-/// State of an averager: three numbers, to be kept bit for bit. All zero: nothing so far.
+/// State of an averager: three numbers that the caller must store bit for bit. All zero: no packet so far.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AveragerState {
@@ -32,7 +32,8 @@ pub struct AveragerState {
     pub last_ns: u64,
 }
 
-/// An activity is the logarithm of a rate in bit/s over another, each below 2^64, with factors of the class and weight.
+/// Upper bound of an activity, which is the logarithm of a ratio of rates in bit/s, each below 2^64, multiplied by the
+/// factors of class and weight.
 const LARGEST_ACTIVITY: f64 = 128.0;
 
 fn is_activity(activity: f64) -> bool {
@@ -52,9 +53,9 @@ impl AqmConfig {
 }
 
 impl AveragerState {
-    /// Mean as in the reference. `memory_ns` is ignored where nothing is counted.
+    /// The mean as in the reference. `memory_ns` has no effect if no packet is counted.
     fn mean(&self, memory_ns: u64) -> Result<WeightedMean, Status> {
-        // Each packet counts as 1 when it is counted: N is 0 or at least 1, and S/N is an activity.
+        // Each counted packet adds 1, so N is 0 or at least 1, and S/N is an activity.
         let is_count = self.weighted_count == 0.0 || (1.0..=LARGEST_SUM).contains(&self.weighted_count);
         if !is_count || self.weighted_sum.abs() > self.weighted_count * LARGEST_ACTIVITY || self.weighted_sum.is_nan() {
             return Err(Status::OutOfRange);
@@ -63,10 +64,10 @@ impl AveragerState {
     }
 }
 
-/// An averager that has seen nothing.
+/// Resets an averager to its initial state.
 ///
 /// # Safety
-/// `state` is null or points to an `AveragerState` that nobody else uses during the call.
+/// `state` must be null or point to an `AveragerState` not used elsewhere during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_abc_averager_reset(state: *mut AveragerState) -> Status {
     guard(|| {
@@ -81,7 +82,7 @@ pub unsafe extern "C" fn fairlane_abc_averager_reset(state: *mut AveragerState) 
 /// eq. (6) to (9).
 ///
 /// # Safety
-/// `state` is null or points to an `AveragerState` that nobody else uses during the call.
+/// `state` must be null or point to an `AveragerState` not used elsewhere during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_abc_averager_accept(
     memory_ns: u64,
@@ -104,10 +105,10 @@ pub unsafe extern "C" fn fairlane_abc_averager_accept(
     })
 }
 
-/// A_avg, 0 before the first packet: eq. (8).
+/// Writes A_avg, 0 before the first packet: eq. (8).
 ///
 /// # Safety
-/// Each pointer is null or points to a value of its type; `average` is used by nobody else during the call.
+/// Each pointer must be null or point to a value of its type. No one else may use `average` during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_abc_averager_average(state: *const AveragerState, average: *mut f64) -> Status {
     guard(|| {
@@ -119,10 +120,10 @@ pub unsafe extern "C" fn fairlane_abc_averager_average(state: *const AveragerSta
     })
 }
 
-/// T_drop: the queue length from which a packet of `activity` is dropped, in the unit of `config`: eq. (10).
+/// Writes T_drop, the queue length at which a packet of `activity` is dropped, in the unit of `config`: eq. (10).
 ///
 /// # Safety
-/// Each pointer is null or points to a value of its type; `threshold` is used by nobody else during the call.
+/// Each pointer must be null or point to a value of its type. No one else may use `threshold` during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_abc_aqm_threshold(
     config: *const AqmConfig,
@@ -141,10 +142,11 @@ pub unsafe extern "C" fn fairlane_abc_aqm_threshold(
     })
 }
 
-/// Returns 1 if a packet that finds `queue` waiting must be dropped, else 0: `queue` has reached `threshold`.
+/// Writes 1 to `drop` if a packet that finds `queue` must be dropped, that is, if `queue` has reached `threshold`;
+/// otherwise 0.
 ///
 /// # Safety
-/// `drop` is null or points to a number that nobody else uses during the call.
+/// `drop` must be null or point to a number not used elsewhere during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_abc_aqm_verdict(queue: f64, threshold: f64, drop: *mut u8) -> Status {
     guard(|| {

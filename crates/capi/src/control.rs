@@ -1,4 +1,4 @@
-//! Congestion controls of the host's own: a table of its functions, called for each connection of a simulation.
+//! Congestion controls of a host: a table of functions, called for each connection of a simulation.
 
 use crate::text::Message;
 use crate::{Status, read};
@@ -11,7 +11,7 @@ use fairlane_sim::traffic::tcp::external::{ControlFactory, Delivered, ExternalCo
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::Arc;
 
-/// Outputs of a control; contains the current values when a function is called.
+/// Outputs of a control. When a function is called they contain the present values.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct COutput {
@@ -23,19 +23,19 @@ pub struct COutput {
     pub pacing_bps: u64,
 }
 
-/// A segment that leaves, arrives or is taken for lost.
+/// A segment that is sent, has arrived, or is considered lost.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CSegment {
-    /// Now.
+    /// Present time.
     pub now_ns: u64,
     /// Time of the last transmission.
     pub sent_ns: u64,
-    /// Number of its last transmission, the first is 1.
+    /// Number of its last transmission; the first is 1.
     pub number: u32,
-    /// Payload.
+    /// Bytes of payload.
     pub bytes: u32,
-    /// 1 if the sender had too few data to fill the window.
+    /// 1 if the sender had too little data to fill the window.
     pub app_limited: u8,
 }
 
@@ -43,31 +43,31 @@ pub struct CSegment {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CAck {
-    /// Now.
+    /// Present time.
     pub now_ns: u64,
-    /// RTT of the newest segment that it delivers, 0 without one.
+    /// RTT of the newest segment that the ACK delivers; 0 if there is none.
     pub rtt_ns: u64,
     /// Smoothed RTT.
     pub smoothed_rtt_ns: u64,
     /// Minimum RTT of the connection.
     pub min_rtt_ns: u64,
-    /// Delivered over the connection.
+    /// Bytes delivered since the start of the connection.
     pub total_delivered: u64,
-    /// Lost over the connection.
+    /// Bytes lost since the start of the connection.
     pub total_lost: u64,
-    /// `total_delivered` when the newest segment that it delivers was sent.
+    /// `total_delivered` when the newest segment that the ACK delivers was sent.
     pub delivered_when_sent: u64,
-    /// Delivery rate, 0 without a sample.
+    /// Delivery rate; 0 without a sample.
     pub delivery_rate_bps: u64,
-    /// Newly delivered.
+    /// Newly delivered bytes.
     pub delivered: u32,
-    /// Newly lost.
+    /// Newly lost bytes.
     pub lost: u32,
-    /// Newly delivered with a mark.
+    /// Newly delivered bytes with a mark.
     pub marked: u32,
-    /// In flight after it.
+    /// Bytes in flight after the ACK.
     pub in_flight: u32,
-    /// 1 if the sender had too few data when that segment was sent.
+    /// 1 if the sender had too little data when that segment was sent.
     pub app_limited: u8,
     /// 1 if the window limited sending.
     pub window_limited: u8,
@@ -77,10 +77,10 @@ pub struct CAck {
 
 type OfSegment = unsafe extern "C" fn(*mut c_void, *const CSegment, *mut COutput) -> c_int;
 
-/// `FAIRLANE_CONGESTION_CONTROL_VERSION`: changes with the table, or with the meaning of its functions.
+/// `FAIRLANE_CONGESTION_CONTROL_VERSION`: changes with the table or the meaning of its functions.
 const VERSION: u32 = 1;
 
-/// The functions of a control; `fairlane.h` says what each is for.
+/// Functions of a control; `fairlane.h` describes each of them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ControlTable {
@@ -90,46 +90,45 @@ pub struct ControlTable {
     pub size: usize,
     /// Name in scenarios.
     pub name: *const c_char,
-    /// For `create`.
+    /// Argument of `create`.
     pub context: *mut c_void,
-    /// 0: sets the window always; 1: growth and reduction.
+    /// 0: the control always sets the window; 1: it defines only growth and reduction.
     pub kind: c_int,
-    /// 0: a mark a round trip; 1: all, of ECT(0); 2: all, of ECT(1).
+    /// Feedback on marks. 0: one mark per round trip; 1: all marks, packets with ECT(0); 2: all marks, with ECT(1).
     pub marks: c_int,
-    /// The state of a new connection.
+    /// Creates the state of a new connection.
     pub create: Option<unsafe extern "C" fn(*mut c_void, u32, u64) -> *mut c_void>,
-    /// Ends it.
+    /// Destroys the state.
     pub destroy: Option<unsafe extern "C" fn(*mut c_void)>,
-    /// A segment leaves.
+    /// Called when a segment is sent.
     pub on_sent: Option<OfSegment>,
-    /// A segment has arrived.
+    /// Called when a segment has arrived.
     pub on_delivered: Option<OfSegment>,
-    /// A segment is taken for lost.
+    /// Called when a segment is considered lost.
     pub on_lost: Option<OfSegment>,
-    /// An ACK.
+    /// Called for an ACK.
     pub on_ack: Option<unsafe extern "C" fn(*mut c_void, *const CAck, *mut COutput) -> c_int>,
-    /// Another event.
+    /// Called for any other event.
     pub on_event: Option<unsafe extern "C" fn(*mut c_void, c_int, u64, *mut COutput) -> c_int>,
-    /// The window after an ACK in congestion avoidance.
+    /// Window after an ACK in congestion avoidance.
     pub grow: Option<unsafe extern "C" fn(*mut c_void, u32, u32, u64) -> u32>,
     /// Window after congestion.
     pub reduce: Option<unsafe extern "C" fn(*mut c_void, u32, u64, u64, c_int) -> u32>,
 }
 
 impl ControlTable {
-    /// The control of the host's table `place`, counted from 0, which errors mention.
+    /// Control of the host's table number `place` (from 0), which errors mention.
     ///
     /// # Safety
-    /// `table` is null or points to a table whose functions, name and context stay valid as long as the control is
-    /// used.
+    /// `table` must be null or point to a table whose functions, name and context stay valid while the control is used.
     pub(crate) unsafe fn named(table: *const Self, place: usize, message: Message) -> Result<NamedControl, Status> {
         let wrong = |what: String| message.write(&format!("controls[{place}].{what}"));
-        // SAFETY: guaranteed by the caller; the version stands first and is read before the rest.
+        // SAFETY: guaranteed by the caller; the version is the first field and is read before the rest.
         let version = *unsafe { read(table.cast::<u32>()) }?;
         if version != VERSION {
             return Err(wrong(format!("version: {version} must be {VERSION}, that of this library")));
         }
-        // SAFETY: tables of this version have their size at this place.
+        // SAFETY: all tables of this version have the size at this offset.
         let size = *unsafe { read(&raw const (*table).size) }?;
         if size != size_of::<Self>() {
             return Err(wrong(format!("size: {size} must be {}", size_of::<Self>())));
@@ -158,14 +157,14 @@ impl ControlTable {
     }
 }
 
-/// Makes the controls of a table.
+/// Creates the controls of a table.
 #[derive(Debug)]
 struct Factory {
     name: Arc<str>,
     table: ControlTable,
 }
 
-// SAFETY: a simulation calls the functions of its tables from the thread that it was started in, and from no other.
+// SAFETY: a simulation calls the functions of its tables only from the thread in which it was started.
 unsafe impl Send for Factory {}
 // SAFETY: as above.
 unsafe impl Sync for Factory {}
@@ -211,14 +210,14 @@ impl Drop for CControl {
     fn drop(&mut self) {
         // Without `create` the state is the context, which all connections share and the host owns.
         if let (Some(_), Some(destroy)) = (self.table.create, self.table.destroy) {
-            // SAFETY: the state came from `create` of the same table, and nobody uses it afterwards.
+            // SAFETY: the state came from `create` of the same table and is not used afterwards.
             unsafe { destroy(self.state) };
         }
     }
 }
 
 impl CControl {
-    /// Passes the current values, calls a function and applies its outputs.
+    /// Passes the present values, calls a function and applies its outputs.
     fn call(&self, name: &str, output: &mut Output, call: impl FnOnce(*mut COutput) -> c_int) -> Result<(), String> {
         let pacing_bps = output.pacing.map_or(0, |rate| rate.0);
         let mut set = COutput { window: output.cwnd, quantum: output.quantum, pacing_bps };
@@ -239,7 +238,7 @@ impl CControl {
         segment: CSegment,
     ) -> Result<(), String> {
         let Some(function) = function else { return Ok(()) };
-        // SAFETY: a function of the host, with the arguments that the header declares.
+        // SAFETY: as for `create`.
         self.call(name, output, |set| unsafe { function(self.state, &raw const segment, set) })
     }
 }
@@ -280,7 +279,7 @@ impl ExternalControl for CControl {
             window_limited: sample.cwnd_limited.into(),
             in_recovery: matches!(sample.phase, Phase::Recovery | Phase::Loss).into(),
         };
-        // SAFETY: a function of the host, with the arguments that the header declares.
+        // SAFETY: as for `create`.
         self.call("on_ack", output, |set| unsafe { on_ack(self.state, &raw const ack, set) })
     }
 
@@ -300,13 +299,13 @@ impl ExternalControl for CControl {
             Event::IdleRestart { .. } => 6,
         };
         let Some(on_event) = self.table.on_event else { return Ok(()) };
-        // SAFETY: a function of the host, with the arguments that the header declares.
+        // SAFETY: as for `create`.
         self.call("on_event", output, |set| unsafe { on_event(self.state, kind, ns(at.now), set) })
     }
 
     fn avoid(&mut self, cwnd: &mut u32, progress: &Progress) -> Result<(), String> {
         if let Some(grow) = self.table.grow {
-            // SAFETY: a function of the host, with the arguments that the header declares.
+            // SAFETY: as for `create`.
             *cwnd = unsafe { grow(self.state, *cwnd, progress.segments, ns(progress.now)) };
         }
         Ok(())
@@ -319,7 +318,7 @@ impl ExternalControl for CControl {
             Cause::Mark => 2,
             Cause::Timeout => 3,
         };
-        // SAFETY: a function of the host, with the arguments that the header declares.
+        // SAFETY: as for `create`.
         Ok(unsafe { reduce(self.state, flight.cwnd, flight.outstanding, flight.pipe, event) }.into())
     }
 }

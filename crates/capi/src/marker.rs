@@ -1,4 +1,4 @@
-//! Any marker with the meters of its users behind an opaque handle.
+//! Any marker and the meters of its users, behind an opaque handle.
 
 use crate::text::{Message, table};
 use crate::{Status, destroy, guard, time, write};
@@ -41,12 +41,12 @@ impl UserSpec {
     }
 }
 
-/// Creates a marker from the text of a `[marker]` table such as `scheme = "abc"`, with a meter for each of `count`
-/// users (1 to 2^20), numbered in their order, which start to measure at `start_ns`. Otherwise as
+/// Creates a marker from the text of a `[marker]` table such as `scheme = "abc"`. It has a meter for each of `count`
+/// users (1 to 2^20), numbered in their order; measurements start at `start_ns`. The text and `message` are as for
 /// `fairlane_queue_create`.
 ///
 /// # Safety
-/// As for `fairlane_queue_create`; `users` is null or points to `count` users.
+/// See `fairlane_queue_create`. `users` must be null or point to `count` users.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_marker_create(
     description: *const c_char,
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn fairlane_marker_create(
         if users.is_null() {
             return Err(Status::Null);
         }
-        // SAFETY: it is not null, so `count` users are there.
+        // SAFETY: it is not null, so there are `count` users.
         let users = unsafe { std::slice::from_raw_parts(users, count) };
         let start = time(start_ns)?;
         let specs = users.iter().map(|user| user.meter(start)).collect::<Result<Vec<_>, _>>()?;
@@ -84,17 +84,18 @@ pub unsafe extern "C" fn fairlane_marker_create(
 /// Destroys a marker; does nothing if it is null.
 ///
 /// # Safety
-/// `marker` is null or came from `fairlane_marker_create` and is not used afterwards.
+/// `marker` must be null or come from `fairlane_marker_create`, and must not be used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_marker_destroy(marker: *mut Markers) {
     // SAFETY: guaranteed by the caller.
     unsafe { destroy(marker) };
 }
 
-/// Counts a packet, offered at `now_ns`, at the meter of its user, and writes its label.
+/// Counts a packet, offered at `now_ns`, in the meter of its user, and writes its label.
 ///
 /// # Safety
-/// `marker` is null or a marker, `packet` is null or points to a packet; nobody else uses either during the call.
+/// `marker` must be null or a marker, `packet` must be null or point to a packet. No one else may use either during the
+/// call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_marker_label(marker: *mut Markers, packet: *mut CPacket, now_ns: u64) -> Status {
     guard(|| {

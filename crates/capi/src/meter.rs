@@ -1,4 +1,4 @@
-//! The activity meter of ABC, its state in the caller's hands: abc2018 eq. (1) to (5), see
+//! The activity meter of ABC with state in the caller's memory: abc2018 eq. (1) to (5), see
 //! [`fairlane_schemes::label::abc`].
 
 use crate::{LARGEST_SUM, Status, guard, read, time, write};
@@ -23,7 +23,7 @@ pub struct MeterConfig {
     pub accounting_ef: f64,
 }
 
-/// State of a meter: three numbers, to be kept bit for bit.
+/// State of a meter: three numbers that the caller must store bit for bit.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeterState {
@@ -35,7 +35,7 @@ pub struct MeterState {
     pub last_ns: u64,
 }
 
-/// Memories that the library takes: those of the parameter tables.
+/// Checks a memory against the range of the parameter tables.
 pub(crate) fn memory(ns: u64) -> Result<Time, Status> {
     let range = Time::from_millis(1)..=Time::from_secs(3600);
     time(ns).ok().filter(|memory| range.contains(memory)).ok_or(Status::OutOfRange)
@@ -58,8 +58,8 @@ impl MeterConfig {
 
 impl MeterState {
     fn rate(&self) -> Result<RateState, Status> {
-        // T/M of eq. (2) is 0 at the start; after 1 ns of the longest memory, 1 h, it is 2.8e-13. A rate is their
-        // quotient.
+        // T/M of eq. (2) is 0 at the start, and 2.8e-13 after 1 ns of the longest memory, 1 h. It divides S, so smaller
+        // values are rejected.
         let is_measured = self.measured == 0.0 || (1e-15..=1.0).contains(&self.measured);
         if !(0.0..=LARGEST_SUM).contains(&self.weighted_sum_bits) || !is_measured {
             return Err(Status::OutOfRange);
@@ -71,7 +71,7 @@ impl MeterState {
 /// Starts a measurement at `start_ns` (t0).
 ///
 /// # Safety
-/// `state` is null or points to a `MeterState` that nobody else uses during the call.
+/// `state` must be null or point to a `MeterState` not used elsewhere during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_abc_meter_reset(state: *mut MeterState, start_ns: u64) -> Status {
     guard(|| {
@@ -83,10 +83,10 @@ pub unsafe extern "C" fn fairlane_abc_meter_reset(state: *mut MeterState, start_
     })
 }
 
-/// Counts a packet of `bytes` at `now_ns` and gives its activity, at least -32: eq. (1) to (5).
+/// Counts a packet of `bytes` at `now_ns` and writes its activity, at least -32: eq. (1) to (5).
 ///
 /// # Safety
-/// Each pointer is null or points to a value of its type; `state` and `activity` are used by nobody else during the
+/// Each pointer must be null or point to a value of its type. No one else may use `state` and `activity` during the
 /// call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_abc_meter_label(

@@ -1,4 +1,4 @@
-//! Any scheme as a queue discipline behind an opaque handle: it owns the packets that wait.
+//! Any scheme as a queue discipline behind an opaque handle, which owns the waiting packets.
 
 use crate::text::{Message, table};
 use crate::{Status, destroy, guard, read, time, write};
@@ -12,11 +12,11 @@ use fairlane_schemes::registry::queue_config::QueueConfig;
 use fairlane_schemes::registry::schemes::AnyDiscipline;
 use std::ffi::{c_char, c_void};
 
-/// Called for every packet that is dropped or marked, within the call that does so; must not call the queue.
-/// `reason` is 0 for a drop by the AQM, 1 for a full queue, 2 for a packet that made room, 3 for a congestion mark.
+/// Called for every packet that is dropped or marked, within the call that does so; must not call the queue. `reason`
+/// is 0 for a drop by the AQM, 1 for a full queue, 2 for a packet that was pushed out, 3 for a congestion mark.
 pub type OnDrop = Option<unsafe extern "C" fn(context: *mut c_void, packet: *const CPacket, reason: u8)>;
 
-/// Number of a mark among the reasons, behind those of [`DropReason::ALL`].
+/// Number of a mark among the reasons, after those of [`DropReason::ALL`].
 const MARKED: u8 = 3;
 
 /// A queue discipline, opaque to C.
@@ -34,21 +34,21 @@ pub struct Queue {
 pub struct QueueStats {
     /// Packets offered.
     pub offered_packets: u64,
-    /// Packets that left.
+    /// Packets sent.
     pub sent_packets: u64,
-    /// Packets dropped, by reason: AQM, full queue, made room.
+    /// Packets dropped, by reason: AQM, full queue, pushed out.
     pub dropped_packets: [u64; 3],
     /// Packets marked.
     pub marked_packets: u64,
-    /// Packets that wait.
+    /// Waiting packets.
     pub backlog_packets: u64,
-    /// Bytes that wait.
+    /// Waiting bytes.
     pub backlog_bytes: u64,
-    /// The drop threshold that the last arrival met, in the unit of the scheme's thresholds; NaN if it has none.
+    /// Drop threshold for the last arrival, in the unit of the scheme's thresholds; NaN if there is none.
     pub drop_threshold: f64,
 }
 
-/// Counts drops and hands them on.
+/// Counts drops and passes them to the host.
 struct Sink<'a> {
     stats: &'a mut QueueStats,
     on_drop: OnDrop,
@@ -59,7 +59,7 @@ impl Sink<'_> {
     fn tell(&self, packet: &CheckedPacket, reason: u8) {
         if let Some(on_drop) = self.on_drop {
             let packet = packet.c();
-            // SAFETY: the host gave function and context for this call; the packet lives beyond it.
+            // SAFETY: the host gave function and context for this call; the packet outlives it.
             unsafe { on_drop(self.context, &raw const packet, reason) };
         }
     }
@@ -77,13 +77,13 @@ impl DropSink<CheckedPacket> for Sink<'_> {
 }
 
 /// Creates a queue from the text of a `[queue]` table (TOML, or JSON if it begins with a brace) such as
-/// `scheme = "abc"`, at a link of `rate_bps` (1 bit/s to 1 Tbit/s). `seed` chooses its random numbers. A mistake in the
-/// text is reported in one line in `message`, cut to `message_size` bytes, a zero at the end included; `message` may be
-/// null.
+/// `scheme = "abc"`, for a link of `rate_bps` (1 bit/s to 1 Tbit/s). `seed` determines its random numbers. An error in
+/// the text is written to `message` as one line, truncated to `message_size` bytes including the final zero; `message`
+/// may be null.
 ///
 /// # Safety
-/// `description` is null or ends with a zero; `queue` is null or points to room for a pointer; `message` is null or
-/// points to `message_size` bytes.
+/// `description` must be null or end with a zero. `queue` must be null or point to room for a pointer. `message` must
+/// be null or point to `message_size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_queue_create(
     description: *const c_char,
@@ -113,10 +113,10 @@ pub unsafe extern "C" fn fairlane_queue_create(
     })
 }
 
-/// Destroys a queue and all that waits in it; does nothing if it is null.
+/// Destroys a queue and its waiting packets; does nothing if it is null.
 ///
 /// # Safety
-/// `queue` is null or came from `fairlane_queue_create` and is not used afterwards.
+/// `queue` must be null or come from `fairlane_queue_create`, and must not be used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_queue_destroy(queue: *mut Queue) {
     // SAFETY: guaranteed by the caller.
@@ -126,8 +126,8 @@ pub unsafe extern "C" fn fairlane_queue_destroy(queue: *mut Queue) {
 /// Offers a packet at `now_ns`. It is stored, or `on_drop` (may be null) is called.
 ///
 /// # Safety
-/// `queue` is null or a queue that nobody else uses during the call, `packet` is null or points to a packet, `on_drop`
-/// is null or can be called with `context`.
+/// `queue` must be null or a queue not used elsewhere during the call. `packet` must be null or point to a packet.
+/// `on_drop` must be null or callable with `context`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_queue_enqueue(
     queue: *mut Queue,
@@ -148,11 +148,11 @@ pub unsafe extern "C" fn fairlane_queue_enqueue(
     })
 }
 
-/// The next packet to transmit from `now_ns` on: `found` becomes 1 and `packet` is written, or 0 if nothing waits. A
-/// scheme may drop packets on the way; `on_drop` (may be null) is called for each.
+/// Returns the next packet to transmit at `now_ns`: sets `found` to 1 and writes `packet`, or sets `found` to 0. The
+/// scheme may drop packets in this call; `on_drop` (may be null) is called for each.
 ///
 /// # Safety
-/// As for `fairlane_queue_enqueue`; `packet` and `found` are null or point to room for a value of their type.
+/// See `fairlane_queue_enqueue`. `packet` and `found` must be null or point to room for a value of their type.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_queue_dequeue(
     queue: *mut Queue,
@@ -180,7 +180,7 @@ pub unsafe extern "C" fn fairlane_queue_dequeue(
 /// Sets the rate of the link, 1 bit/s to 1 Tbit/s.
 ///
 /// # Safety
-/// `queue` is null or a queue that nobody else uses during the call.
+/// `queue` must be null or a queue not used elsewhere during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_queue_set_rate(queue: *mut Queue, rate_bps: u64) -> Status {
     guard(|| {
@@ -191,10 +191,10 @@ pub unsafe extern "C" fn fairlane_queue_set_rate(queue: *mut Queue, rate_bps: u6
     })
 }
 
-/// Counters of the queue so far.
+/// Writes the counters of the queue so far.
 ///
 /// # Safety
-/// `queue` is null or a queue that nobody else uses during the call, `stats` is null or points to room for a
+/// `queue` must be null or a queue not used elsewhere during the call. `stats` must be null or point to room for a
 /// `QueueStats`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_queue_stats(queue: *const Queue, stats: *mut QueueStats) -> Status {
@@ -213,7 +213,7 @@ pub unsafe extern "C" fn fairlane_queue_stats(queue: *const Queue, stats: *mut Q
 }
 
 impl Queue {
-    /// The time of a call; a clock that runs backwards stands still.
+    /// Time of a call, not before that of the previous call.
     fn advance(&mut self, now_ns: u64) -> Result<Time, Status> {
         self.now = self.now.max(time(now_ns)?);
         Ok(self.now)

@@ -1,4 +1,4 @@
-//! A run of a scenario, whose senders may have congestion controls of the host's.
+//! Runs scenarios whose senders may use congestion controls of the host.
 
 use crate::control::ControlTable;
 use crate::text::{Message, table};
@@ -9,12 +9,12 @@ use fairlane_sim::watch::observer::NoObserver;
 use std::ffi::{CString, c_char};
 use std::sync::atomic::AtomicBool;
 
-/// Runs replication `replication` of the scenario in the text of a file, whose `congestion_control` may also be one of
-/// `controls`, and gives its record as JSON, which `fairlane_record_free` frees.
+/// Runs replication `replication` of the scenario given as text. `congestion_control` may also name one of `controls`.
+/// Writes the record as JSON, which `fairlane_record_free` frees.
 ///
 /// # Safety
-/// As for `fairlane_queue_create`; `controls` is null or points to `count` pointers to tables, and `record` is null or
-/// points to a pointer that nobody else uses during the call.
+/// See `fairlane_queue_create`. `controls` must be null or point to `count` pointers to tables. `record` must be null
+/// or point to a pointer not used elsewhere during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_simulate(
     scenario: *const c_char,
@@ -31,7 +31,7 @@ pub unsafe extern "C" fn fairlane_simulate(
         if count > 0 && controls.is_null() {
             return Err(Status::Null);
         }
-        // SAFETY: it is not null, so `count` pointers are there.
+        // SAFETY: it is not null, so there are `count` pointers.
         let tables = if count > 0 { unsafe { std::slice::from_raw_parts(controls, count) } } else { &[] };
         // SAFETY: guaranteed by the caller.
         let named = |(place, &table)| unsafe { ControlTable::named(table, place, message) };
@@ -52,10 +52,10 @@ pub unsafe extern "C" fn fairlane_simulate(
     })
 }
 
-/// Frees a record, if it is not null.
+/// Frees a record; does nothing if it is null.
 ///
 /// # Safety
-/// `record` is null or came from `fairlane_simulate`, and nobody uses it afterwards.
+/// `record` must be null or come from `fairlane_simulate`, and must not be used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_record_free(record: *mut c_char) {
     if !record.is_null() {

@@ -3,19 +3,19 @@
 use fairlane_plugin::packet::BadPacket;
 use std::ffi::{CStr, c_char, c_int};
 
-/// Result of a call. Anything but `Ok` leaves state and results unchanged, except `Internal`.
+/// Result of a call. Any status except `Ok` and `Internal` means that state and results are unchanged.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// Success.
     Ok = 0,
-    /// A pointer that is needed is null.
+    /// A required pointer is null.
     Null = 1,
-    /// A number is outside the range that the header gives.
+    /// A number is outside the range given in the header.
     OutOfRange = 2,
-    /// A text is not TOML or JSON, or has a wrong key or value; the message says which.
+    /// A text is not TOML or JSON, or has a wrong key or value; the message names it.
     Config = 3,
-    /// An error in the library: the handle or state must not be used any more.
+    /// An error in the library: do not use the handle or state any more.
     Internal = 4,
 }
 

@@ -1,11 +1,11 @@
-//! Texts that come in and messages that go out.
+//! Conversion of input texts and output messages.
 
 use crate::{Status, read};
 use fairlane_schemes::base::config::ConfigError;
 use serde_json::Value as Json;
 use std::ffi::{CStr, c_char};
 
-/// Room of the caller for a message.
+/// The caller's buffer for a message.
 #[derive(Clone, Copy)]
 pub(crate) struct Message {
     at: *mut c_char,
@@ -14,12 +14,12 @@ pub(crate) struct Message {
 
 impl Message {
     /// # Safety
-    /// `at` is null or points to `size` bytes that nobody else uses while the message is there.
+    /// `at` must be null or point to `size` bytes that no one else uses during the life of the result.
     pub(crate) unsafe fn new(at: *mut c_char, size: usize) -> Self {
         Self { at, size }
     }
 
-    /// Writes as much as there is room for, with a zero behind it, and gives the status of a wrong configuration.
+    /// Writes as much of the text as fits, terminated by a zero. Returns the status of a wrong configuration.
     pub(crate) fn write(self, text: &str) -> Status {
         if !self.at.is_null() && self.size > 0 {
             let length = text.len().min(self.size - 1);
@@ -37,10 +37,10 @@ impl Message {
     }
 }
 
-/// A table that the caller gives as text: JSON if it begins with a brace, TOML otherwise.
+/// Parses a table that the caller gives as text: JSON if it begins with a brace, TOML otherwise.
 ///
 /// # Safety
-/// `text` is null or points to a string that ends with a zero.
+/// `text` must be null or point to a string that ends with a zero.
 pub(crate) unsafe fn table(text: *const c_char, message: Message) -> Result<Json, Status> {
     // SAFETY: guaranteed by the caller; null is handled by `read`.
     let text = unsafe { CStr::from_ptr(read(text)?) };

@@ -23,7 +23,7 @@ fn controls_in_c_serve_senders_and_their_mistakes_are_told() {
     let reno = record("reno");
     assert!(reno["groups"][0]["tcp"]["fast_recoveries"].as_u64().unwrap() > 2, "losses show the rule");
     assert_eq!(record("c-reno"), reno);
-    // AIMD with a buffer of a bandwidth-delay product fills the link.
+    // AIMD fills the link if the buffer is a bandwidth-delay product.
     let utilisation = record("c-aimd")["links"][0]["utilisation"].as_f64().unwrap();
     assert!(utilisation > 0.9, "{utilisation}");
     assert_eq!(told["c-failing"], "3 c-failing: on_ack failed with 7");

@@ -1,4 +1,4 @@
-//! A C program uses the whole interface; its results equal those of the library.
+//! A C program uses the whole interface, and its results equal those of the library.
 
 use crate::support::{compiler, with_host};
 use fairlane_capi::aqm::{AqmConfig, AveragerState};
@@ -35,7 +35,7 @@ fn run(program: &Path) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Output of the C program, computed here.
+/// Computes the expected output of the C program.
 fn expected() -> String {
     let mut text = format!(
         "layout {} {} {} {} {} {} {}\nplaces {} {} {}\n",
@@ -56,7 +56,7 @@ fn expected() -> String {
     text
 }
 
-/// The tables of a library of schemes.
+/// Appends the tables of a library of schemes.
 fn tables(text: &mut String) {
     let sizes = [
         size_of::<Parameter>(),
@@ -127,7 +127,7 @@ fn line(text: &mut String, line: std::fmt::Arguments<'_>) {
     writeln!(text, "{line}").unwrap();
 }
 
-/// A number as the bits of its value, so that C and Rust need not print alike.
+/// A number printed as bits, so that C and Rust need not format decimals equally.
 struct Bits(f64);
 
 impl std::fmt::Display for Bits {
@@ -136,7 +136,7 @@ impl std::fmt::Display for Bits {
     }
 }
 
-/// Lines of the program with its decimal numbers as bits: 17 digits tell doubles apart.
+/// Replaces decimal numbers in the program's lines by bits; 17 digits identify a double.
 fn with_bits(output: &str) -> String {
     let mut text = String::new();
     for words in output.lines().map(|line| line.split(' ').collect::<Vec<_>>()) {
@@ -172,7 +172,7 @@ fn the_header_declares_what_the_library_exports() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/{name}.rs"));
         std::fs::read_to_string(path).unwrap()
     });
-    // Start of a name of the interface, up to the bracket of its parameters.
+    // Beginning of a name of the interface, up to the parenthesis of its parameters.
     let names = |text: &str| -> BTreeSet<String> {
         let calls = text.match_indices("fairlane_").map(|(at, _)| &text[at..]);
         let name = calls.filter_map(|rest| {
@@ -184,7 +184,7 @@ fn the_header_declares_what_the_library_exports() {
     let without_comments = HEADER.split("/*").map(|part| part.split_once("*/").map_or(part, |(_, code)| code));
     let exported = sources.iter().flat_map(|text| text.split("extern \"C\" fn ").skip(1));
     let exported: BTreeSet<String> = exported.map(|rest| rest[..rest.find('(').unwrap()].to_owned()).collect();
-    // The last one is defined by a library of schemes, not by this one.
+    // A library of schemes defines the last one, not this library.
     let mut declared = names(&without_comments.collect::<String>());
     assert!(declared.remove(ENTRY));
     assert!(HEADER.contains(&format!("#define FAIRLANE_SCHEME_VERSION {VERSION}\n")));

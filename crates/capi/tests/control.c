@@ -1,4 +1,4 @@
-/* Two congestion controls in C: Reno beside the built-in one, and one that sets its window itself. */
+/* Two congestion controls in C: Reno, for comparison with the built-in one, and one that always sets its window. */
 #include "fairlane.h"
 
 #include <stdio.h>
@@ -43,7 +43,7 @@ static uint32_t grow(void *state, uint32_t window, uint32_t segments, uint64_t n
 	return window + (step ? step : 1) * segments;
 }
 
-/* Eq. (4), of the window as Linux has it. */
+/* Eq. (4), applied to the window as in Linux. */
 static uint32_t reduce(void *state, uint32_t window, uint64_t outstanding, uint64_t in_flight, int event)
 {
 	uint32_t used = outstanding < window ? (uint32_t)outstanding : window;
@@ -128,7 +128,7 @@ static void run(const char *control, const fairlane_congestion_control *const *c
 	fairlane_record_free(record);
 }
 
-/* How every table begins. */
+/* First fields of every table. */
 #define TABLE(of) .version = FAIRLANE_CONGESTION_CONTROL_VERSION, .size = sizeof(of)
 
 int main(void)
@@ -142,7 +142,7 @@ int main(void)
 		.on_delivered = on_delivered, .on_lost = on_lost, .on_ack = on_ack,
 	};
 	fairlane_congestion_control failing = {TABLE(failing), .name = "c-failing", .on_ack = on_ack_failing};
-	/* Its state is the context, which is not the library's to destroy. */
+	/* Its state is the context, which the library does not destroy. */
 	fairlane_congestion_control zero = {
 		TABLE(zero), .name = "c-zero", .destroy = destroy, .context = &open_connections, .on_ack = on_ack_zero,
 	};

@@ -1,8 +1,8 @@
-//! The module of externs for BMv2 (`planes/p4/extern`) decides as the `f64` reference does, bit for bit, on a train of
-//! packets.
+//! The extern module for BMv2 (`planes/p4/extern`) makes the same decisions as the `f64` reference, bit for bit, on a
+//! sequence of packets.
 //!
-//! The switch's classes are stubs (`tests/stub`). The test shows that parameters of `abc.p4`'s tables, state as bit
-//! strings and the calls of the C interface give the reference's results.
+//! The switch's classes are stubs (`tests/stub`). The test shows that parameters in `abc.p4`'s tables, state as bit
+//! strings, and calls of the C interface give the results of the reference.
 
 use crate::support::{compiler, with_host};
 use fairlane_schemes::base::rng::Rng;
@@ -24,7 +24,7 @@ const METER_MEMORY: Time = Time::from_secs(3);
 const AVERAGER_MEMORY: Time = Time::from_millis(300);
 const REFERENCE: BitRate = BitRate(10_000);
 const RULE: AbcRule = AbcRule { q_min: 6.0, q_base: 20.0, gamma: 16.0 };
-/// Below Q_base, so that it decides now and then.
+/// Below Q_base, so that the limit sometimes decides.
 const LIMIT: u64 = 12;
 const PACKETS: u64 = 20_000;
 
@@ -50,7 +50,7 @@ fn parameters() -> String {
     numbers.map(|number| number.to_string()).join(" ") + "\n"
 }
 
-/// Packets for the program, and the reference's results.
+/// Packets for the program, and the results of the reference.
 fn train() -> (String, Vec<String>) {
     let spec = MeterSpec { reference_rate: REFERENCE, weight: 1.0, start: Time::ZERO };
     let params = AbcMarkerParams { memory: METER_MEMORY, ..Default::default() };
@@ -59,7 +59,7 @@ fn train() -> (String, Vec<String>) {
     let (mut rng, mut unused) = (Rng::stream(1, 0, "train", 0), Rng::stream(1, 0, "marker", 0));
     let (mut input, mut expected, mut now_ns) = (String::new(), Vec::new(), 0u64);
     for i in 0..PACKETS {
-        // Bursts and silences on a microsecond clock, like the switch's.
+        // Bursts and idle times on a microsecond clock, like the switch's.
         let gap_us = if i % 1000 == 999 { 5e6 } else { rng.exponential(250.0) };
         now_ns += gap_us as u64 * 1000;
         let (bytes, queue) = (20 + (rng.bits() % 1481) as u32, rng.bits() % 30);
@@ -68,7 +68,7 @@ fn train() -> (String, Vec<String>) {
         let mut packet = TestPacket { wire_bytes: bytes, class, ..Default::default() };
         let now = Time::from_nanos(now_ns);
         meters.label(0, &mut packet, now, &mut unused);
-        // Every eighth packet comes to the port without its label: the limit alone holds it back.
+        // Every eighth packet has no label at the port, so only the limit applies to it.
         let is_labelled = i % 8 > 0;
         let threshold = RULE.drop_threshold(packet.label, mean.mean());
         let verdict = match AbcRule::verdict(queue as f64, threshold) {
@@ -104,7 +104,7 @@ fn the_externs_decide_as_the_reference() {
     let (packets, expected) = train();
     let text = with_host(compiler, "extern_host.cpp", |program| fed(program, parameters() + &packets));
     let verdicts = |digit: &str| expected.iter().filter(|line| line.split(' ').nth(1) == Some(digit)).count();
-    // The train has all of them: the test is no test otherwise.
+    // All verdicts must occur, otherwise the test would prove nothing.
     assert!(["0", "1", "2"].map(verdicts).iter().all(|count| *count > 100), "{:?}", ["0", "1", "2"].map(verdicts));
     assert_eq!(text.lines().count(), expected.len());
     for (i, (got, wanted)) in text.lines().zip(&expected).enumerate() {

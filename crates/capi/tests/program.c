@@ -1,4 +1,4 @@
-/* A host in C: uses every function of fairlane.h, prints what the test in Rust compares. */
+/* A host in C: uses every function of fairlane.h and prints results for the test in Rust. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static void on_drop(void *context, const fairlane_packet *packet, uint8_t reason
 	drops->last_id = packet->id;
 }
 
-/* Packets of one user through meter, AQM and averager; the queue is made up. Prints activity, threshold, verdict. */
+/* Passes packets through meter, AQM and averager with an artificial queue. Prints activity, threshold, verdict. */
 static int abc(void)
 {
 	const fairlane_abc_meter_config meter = { 3000000000u, 10000, 1.0, 3.0 };
@@ -146,7 +146,7 @@ static int mistakes(void)
 	return 0;
 }
 
-/* Sizes and places that both sides must agree on. */
+/* Sizes and offsets that must be equal on both sides. */
 static void layout(void)
 {
 	printf("layout %zu %zu %zu %zu %zu %zu %zu\n", sizeof(fairlane_abc_meter_config), sizeof(fairlane_abc_meter_state),

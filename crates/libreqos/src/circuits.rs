@@ -1,25 +1,25 @@
-//! `ShapedDevices.csv` of LibreQoS 1.4 to 2.2: a row for each device of a circuit, with its parent and its rates.
+//! `ShapedDevices.csv` of LibreQoS 1.4 to 2.2: one row per device of a circuit, with parent and rates.
 //!
 //! Source: LibreQoS 2.2, src/rust/lqos_config/src/shaped_devices/, src/rust/lqos_topology/src/shaping_inputs.rs,
 //! src/LibreQoS.py, docs/v2.0/configuration-advanced.md; LibreQoS 1.4, src/LibreQoS.py.
 //!
-//! Columns are found by their names, whatever their order, capitals and spaces. Rows with the same `Circuit ID` are
-//! devices of one circuit. Its node is that of `Anchor Node ID`, otherwise of `Parent Node ID`, otherwise of `Parent
-//! Node`. Unused columns are named in a note if they are not empty.
+//! Columns are found by name, independent of order, capitals and spaces. Rows with the same `Circuit ID` are devices of
+//! one circuit. Its node is given by `Anchor Node ID`, otherwise by `Parent Node ID`, otherwise by `Parent Node`. A
+//! note lists unused columns that are not empty.
 //!
-//! Cost: once; each byte is looked at twice, and a circuit is found by its identifier in a hash table.
+//! Cost: each byte is read twice, and a hash table finds a circuit by its identifier.
 //!
 //! Deviations:
-//! 1. A row has as many cells as the header, and a column that is needed has a name there. LibreQoS takes what then
-//!    stands in a column, or the column at its usual place, and lets a row end early.
-//! 2. All devices of a circuit must have the same parent, rates and, where it is used, name. LibreQoS uses those of the
-//!    first device, except for the parent.
-//! 3. A named parent must be in `network.json`, unless that has no nodes. LibreQoS warns, and attaches the circuit to a
+//! 1. A row must have as many cells as the header, and the header must name required columns. LibreQoS accepts shifted
+//!    cells, columns without a name at their usual position, and short rows.
+//! 2. All devices of a circuit must have the same parent, rates and, if used, name. LibreQoS uses rates and name of the
+//!    first device.
+//! 3. A named parent must be in `network.json`, unless this has no nodes. LibreQoS warns and attaches the circuit to a
 //!    generated node.
 //! 4. A node that is not virtual must have both rates. LibreQoS uses those of its parent for missing or zero rates.
-//! 5. An identifier has no `#`. LibreQoS's documentation says so, its code does not look.
-//! 6. A file that neither is UTF-8 nor begins with a byte order mark is Windows-1252, of which Latin-1 is a part; a
-//!    note says so. LibreQoS tries that first, too, where it always succeeds.
+//! 5. An identifier must not contain `#`. LibreQoS's documentation says so, but its code does not check it.
+//! 6. A file that is not UTF-8 and has no byte order mark is read as Windows-1252, which includes Latin-1, with a note.
+//!    LibreQoS tries that first, and always succeeds.
 
 use crate::{A_RATE, Network, Table, bps, decode, quoted, shown};
 use std::collections::HashMap;
@@ -27,17 +27,17 @@ use std::collections::HashMap;
 /// A circuit: a subscriber with all its devices.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Circuit {
-    /// Common identifier of its devices; has no `#`.
+    /// Identifier shared by its devices; contains no `#`.
     pub id: String,
-    /// Name; empty without one.
+    /// Name; empty if there is none.
     pub name: String,
     /// Line of its first device.
     pub line: u64,
-    /// Index of its node, which may be virtual; without a network, or a parent, none.
+    /// Index of its node, which may be virtual; `None` without a network or a parent.
     pub node: Option<usize>,
     /// Name of its parent, as in the file.
     pub parent: Option<String>,
-    /// Greatest rates down and up in bit/s.
+    /// Maximum rates down and up in bit/s.
     pub most: [Option<u64>; 2],
     /// Assured rates down and up in bit/s.
     pub least: [Option<u64>; 2],
@@ -52,11 +52,11 @@ pub struct Circuits {
     pub circuits: Vec<Circuit>,
     /// Lines of devices without an address.
     pub without_address: Vec<u64>,
-    /// Caveats about the file.
+    /// Warnings about the file.
     pub notes: Vec<String>,
 }
 
-/// A column that is read. Others are named in a note.
+/// A column that is used. A note lists the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "their names say it")]
 pub enum Column {
@@ -73,8 +73,8 @@ pub enum Column {
     UploadMin,
 }
 
-/// Names of the columns in the order of [`Column`], and as `ShapedDevice::csv_layout` compares them: letters and digits
-/// only, in lower case, which also is how LibreQoS itself writes them (`circuit_id`).
+/// Names of the columns in the order of [`Column`], and in the form that `ShapedDevice::csv_layout` compares: only
+/// letters and digits, in lower case. LibreQoS also writes them this way (`circuit_id`).
 const COLUMNS: [(&str, [&str; 2]); 11] = [
     ("Circuit ID", ["circuitid", ""]),
     ("Circuit Name", ["circuitname", ""]),
@@ -109,28 +109,28 @@ impl Column {
 /// Columns that a reader of circuits uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Use<'a> {
-    /// Groups of which one column must be there; of a group of one, every row needs a cell. [`Column::CircuitId`]
-    /// always is.
+    /// Groups of which at least one column is required. If a group has one column, every row needs a cell in it.
+    /// [`Column::CircuitId`] is always required.
     pub required: &'a [&'a [Column]],
-    /// Columns that may be there.
+    /// Optional columns.
     pub optional: &'a [Column],
-    /// Columns of rates without effect, which all devices of a circuit must have the same in.
+    /// Columns of rates that have no effect, but must be equal for all devices of a circuit.
     pub compared: &'a [Column],
 }
 
-/// Returns true if a text from [`decode`] is `ShapedDevices.csv`, by its header.
+/// Returns true if the header of a text from [`decode`] is that of `ShapedDevices.csv`.
 ///
 /// # Errors
-/// It is not a table.
+/// If the text is not a table.
 pub fn is_shaped_devices(text: &str) -> Result<bool, String> {
     Ok(Column::CircuitId.find(&Table::open(text)?.columns).is_some())
 }
 
 impl Circuits {
-    /// Reads the bytes of a file; a parent must be in `network`, if there is one with nodes.
+    /// Parses the bytes of a file. Parents must be in `network`, if there is one with nodes.
     ///
     /// # Errors
-    /// One line that names line, column and value.
+    /// If the file is not valid. The error is one line that names line, column and value.
     pub fn read(bytes: &[u8], network: Option<&Network>, uses: Use<'_>) -> Result<Self, String> {
         let (text, note) = decode(bytes)?;
         let mut circuits = Self::of_text(&text, network, uses)?;
@@ -138,10 +138,10 @@ impl Circuits {
         Ok(circuits)
     }
 
-    /// Reads a text from [`decode`].
+    /// Parses a text from [`decode`].
     ///
     /// # Errors
-    /// As [`Self::read`].
+    /// See [`Self::read`].
     pub fn of_text(text: &str, network: Option<&Network>, uses: Use<'_>) -> Result<Self, String> {
         let mut table = Table::open(text)?;
         let mut reader = CircuitReader::new(&table, network, uses)?;
@@ -168,16 +168,16 @@ impl Circuits {
     }
 }
 
-/// Indices of columns, and observations about rows.
+/// Indices of columns, and data collected from rows.
 struct CircuitReader<'a> {
-    /// Place of each of [`COLUMNS`] that is used and there.
+    /// Index of each used column of [`COLUMNS`], if present.
     places: [Option<usize>; COLUMNS.len()],
     uses: Use<'a>,
-    /// Nodes by name, and by identifier; without a network none.
+    /// Nodes by name and by identifier; `None` without a network.
     nodes: Option<[HashMap<&'a str, usize>; 2]>,
     /// True if each column of the header has a non-empty cell.
     is_filled: Vec<bool>,
-    /// Number of rows with an anchor, or an identifier of their parent, that is not in the network.
+    /// Number of rows whose anchor, or whose parent's identifier, is not in the network.
     unknown: [usize; 2],
 }
 
@@ -213,7 +213,7 @@ impl<'a> CircuitReader<'a> {
         self.places[column as usize].and_then(|place| row.get(place)).filter(|cell| !cell.is_empty())
     }
 
-    /// The circuit of a device.
+    /// Reads the circuit of a device.
     fn circuit(&mut self, line: u64, row: &csv::StringRecord) -> Result<Circuit, String> {
         for (is_filled, cell) in self.is_filled.iter_mut().zip(row) {
             *is_filled |= !cell.is_empty();
@@ -261,7 +261,7 @@ impl<'a> CircuitReader<'a> {
         Ok(Circuit { id, name, line, node, parent, most, least, addresses })
     }
 
-    /// The node of a circuit: by its anchor, else by the identifier of its parent, else by its parent's name
+    /// Finds the node of a circuit by its anchor, else by its parent's identifier, else by its parent's name
     /// (`build_shaping_inputs` in shaping_inputs.rs, `_resolve_effective_parent_node` in LibreQoS.py).
     fn node(&mut self, anchor: Option<&str>, id: Option<&str>, name: Option<&str>) -> Result<Option<usize>, String> {
         let Some([names, ids]) = &self.nodes else { return Ok(None) };
@@ -286,7 +286,7 @@ impl<'a> CircuitReader<'a> {
         }
     }
 
-    /// Refuses another device of a circuit that is not as the `first`.
+    /// Rejects another device of a circuit that differs from the `first`.
     fn check_same(&self, circuit: &Circuit, first: &Circuit) -> Result<(), String> {
         let is_known = circuit.node.is_some();
         let same = [
@@ -336,7 +336,8 @@ mod tests {
     const NETWORK: &str = r#"{"Site_1": {"downloadBandwidthMbps": 1000, "uploadBandwidthMbps": 500, "id": "s1",
         "children": {"AP_A": {"downloadBandwidthMbps": 250, "uploadBandwidthMbps": 50, "id": "a", "name": "Alpha"},
         "AP_B": {"downloadBandwidthMbps": 500, "uploadBandwidthMbps": 100, "id": "b"}}}}"#;
-    /// Columns of LibreQoS 1.4, 2.0 and 2.1; 2.2 has two more columns, a list with overrides of queues one more.
+    /// Columns of LibreQoS 1.4, 2.0 and 2.1. Version 2.2 has two more columns, and a file with overrides of queues has
+    /// one more.
     const HEAD: &str = "Circuit ID,Circuit Name,Device ID,Device Name,Parent Node,MAC,IPv4,IPv6,Download Min Mbps,\
         Upload Min Mbps,Download Max Mbps,Upload Max Mbps,Comment";
     const HEAD_22: &str = "Circuit ID,Circuit Name,Device ID,Device Name,Parent Node,Parent Node ID,\
@@ -399,11 +400,11 @@ mod tests {
             problem(row),
             "line 2: 14 cells, the header has 13; a cell with commas, such as two addresses, needs quotes"
         );
-        // The example file of LibreQoS 2.2 has a header of 15 names over rows of 13 cells.
+        // The example file of LibreQoS 2.2 has a header of 15 names and rows of 13 cells.
         let row = "1,Anna,1,D1,AP_A,,\"100.64.0.1, 100.64.0.2\",fdd7::/56,1,1,155,20,";
         assert!(read(HEAD, row).is_ok());
         assert!(read(HEAD_22, row).unwrap_err().starts_with("line 2: 13 cells, the header has 15;"));
-        // Its documentation has an override after the last of 15 columns.
+        // LibreQoS's documentation shows an override after the last of 15 columns.
         let row = "1,Anna,1,D1,AP_A,,,,100.64.0.5,,1,1,105,18,\"\",cake/fq_codel";
         assert!(read(HEAD_22, row).unwrap_err().starts_with("line 2: 16 cells, the header has 15;"));
         let found = read(&format!("{HEAD_22},sqm"), row).unwrap();

@@ -1,8 +1,9 @@
-//! LibreQoS's files, read strictly: `network.json`, a tree of nodes, and `ShapedDevices.csv`, the circuits in it.
+//! Strict parser for LibreQoS's files: `network.json`, a tree of nodes, and `ShapedDevices.csv`, the circuits in this
+//! tree.
 //!
 //! Simulator and node must parse the same files identically. The parser is a separate crate because neither depends on
-//! the other, and because the schemes, on which both depend, do no I/O and know no file format. The module docs of
-//! [`Circuits`] list what it rejects where LibreQoS guesses.
+//! the other, and because the schemes crate, on which both depend, does no I/O and knows no file format. The module
+//! docs of [`Circuits`] list the files that it rejects and LibreQoS interprets by guessing.
 
 mod circuits;
 mod network;
@@ -18,7 +19,7 @@ use fairlane_schemes::base::config::shortened;
 
 /// Allowed rates in bit/s.
 const RATES: std::ops::RangeInclusive<f64> = 1e3..=1e13;
-/// The same in a message.
+/// The range of [`RATES`], for messages.
 const A_RATE: &str = "a rate in Mbit/s from 0.001 to 10000000";
 
 /// Converts a rate from Mbit/s to bit/s if it is in range.
@@ -26,7 +27,7 @@ fn bps(mbps: f64) -> Option<u64> {
     Some((mbps * 1e6).round()).filter(|rate| RATES.contains(rate)).map(|rate| rate as u64)
 }
 
-/// A text of a file in a message of one line.
+/// Formats a text of a file for a one-line message.
 fn shown(text: &str) -> String {
     shortened(&text.replace(char::is_control, " "))
 }

@@ -1,4 +1,4 @@
-//! `network.json`: nodes within nodes, each with its rates.
+//! `network.json`: nested nodes with their rates.
 
 use crate::{A_RATE, bps, quoted, shown};
 use fairlane_schemes::base::config::shortened;
@@ -13,11 +13,11 @@ use std::fmt;
 pub struct Node {
     /// Name, unique in the network.
     pub name: String,
-    /// Names from the root to it, with `/` in between.
+    /// Names from the root to the node, separated by `/`.
     pub path: String,
-    /// Index of the node above it.
+    /// Index of the parent node.
     pub parent: Option<usize>,
-    /// Rates to it and from it in bit/s. A virtual node may have none.
+    /// Rates to the node and from it in bit/s. A virtual node may have none.
     pub rates: [Option<u64>; 2],
     /// True for a purely logical group without a limit (`is_virtual_node` in `virtual_tree_nodes.py`).
     pub is_virtual: bool,
@@ -27,25 +27,25 @@ pub struct Node {
     pub aliases: Vec<String>,
 }
 
-/// The tree. Parents come before their children.
+/// The tree. Parents precede their children.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Network {
     /// The nodes.
     pub nodes: Vec<Node>,
-    /// Caveats about the file.
+    /// Warnings about the file.
     pub notes: Vec<String>,
 }
 
 /// Keys with the rates to a node and from it.
 const RATES: [&str; 2] = ["downloadBandwidthMbps", "uploadBandwidthMbps"];
-/// Other keys that are read.
+/// Other keys that have an effect.
 const READ: [&str; 6] = ["children", "type", "virtual", "id", "name", "active_attachment_name"];
 
 impl Network {
-    /// Reads the bytes of a file.
+    /// Parses the bytes of a file.
     ///
     /// # Errors
-    /// One line that names the node and key.
+    /// If the file is not valid. The error is one line that names the node and key.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
         let (text, note) = crate::decode(bytes)?;
         let mut json = serde_json::Deserializer::from_str(&text);
@@ -65,7 +65,7 @@ impl Network {
         Ok(reader.nodes)
     }
 
-    /// The nearest node that is not virtual: the node itself or one above it.
+    /// The nearest node that is not virtual: the node itself or an ancestor.
     #[must_use]
     pub fn real(&self, node: usize) -> Option<usize> {
         let mut at = Some(node);
@@ -76,18 +76,18 @@ impl Network {
     }
 }
 
-/// A network that is being read.
+/// A network while it is read.
 #[derive(Default)]
 struct NetworkReader {
     nodes: Network,
     index: HashMap<String, usize>,
     ids: HashMap<String, usize>,
-    /// Keys that have no effect, each once.
+    /// Keys without effect, each listed once.
     unread: Vec<String>,
 }
 
 impl NetworkReader {
-    /// Adds the nodes of the object at `place`, and those below them.
+    /// Adds the nodes of the object at `place` and their descendants.
     fn add(&mut self, place: &str, below: &Json, parent: Option<usize>) -> Result<(), String> {
         let Some(map) = below.as_object() else {
             return Err(format!("{place}: {} is not an object of nodes by name", shown(&below.to_string())));
@@ -150,7 +150,7 @@ impl NetworkReader {
     }
 }
 
-/// Error of a JSON text, with its position.
+/// Formats an error of a JSON text, with its position.
 fn json_problem(error: &serde_json::Error) -> String {
     let (line, column) = (error.line(), error.column());
     let text = error.to_string();
@@ -162,7 +162,7 @@ fn json_problem(error: &serde_json::Error) -> String {
     }
 }
 
-/// Reads a JSON value none of whose objects has a key twice: of such a key, a map would keep the last value in silence.
+/// Reads a JSON value and rejects objects with duplicate keys; a map would silently keep only the last value.
 #[derive(Clone, Copy)]
 struct Unique;
 

@@ -1,18 +1,18 @@
-//! A table in CSV (RFC 4180) of which every row has as many cells as the header.
+//! A table in CSV (RFC 4180) in which every row has as many cells as the header.
 
 use crate::{Column, quoted};
 use csv::{Position, Reader, ReaderBuilder, StringRecord, Trim};
 
-/// A table, read row by row. Empty rows and comments (`#`) are skipped; a line that could be either a row or a comment
-/// is refused.
+/// A table that is read row by row. Empty rows and comments (`#`) are skipped; a line that may be either a row or a
+/// comment is rejected.
 pub struct Table<'a> {
     text: &'a str,
     reader: Reader<&'a [u8]>,
-    /// Line of the header, and how many cells it has.
+    /// Line of the header, and its number of cells.
     header: (u64, usize),
     /// True if values of the first column may begin with `#`. Circuit IDs never do.
     may_begin_with_hash: bool,
-    /// Names of the columns, without empty ones at the end.
+    /// Names of the columns, without trailing empty ones.
     pub columns: Vec<String>,
     row: StringRecord,
 }
@@ -21,11 +21,11 @@ impl<'a> Table<'a> {
     /// Reads the header of a text from [`crate::decode`].
     ///
     /// # Errors
-    /// There is no header, two columns have the same name, or a quote is not closed.
+    /// If there is no header, two columns have the same name, or a quote is not closed.
     pub fn open(text: &'a str) -> Result<Self, String> {
         check_quotes(text)?;
         let mut reader = ReaderBuilder::new();
-        // Cells are counted in `next`, which has a better message.
+        // `next` counts cells, with a better message than the `csv` crate.
         reader.comment(Some(b'#')).trim(Trim::All).flexible(true);
         let mut reader = reader.from_reader(text.as_bytes());
         let start = reader.position().clone();
@@ -46,10 +46,11 @@ impl<'a> Table<'a> {
         Ok(Self { text, reader, header, may_begin_with_hash, columns, row: StringRecord::new() })
     }
 
-    /// Reads the next row: its line, and a cell for each column.
+    /// Reads the next row. Returns its line number and its cells, one per column.
     ///
     /// # Errors
-    /// It has more or fewer cells than the header, as `hint` explains; or a comment before it may be a row.
+    /// If it has more or fewer cells than the header, with `hint` as explanation, or if a comment before it may be a
+    /// row.
     pub fn next(&mut self, hint: &str) -> Result<Option<(u64, &StringRecord)>, String> {
         loop {
             let before = self.reader.position().clone();
@@ -71,7 +72,7 @@ impl<'a> Table<'a> {
         Ok(Some((line, &self.row)))
     }
 
-    /// Refuses a comment that may be a row: a name can begin with `#`.
+    /// Rejects a comment that may be a row, because a name can begin with `#`.
     fn check_comments(&self, start: &Position) -> Result<(), String> {
         let cells = |line: &str| line.matches(',').count() + 1;
         let may_be_row = |line: &&str| line.starts_with('#') && !line.starts_with("# ") && cells(line) >= self.header.1;
@@ -85,7 +86,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The error that a column is missing.
+    /// Error message for a missing column.
     #[must_use]
     pub fn missing(&self, column: &str) -> String {
         let (line, found) = (self.header.0, quoted(self.columns.iter().map(String::as_str)));
@@ -93,23 +94,23 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Number of cells up to the last that is not empty.
+/// Number of cells up to the last non-empty one.
 fn filled(row: &StringRecord) -> usize {
     row.iter().collect::<Vec<_>>().iter().rposition(|cell| !cell.is_empty()).map_or(0, |last| last + 1)
 }
 
-/// Line of a row: the `csv` crate begins it with the comments and empty lines before it.
+/// Line of a row. The `csv` crate counts comments and empty lines before it as a part of it.
 fn line_of(text: &str, start: &Position) -> u64 {
     start.line() + passed_over(text, start).count() as u64
 }
 
-/// Comments and empty lines from a place on.
+/// Comments and empty lines from a position on.
 fn passed_over<'a>(text: &'a str, start: &Position) -> impl Iterator<Item = &'a str> {
     text[start.byte() as usize..].lines().take_while(|line| line.is_empty() || line.starts_with('#'))
 }
 
-/// Refuses a quoted cell that has no end, or more behind its end: the `csv` crate would take the rows up to the next
-/// quote, or all that follow, for a part of the cell.
+/// Rejects a quoted cell without an end or with text after its end. The `csv` crate would read the rows up to the next
+/// quote, or the rest of the file, as a part of the cell.
 fn check_quotes(text: &str) -> Result<(), String> {
     #[derive(PartialEq)]
     enum State {
@@ -132,7 +133,7 @@ fn check_quotes(text: &str) -> Result<(), String> {
                 opened = line;
                 State::Quoted
             }
-            // Doubled, it is a quote of the cell.
+            // A doubled quote is a quote in the cell.
             (State::Closed, b'"') => State::Quoted,
             (_, b',') => State::CellStart,
             (State::Closed, b' ') => State::Closed,
@@ -175,7 +176,7 @@ mod tests {
         }
         let found = rows("#a,b\nx,y\n# 1,2\n#no row\n\"#1\",2\n").unwrap();
         assert_eq!(found, [(5, vec!["#1".to_string(), "2".into()])]);
-        // A circuit's identifier has no "#".
+        // Circuit IDs do not begin with `#`, so this line is a comment.
         assert_eq!(rows("Circuit ID,y\n#1,2\n").unwrap(), []);
     }
 
@@ -183,18 +184,18 @@ mod tests {
     fn cells_are_counted_against_the_header() {
         assert_eq!(rows("x,y\n1,2,3\n").unwrap_err(), "line 2: 3 cells, the header has 2; a hint");
         assert_eq!(rows("x,y\n1\n").unwrap_err(), "line 2: 1 cell, the header has 2; a hint");
-        // One too many is one too many when it is empty: the cells before it may have moved.
+        // An extra empty cell is an error, too: the cells before it may be shifted.
         assert_eq!(rows("x,y\n1,2,\n").unwrap_err(), "line 2: 3 cells, the header has 2; a hint");
     }
 
     #[test]
     fn a_quote_that_swallows_rows_is_refused() {
         let problem = "line 2: a cell begins with a quote that nothing closes before a comma";
-        // To the end of the file; to the quote of a later row.
+        // The unclosed quote extends to the end of the file, or to the quote of a later row.
         for text in ["x,y\n1,\"two\n2,three\n", "x,y\n1,\"two\n2,\"a, b\"\n"] {
             assert_eq!(rows(text).unwrap_err(), problem, "{text}");
         }
-        // Within a cell, it is literal.
+        // Within a cell, a quote is literal.
         assert_eq!(rows("x,y\n1,5\" pipe\n").unwrap()[0].1[1], "5\" pipe");
     }
 

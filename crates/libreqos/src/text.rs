@@ -1,14 +1,14 @@
-//! Bytes of a file as text.
+//! Decodes the bytes of a file.
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
-/// Decodes a file to text whose lines end with `\n`, with a note if the encoding is a guess.
+/// Decodes a file to text with lines that end with `\n`, and adds a note if the encoding is a guess.
 ///
-/// The encoding is given by the byte order mark; otherwise UTF-8 if valid, else Windows-1252, of which Latin-1 is the
-/// printable part.
+/// A byte order mark determines the encoding; otherwise it is UTF-8 if valid, else Windows-1252, which includes the
+/// printable part of Latin-1.
 ///
 /// # Errors
-/// The file contradicts its mark, is UTF-16 without one, or has a zero byte.
+/// If the file contradicts its byte order mark, is UTF-16 without one, or has a zero byte.
 pub fn decode(bytes: &[u8]) -> Result<(String, Option<String>), String> {
     let (encoding, mark) = Encoding::for_bom(bytes).unwrap_or((UTF_8, 0));
     let (text, note) = match encoding.decode_without_bom_handling_and_without_replacement(&bytes[mark..]) {
@@ -21,7 +21,7 @@ pub fn decode(bytes: &[u8]) -> Result<(String, Option<String>), String> {
         None => return Err(format!("is not {}, as its byte order mark says", encoding.name())),
     };
     match text.find('\0') {
-        // In ASCII text, one of the first characters' two bytes is zero.
+        // In UTF-16, ASCII text has a zero byte among the first bytes.
         Some(_) if mark == 0 && matches!(bytes, [_, 0, _, 0, ..] | [0, _, 0, _, ..]) => {
             Err("is UTF-16 without a byte order mark, or UTF-32; save it as UTF-8".into())
         }
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn latin_1_is_a_guess_that_is_noted() {
-        // 0xe9 is é in both; 0x92 is a curly apostrophe in Windows-1252, a control character in Latin-1.
+        // 0xe9 is é in both encodings; 0x92 is an apostrophe in Windows-1252 and a control character in Latin-1.
         let (text, note) = decode(b"Caf\xe9 O\x92Neil").unwrap();
         assert_eq!(text, "Café O’Neil");
         assert_eq!(note.unwrap(), "not UTF-8 at byte 3: read as Windows-1252 (Latin-1)");

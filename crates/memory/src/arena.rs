@@ -1,10 +1,11 @@
-//! Blocks below a large page, side by side in large pages.
+//! Blocks below a large page, packed into large pages.
 //!
-//! An address range is reserved once; each page gets memory at its first use. Blocks are in the order of allocation. A
-//! freed block serves the next request of its class. When no block is used any more, all memory returns to the system.
+//! An address range is reserved once, and each page gets memory at its first use. Blocks are in the order of
+//! allocation. A freed block serves the next request of its class. When no block is in use, all memory returns to the
+//! system.
 //!
-//! One thread at a time allocates: a thread that finds another at it uses the system's allocator. So no thread ever
-//! waits, not even for one that a fork has left behind. Freeing needs no exclusive access.
+//! Only one thread at a time allocates; a thread that finds the arena busy uses the system's allocator. So no thread
+//! ever waits, not even for one that no longer exists after a fork. Freeing needs no exclusive access.
 
 use crate::large_block::map;
 use crate::size_class::{CLASSES, LINE, SizeClass};
@@ -15,34 +16,34 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize};
 
-/// Addresses that are reserved: what does not fit goes to the system's allocator.
+/// Reserved addresses. When they are used up, requests go to the system's allocator.
 const SPAN: usize = 1 << 36;
-/// No place: no address is this, or less than [`SPAN`] behind it.
+/// Initial value of `start`: no address is within [`SPAN`] above it.
 const NOWHERE: usize = 1 << (usize::BITS - 1);
-/// Less than this is not worth giving back to the system.
+/// Minimum amount of memory that is returned to the system.
 const WORTH_RETURNING: usize = 16 << 20;
 
-/// Blocks in one stretch of addresses.
+/// Blocks in one address range.
 #[derive(Debug)]
 pub struct Arena {
-    /// A thread takes a block.
+    /// True while a thread allocates a block.
     busy: AtomicBool,
     start: AtomicUsize,
-    /// Bytes from the start that have been given out; 0 before there is a start.
+    /// Bytes allocated from the start; 0 before there is a start.
     given: AtomicUsize,
-    /// Blocks that are used.
+    /// Blocks in use.
     used: AtomicUsize,
-    /// The last block given back of each class; it has the address of the one before.
+    /// Last freed block of each class; it contains the address of the one freed before.
     free: [AtomicPtr<Block>; CLASSES],
 }
 
-/// A block that was given back.
+/// A freed block.
 #[derive(Debug)]
 struct Block {
     next: *mut Self,
 }
 
-/// A block that was taken, and whether it is all zero.
+/// An allocated block; `zero` is true if it contains only zeros.
 #[derive(Debug)]
 pub struct Taken {
     pub block: NonNull<u8>,
@@ -50,7 +51,7 @@ pub struct Taken {
 }
 
 impl Arena {
-    /// An arena without memory.
+    /// Creates an arena without memory.
     pub const fn new() -> Self {
         Self {
             busy: AtomicBool::new(false),
@@ -61,7 +62,7 @@ impl Arena {
         }
     }
 
-    /// Returns true for layouts that it serves: at least a cache line, which benefits, with no larger alignment.
+    /// Returns true for layouts that the arena serves: at least a cache line, which benefits, and no larger alignment.
     pub fn suits(layout: Layout) -> bool {
         layout.size() >= LINE && layout.align() <= LINE
     }
@@ -71,7 +72,7 @@ impl Arena {
         block.addr().wrapping_sub(self.start.load(Relaxed)) < SPAN
     }
 
-    /// Takes a block of a class; none if another thread is allocating, or there is no room.
+    /// Allocates a block of a class; `None` if another thread is allocating or there is no room.
     pub fn take(&self, class: SizeClass) -> Option<Taken> {
         if self.busy.swap(true, Acquire) {
             return None;
@@ -87,13 +88,13 @@ impl Arena {
     /// Frees a block of a class.
     ///
     /// # Safety
-    /// It was allocated here as one of this class, and is no longer used.
+    /// It must have been allocated here with this class and not be used afterwards.
     pub unsafe fn give_back(&self, block: *mut u8, class: SizeClass) {
         let head = &self.free[class.index];
         let block: *mut Block = block.cast();
         let mut next = head.load(Relaxed);
         loop {
-            // SAFETY: a block has a line at least, on the border of one.
+            // SAFETY: a block has at least a cache line and is aligned to one.
             unsafe { block.write(Block { next }) };
             match head.compare_exchange_weak(next, block, Release, Relaxed) {
                 Ok(_) => break,
@@ -105,12 +106,13 @@ impl Arena {
         }
     }
 
-    /// A block that was given back.
+    /// Takes a freed block.
     fn pop(&self, class: SizeClass) -> Option<Taken> {
         let head = &self.free[class.index];
         let mut block = head.load(Acquire);
         while !block.is_null() {
-            // SAFETY: only one thread takes blocks, so this one is still in the list, written before it came there.
+            // SAFETY: only one thread takes blocks, so this one is still in the list, and was written before it entered
+            // the list.
             let next = unsafe { (*block).next };
             match head.compare_exchange_weak(block, next, Acquire, Acquire) {
                 Ok(_) => return NonNull::new(block.cast()).map(|block| Taken { block, zero: false }),
@@ -120,7 +122,7 @@ impl Arena {
         None
     }
 
-    /// A block that has never been used.
+    /// Takes a block that has never been used.
     #[cold]
     fn cut(&self, class: SizeClass) -> Option<Taken> {
         if self.start.load(Relaxed) == NOWHERE && self.given.load(Relaxed) == 0 {
@@ -139,12 +141,12 @@ impl Arena {
         let place = if limits_addresses() { None } else { map(SPAN, MapFlags::PRIVATE | MapFlags::NORESERVE) };
         match place {
             Some(start) => self.start.store(start.as_ptr().expose_provenance(), Relaxed),
-            // There is no room, now and later.
+            // There is no room, now or later.
             None => self.given.store(SPAN, Relaxed),
         }
     }
 
-    /// If no block seems used, returns the memory to the system, unless it is little.
+    /// Returns the memory to the system if no block is in use and there is enough of it.
     #[cold]
     fn return_all(&self) {
         if self.given.load(Relaxed) < WORTH_RETURNING || self.busy.swap(true, Acquire) {
@@ -152,16 +154,16 @@ impl Arena {
         }
         let given = self.given.load(Relaxed);
         if self.used.load(Acquire) == 0 && given >= WORTH_RETURNING {
-            // Freed blocks are no longer used, and no thread allocates now.
+            // Freed blocks are no longer used, and no other thread allocates now.
             for head in &self.free {
                 head.store(ptr::null_mut(), Relaxed);
             }
             let start = ptr::with_exposed_provenance_mut(self.start.load(Relaxed));
-            // SAFETY: these pages are of the arena, and no block of them is used: they may be zero when they come
-            // again.
+            // SAFETY: these pages belong to the arena and none of their blocks is in use, so they may be zero at their
+            // next use.
             match unsafe { madvise(start, given, Advice::LinuxDontNeed) } {
                 Ok(()) => self.given.store(0, Relaxed),
-                // Their bytes stay, so they must not be reported as zeroed: blocks of them are never reused.
+                // Their bytes stay, so they must not be reported as zeroed. The blocks are therefore never reused.
                 Err(_) => self.given.store(SPAN, Relaxed),
             }
         }
@@ -169,7 +171,8 @@ impl Arena {
     }
 }
 
-/// Returns true if the process's address space is limited (`ulimit -v`, `-d`): it is then left to actual allocations.
+/// Returns true if the process's address space is limited (`ulimit -v`, `-d`). The arena then reserves
+/// nothing, so that allocations can use the addresses.
 fn limits_addresses() -> bool {
     [Resource::As, Resource::Data].into_iter().any(|resource| getrlimit(resource).current.is_some())
 }
@@ -191,7 +194,7 @@ mod tests {
         let (second, zero) = take(&arena, 70);
         assert_eq!((second.addr() - first.addr(), first.addr() % LINE, zero), (128, 0, true));
         assert!(arena.has(first) && !arena.has((&raw const arena).cast_mut().cast()));
-        // SAFETY: it is used no more; 65 to 128 bytes are a class.
+        // SAFETY: it is not used afterwards; 65 to 128 bytes are one class.
         unsafe { arena.give_back(first, SizeClass::of(100)) };
         let (other_class, _) = take(&arena, 129);
         assert_ne!(other_class, first);
@@ -204,7 +207,7 @@ mod tests {
         let class = SizeClass::of(1 << 20);
         let blocks: Vec<_> = (0..WORTH_RETURNING >> 20).map(|_| take(&arena, 1 << 20).0).collect();
         for block in &blocks {
-            // SAFETY: the block has these bytes, and is given back when it is used no more.
+            // SAFETY: the block has these bytes and is not used after it is freed.
             unsafe {
                 slice::from_raw_parts_mut(*block, 1 << 20).fill(9);
                 arena.give_back(*block, class);
@@ -222,7 +225,7 @@ mod tests {
         let (block, _) = take(&arena, 64);
         arena.busy.store(true, Relaxed);
         assert!(arena.take(SizeClass::of(64)).is_none());
-        // SAFETY: it is used no more.
+        // SAFETY: it is not used afterwards.
         unsafe { arena.give_back(block, SizeClass::of(64)) };
         arena.busy.store(false, Relaxed);
         assert_eq!(take(&arena, 64), (block, false));

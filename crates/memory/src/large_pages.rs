@@ -1,4 +1,4 @@
-//! Choice of the source of each block.
+//! Selects the source of each block.
 
 use crate::arena::Arena;
 use crate::large_block;
@@ -7,19 +7,19 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Bytes that stay in ordinary pages: a run that needs no more gains nothing from large ones.
+/// Bytes allocated from ordinary pages first: a run that needs no more gains nothing from large pages.
 const ORDINARY_BYTES: usize = 4 << 20;
 
 /// The allocator: see the [crate](crate).
 #[derive(Debug)]
 pub struct LargePages {
     arena: Arena,
-    /// Bytes that are elsewhere.
+    /// Bytes allocated outside the arena.
     elsewhere: AtomicUsize,
 }
 
 impl LargePages {
-    /// An allocator that has given out nothing.
+    /// Creates an allocator without allocations.
     #[must_use]
     pub const fn new() -> Self {
         Self { arena: Arena::new(), elsewhere: AtomicUsize::new(0) }
@@ -41,7 +41,7 @@ impl LargePages {
             }
             return block;
         }
-        // SAFETY: the caller of the allocator says that the layout has a size.
+        // SAFETY: the caller guarantees that the layout has a non-zero size.
         let block = unsafe { if zeros { System.alloc_zeroed(layout) } else { System.alloc(layout) } };
         self.counted(block, layout)
     }
@@ -53,14 +53,14 @@ impl LargePages {
         block
     }
 
-    /// Another block with the same bytes.
+    /// Moves a block to a new one with the same bytes.
     ///
     /// # Safety
-    /// As for [`GlobalAlloc::realloc`].
+    /// See [`GlobalAlloc::realloc`].
     unsafe fn move_to(&self, block: *mut u8, layout: Layout, new: Layout) -> *mut u8 {
         let other = self.obtain(new, false);
         if !other.is_null() {
-            // SAFETY: both have this number of bytes, and do not overlap.
+            // SAFETY: both blocks have this number of bytes and do not overlap.
             unsafe {
                 ptr::copy_nonoverlapping(block, other, layout.size().min(new.size()));
                 self.dealloc(block, layout);
@@ -76,8 +76,8 @@ impl Default for LargePages {
     }
 }
 
-// SAFETY: a block comes from one of three places, each of which gives what the layout says, and goes back there: one of
-// [`large_block`] is known by its layout, one of the arena by its address, and the system has given all others.
+// SAFETY: a block comes from one of three sources, each of which satisfies the layout, and is returned to it: the
+// layout identifies blocks of [`large_block`], the address those of the arena, and the system has allocated all others.
 unsafe impl GlobalAlloc for LargePages {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         self.obtain(layout, false)
@@ -88,7 +88,7 @@ unsafe impl GlobalAlloc for LargePages {
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: each has given the block with this layout, says the caller.
+        // SAFETY: the caller guarantees that the block was allocated with this layout.
         unsafe {
             if self.arena.has(block) {
                 return self.arena.give_back(block, SizeClass::of(layout.size()));
@@ -103,7 +103,8 @@ unsafe impl GlobalAlloc for LargePages {
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        // SAFETY: the caller says that the new size is sound with this alignment, and that the block has this layout.
+        // SAFETY: the caller guarantees that the new size is valid for this alignment and that the block has this
+        // layout.
         unsafe {
             let new = Layout::from_size_align_unchecked(new_size, layout.align());
             if self.arena.has(block) {
@@ -134,34 +135,34 @@ mod tests {
     use std::slice;
     use std::thread;
 
-    /// A block with the byte that it is full of.
+    /// A block and the byte that fills it.
     struct Filled {
         block: *mut u8,
         layout: Layout,
         byte: u8,
     }
 
-    /// Obtains, resizes and gives back blocks of all kinds, of which each keeps its bytes.
+    /// Allocates, resizes and frees blocks of all kinds, and checks that they keep their bytes.
     fn exercise(memory: &LargePages, seed: u64) {
         let mut blocks: Vec<Filled> = Vec::new();
         let mut state = seed;
         for step in 0..20_000 {
-            // Knuth's MMIX generator; its upper bits.
+            // Knuth's MMIX generator; the upper bits are used.
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let random = (state >> 32) as usize;
-            // Sizes of all orders of magnitude, seldom the largest.
+            // Sizes of all magnitudes; the largest are rare.
             let size = (random & 0xff_ffff) >> (random >> 24).min(23) | 1;
             let byte = (step % 251) as u8;
             match random % 5 {
                 0 if !blocks.is_empty() => {
                     let Filled { block, layout, .. } = blocks.swap_remove(random / 5 % blocks.len());
-                    // SAFETY: it was obtained with this layout.
+                    // SAFETY: it was allocated with this layout.
                     unsafe { memory.dealloc(block, layout) };
                 }
                 1 if !blocks.is_empty() => {
                     let place = random / 5 % blocks.len();
                     let filled = &mut blocks[place];
-                    // SAFETY: it has this layout, and then its new size, the lesser part of it with the old bytes.
+                    // SAFETY: it has this layout, then its new size; the smaller of the two sizes holds the old bytes.
                     unsafe {
                         filled.block = memory.realloc(filled.block, filled.layout, size);
                         let kept = slice::from_raw_parts(filled.block, size.min(filled.layout.size()));
@@ -186,7 +187,7 @@ mod tests {
             }
             if blocks.len() > 200 {
                 let Filled { block, layout, byte } = blocks.swap_remove(random % 200);
-                // SAFETY: the block has these bytes, and was obtained with this layout.
+                // SAFETY: the block has these bytes and was allocated with this layout.
                 unsafe {
                     let content = slice::from_raw_parts(block, layout.size());
                     assert!(content.iter().all(|found| *found == byte), "{layout:?}");
@@ -222,7 +223,7 @@ mod tests {
         let in_arena: Vec<_> = blocks.iter().map(|block| memory.arena.has(*block)).collect();
         assert_eq!(in_arena, [[false].repeat(fits), [true].repeat(2)].concat());
         for block in blocks {
-            // SAFETY: it was obtained with this layout.
+            // SAFETY: it was allocated with this layout.
             unsafe { memory.dealloc(block, layout) };
         }
     }

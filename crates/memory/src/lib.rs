@@ -1,13 +1,13 @@
-//! An allocator that puts the memory of big simulations into large pages.
+//! An allocator that puts the memory of large simulations into large pages.
 //!
-//! A run with tens of thousands of users waits for memory and for address translation: with pages of 4 kB, the
-//! processor needs a table walk for nearly every line that it fetches. Linux has pages of 2 MB on request (`madvise`).
+//! A run with tens of thousands of users is limited by memory access and address translation: with pages of 4 kB, the
+//! processor needs a page-table walk for nearly every cache line. Linux provides pages of 2 MB on request (`madvise`).
 //! If `/sys/kernel/mm/transparent_hugepage/enabled` is `never`, the allocator uses pages of 4 kB.
 //!
-//! A program has it by `#[global_allocator] static MEMORY: LargePages = large_pages();`. Blocks of 2 MB and more have
-//! pages of their own. Smaller ones come from the system's allocator, as ever, until they are 4 MB together; what comes
-//! later, and has a cache line at least, lies in an [`arena`] in the order in which it was asked for, in whole lines.
-//! Small runs so have the memory that they had. Elsewhere than on 64-bit Linux this is the system's allocator.
+//! A program enables it by `#[global_allocator] static MEMORY: LargePages = large_pages();`. Blocks of 2 MB and more
+//! have separate pages. Smaller blocks come from the system's allocator until they total 4 MB, so small runs use the
+//! same memory as before. Later blocks of at least a cache line are in an [`arena`], in the order of allocation, in
+//! whole lines. On systems other than 64-bit Linux this is the system's allocator.
 
 #![allow(unsafe_code, reason = "an allocator is unsafe: each use with its reason")]
 
@@ -23,11 +23,11 @@ mod size_class;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 pub use large_pages::LargePages;
 
-/// The system's allocator, where there is none with large pages.
+/// The system's allocator, on systems without large pages.
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 pub type LargePages = std::alloc::System;
 
-/// An allocator that has given out nothing.
+/// Creates an allocator without allocations.
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 #[must_use]
 pub const fn large_pages() -> LargePages {

@@ -1,10 +1,10 @@
-//! Sizes of blocks: whole cache lines, from eight on four sizes in each power of two.
+//! Sizes of blocks: multiples of a cache line; from eight lines on, four sizes per power of two.
 
 /// Bytes of a cache line.
 pub const LINE: usize = 64;
-/// Number of lines up to which each number has its own class.
+/// Number of lines up to which each multiple is a class.
 const EXACT_LINES: usize = 8;
-/// Classes in each power of two beyond.
+/// Classes per power of two above that.
 const STEPS: usize = 4;
 /// Number of classes below [`crate::large_block::LARGE_PAGE`].
 pub const CLASSES: usize = EXACT_LINES + STEPS * 12;
@@ -12,14 +12,14 @@ pub const CLASSES: usize = EXACT_LINES + STEPS * 12;
 /// A class of sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizeClass {
-    /// Index of the class.
+    /// Index among all classes.
     pub index: usize,
     /// Bytes of its blocks.
     pub bytes: usize,
 }
 
 impl SizeClass {
-    /// The smallest class with room for this number of bytes, at least one.
+    /// Smallest class with room for this number of bytes, at least one line.
     pub fn of(bytes: usize) -> Self {
         let lines = bytes.div_ceil(LINE);
         if lines <= EXACT_LINES {
@@ -49,7 +49,7 @@ mod tests {
                 assert_eq!((class.index, last.bytes), (last.index + 1, bytes - 1));
                 last = class;
             }
-            // A step is a quarter of a power of two, and less than a line is lost besides.
+            // A step is a quarter of a power of two; in addition less than a line is wasted.
             assert!((class.bytes - bytes) * 4 < bytes + 4 * LINE, "{bytes}");
         }
         assert_eq!(last.index, CLASSES - 1);

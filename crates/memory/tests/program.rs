@@ -1,4 +1,4 @@
-//! A program with the allocator, on every system: allocated memory keeps its content.
+//! A program that uses the allocator, on every system: allocated memory keeps its content.
 
 use fairlane_memory::{LargePages, large_pages};
 
@@ -8,7 +8,7 @@ static MEMORY: LargePages = large_pages();
 #[test]
 fn lists_that_grow_past_a_large_page_and_shrink_keep_what_they_hold() {
     let mut lists: Vec<Vec<u32>> = (0..8).map(|_| Vec::new()).collect();
-    // 3 MB each, 24 MB together.
+    // 3 MB each, 24 MB in total.
     for number in 0..750_000 {
         for list in &mut lists {
             list.push(number);

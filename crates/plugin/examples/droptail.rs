@@ -1,3 +1,3 @@
-//! The built-in drop-tail as a library, which `make bench-scheme-lib` compares with the original.
+//! The built-in drop-tail scheme as a library; `make bench-scheme-lib` compares it with the original.
 
 fairlane_plugin::export! { "my-droptail" = fairlane_schemes::aqm::droptail::DropTailScheme }

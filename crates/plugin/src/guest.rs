@@ -1,7 +1,7 @@
-//! A scheme in Rust as a library: the functions of [`SchemeTable`] over a [`SchemeSpec`].
+//! A scheme in Rust as a library: the functions of [`SchemeTable`] for a [`SchemeSpec`].
 //!
-//! A panic ends the run with its message and place: it is caught before it would leave the library, unless the library
-//! is built with `panic = "abort"`, which ends the process.
+//! A panic ends the run with its message and location. It is caught before it leaves the library; but if the library is
+//! built with `panic = "abort"`, it ends the process.
 
 use crate::abi::{LibraryTable, MARKED, OnDrop, OnReading, Parameter, PortView, SchemeTable, VERSION};
 use crate::packet::{CPacket, CheckedPacket};
@@ -14,7 +14,8 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null;
 
-/// Makes a library of the crate, with its name and version: of type `cdylib`, with schemes by their names in scenarios.
+/// Exports schemes, by their names in scenarios, from a crate of type `cdylib`. The library has the crate's name and
+/// version.
 ///
 /// ```
 /// # use fairlane_schemes::aqm::droptail::DropTailScheme;
@@ -24,7 +25,7 @@ use std::ptr::null;
 #[macro_export]
 macro_rules! export {
     ($($name:literal = $Spec:ty),+ $(,)?) => {
-        /// Entry points of this library's schemes for a host.
+        /// Entry point of this library for a host.
         #[allow(unsafe_code)]
         #[unsafe(no_mangle)]
         pub extern "C" fn fairlane_schemes(_host_version: u32) -> *const $crate::abi::LibraryTable {
@@ -38,7 +39,7 @@ macro_rules! export {
     };
 }
 
-/// The table of a library; it is never freed.
+/// Creates the table of a library, which is never freed.
 #[must_use]
 pub fn library(name: &str, release: &str, schemes: Vec<SchemeTable>) -> LibraryTable {
     let schemes: Vec<*const SchemeTable> = schemes.into_iter().map(|scheme| &raw const *kept(scheme)).collect();
@@ -53,7 +54,7 @@ pub fn library(name: &str, release: &str, schemes: Vec<SchemeTable>) -> LibraryT
     }
 }
 
-/// The table of a scheme; it is never freed.
+/// Creates the table of a scheme, which is never freed.
 #[must_use]
 pub fn scheme<S: SchemeSpec>(name: &str) -> SchemeTable {
     let specs = S::Params::specs();
@@ -91,12 +92,12 @@ pub fn scheme<S: SchemeSpec>(name: &str) -> SchemeTable {
 }
 
 thread_local! {
-    /// The last panic of this thread, in one line.
+    /// The last panic of this thread, as one line.
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
 /// Stores panic messages for [`SchemeTable::failure`] instead of printing them. The hook affects only the library,
-/// which has a separate standard library.
+/// which has its own copy of the standard library.
 pub fn keep_panics() {
     std::panic::set_hook(Box::new(|info| {
         let payload = info.payload();
@@ -114,7 +115,7 @@ struct Guest<S: SchemeSpec> {
     failure: String,
 }
 
-/// Hands drops and marks to the host.
+/// Passes drops and marks to the host.
 struct Sink {
     on_drop: OnDrop,
     context: *mut c_void,
@@ -123,7 +124,7 @@ struct Sink {
 impl Sink {
     fn tell(&self, packet: &CheckedPacket, reason: u8) {
         let packet = packet.c();
-        // SAFETY: the host gave function and context for this call; the packet lives beyond it.
+        // SAFETY: the host gave function and context for this call; the packet outlives it.
         unsafe { (self.on_drop)(self.context, &raw const packet, reason) };
     }
 }
@@ -137,18 +138,18 @@ impl DropSink<CheckedPacket> for Sink {
     }
 }
 
-/// Converts a port view to the schemes' types.
+/// A port view, converted to the schemes' types.
 struct Description {
     buffer: BufferParams,
     rate: BitRate,
     weights: Weights,
-    /// The parameters as a table of a scenario.
+    /// The parameters as a table in scenario notation.
     table: Json,
 }
 
 impl Description {
     /// # Safety
-    /// `port` points to a view, and all pointers of that to what they say.
+    /// `port` must point to a view whose pointers are all valid.
     unsafe fn of(port: *const PortView, specs: &[fairlane_schemes::base::config::ParamSpec]) -> Self {
         // SAFETY: guaranteed by the caller.
         let port = unsafe { *port };
@@ -166,7 +167,7 @@ impl Description {
         let weights = if port.weight_count == 0 {
             Weights::equal()
         } else {
-            // SAFETY: there is this number of weights.
+            // SAFETY: there are `weight_count` weights.
             Weights::new(unsafe { std::slice::from_raw_parts(port.weights, port.weight_count) })
         };
         let buffer = BufferParams { limit, mtu: Bytes(port.mtu_bytes), ..Default::default() };
@@ -181,10 +182,10 @@ impl Description {
     }
 }
 
-/// Runs `body`; an error or a panic goes to the message.
+/// Runs `body` and writes its error or panic to the message.
 ///
 /// # Safety
-/// `message` is null or points to `size` bytes that nobody else uses.
+/// `message` must be null or point to `size` bytes that no one else uses.
 unsafe fn told(message: *mut c_char, size: usize, body: impl FnOnce() -> Result<(), String>) -> c_int {
     let problem = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => return 0,
@@ -200,14 +201,14 @@ fn last_panic() -> String {
     PANIC.with(|last| std::mem::take(&mut *last.borrow_mut()))
 }
 
-/// The functions of the tables. A host calls them as `fairlane.h` says.
+/// First of the functions in the tables, which a host calls as described in `fairlane.h`.
 unsafe extern "C-unwind" fn check<S: SchemeSpec>(port: *const PortView, message: *mut c_char, size: usize) -> c_int {
     let read = || {
         // SAFETY: the host describes the port for this call.
         let port = unsafe { Description::of(port, &S::Params::specs()) };
         port.params::<S>().map(drop).map_err(|error| error.to_string())
     };
-    // SAFETY: the host gave so much room.
+    // SAFETY: the host gave a buffer of this size.
     unsafe { told(message, size, read) }
 }
 
@@ -228,19 +229,19 @@ unsafe extern "C-unwind" fn create<S: SchemeSpec>(
         unsafe { *state = Box::into_raw(Box::new(guest)).cast() };
         Ok(())
     };
-    // SAFETY: the host gave so much room.
+    // SAFETY: the host gave a buffer of this size.
     unsafe { told(message, size, make) }
 }
 
 unsafe extern "C-unwind" fn destroy<S: SchemeSpec>(state: *mut c_void) {
-    // SAFETY: the state came from `create`, and nobody uses it afterwards. A panic in its end has nobody to tell.
+    // SAFETY: the state came from `create` and is not used afterwards. A panic while dropping it cannot be reported.
     let _ = catch_unwind(AssertUnwindSafe(|| drop(unsafe { Box::from_raw(state.cast::<Guest<S>>()) })));
 }
 
-/// Calls a scheme; 1 if it panics, with the reason in `failure`.
+/// Calls a scheme. Returns 1 if it panics, with the reason in `failure`.
 ///
 /// # Safety
-/// `state` came from `create` and is used by nobody else.
+/// `state` must come from `create` and not be used elsewhere.
 #[inline]
 unsafe fn call<S: SchemeSpec>(
     state: *mut c_void,
@@ -270,7 +271,7 @@ unsafe extern "C-unwind" fn enqueue<S: SchemeSpec>(
         guest.discipline.enqueue(packet, Time(now_ps), &mut guest.rng, &mut Sink { on_drop, context });
         Ok(())
     };
-    // SAFETY: the host's own handle.
+    // SAFETY: the host passes its own handle.
     unsafe { call::<S>(state, offer) }
 }
 
@@ -293,7 +294,7 @@ unsafe extern "C-unwind" fn dequeue<S: SchemeSpec>(
         }
         Ok(())
     };
-    // SAFETY: the host's own handle.
+    // SAFETY: the host passes its own handle.
     unsafe { call::<S>(state, ask) }
 }
 
@@ -302,19 +303,19 @@ unsafe extern "C-unwind" fn set_rate<S: SchemeSpec>(state: *mut c_void, rate_bps
         guest.discipline.set_link_rate(BitRate(rate_bps));
         Ok(())
     };
-    // SAFETY: the host's own handle. A panic here is reported by the next call that can.
+    // SAFETY: the host passes its own handle. The next call that can fail reports a panic here.
     let _ = unsafe { call::<S>(state, set) };
 }
 
 unsafe extern "C-unwind" fn failure<S: SchemeSpec>(state: *const c_void, message: *mut c_char, size: usize) {
-    // SAFETY: the host's own handle, and so much room.
+    // SAFETY: the host passes its own handle and a buffer of this size.
     unsafe { text::write(message, size, &(*state.cast::<Guest<S>>()).failure) };
 }
 
 /// Result of a reading call, or `otherwise` if it panics.
 ///
 /// # Safety
-/// `state` came from `create`, and nobody changes it.
+/// `state` must come from `create`, and no one may change it.
 unsafe fn asked<S: SchemeSpec, T>(state: *const c_void, otherwise: T, body: impl FnOnce(&Guest<S>) -> T) -> T {
     // SAFETY: guaranteed by the caller.
     let guest = unsafe { &*state.cast::<Guest<S>>() };
@@ -322,12 +323,12 @@ unsafe fn asked<S: SchemeSpec, T>(state: *const c_void, otherwise: T, body: impl
 }
 
 unsafe extern "C-unwind" fn drop_threshold<S: SchemeSpec>(state: *const c_void) -> f64 {
-    // SAFETY: the host's own handle.
+    // SAFETY: the host passes its own handle.
     unsafe { asked::<S, _>(state, f64::NAN, |guest| guest.discipline.drop_threshold().unwrap_or(f64::NAN)) }
 }
 
 unsafe extern "C-unwind" fn state_size<S: SchemeSpec>(state: *const c_void, records: *mut usize, bytes: *mut usize) {
-    // SAFETY: the host's own handle, and room for both.
+    // SAFETY: the host passes its own handle and room for both.
     unsafe {
         let size = asked::<S, _>(state, StateSize::default(), |guest| guest.discipline.state_size());
         (*records, *bytes) = (size.records, size.bytes);
@@ -342,11 +343,11 @@ unsafe extern "C-unwind" fn report<S: SchemeSpec>(state: *const c_void, on_readi
             unsafe { on_reading(context, name, value) };
         });
     };
-    // SAFETY: the host's own handle.
+    // SAFETY: the host passes its own handle.
     unsafe { asked::<S, _>(state, (), tell) }
 }
 
-/// A text with the lifetime of the library. Equal texts are stored once.
+/// A text that lives as long as the library. Equal texts are stored once.
 fn c_text(text: &str) -> *const c_char {
     static TEXTS: std::sync::Mutex<std::collections::BTreeMap<String, &'static std::ffi::CStr>> =
         std::sync::Mutex::new(std::collections::BTreeMap::new());

@@ -1,13 +1,13 @@
-//! Schemes outside the tree: the interface between a simulator and a library of schemes, from both sides.
+//! External schemes: the interface between a simulator and a library of schemes, from both sides.
 //!
-//! - [`abi`]: the tables that cross it, as `fairlane_scheme` and what belongs to it in `crates/capi/include/fairlane.h`
-//! - [`packet`]: a packet of C, which the rest of the C interface has too
-//! - [`guest`]: a scheme written in Rust as such a library: [`export!`]
-//! - `host`, with the feature of that name: loads a library, and runs its schemes as
-//!   [external schemes](fairlane_schemes::registry::external)
+//! - [`abi`]: the tables of the C interface, as `fairlane_scheme` and related types in `crates/capi/include/fairlane.h`
+//! - [`packet`]: a packet in C, also used by the rest of the C interface
+//! - [`guest`]: builds such a library from schemes written in Rust: [`export!`]
+//! - `host`, with the feature of that name: loads a library and runs its schemes as [external
+//!   schemes](fairlane_schemes::registry::external)
 //!
-//! A library in Rust implements [`SchemeSpec`](prelude::SchemeSpec) as a scheme of the tree does, so that it moves
-//! there unchanged, and names it in [`export!`].
+//! A library in Rust implements [`SchemeSpec`](prelude::SchemeSpec) like a built-in scheme, so that it can become one
+//! without changes, and names it in [`export!`].
 
 #![allow(unsafe_code, reason = "pointers across the C interface: checked for null, each use with its reason")]
 

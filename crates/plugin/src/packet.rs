@@ -1,15 +1,15 @@
-//! A packet as it crosses the interface.
+//! A packet at the C interface.
 
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::packet::{Ecn, Packet, TrafficClass};
 
-/// A packet of the caller. The library copies it; the caller recognises it by `id` and `label`.
+/// A packet of the caller. The library copies it and returns `id` and `label` to the caller.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CPacket {
-    /// Anything of the caller's, such as a pointer to its own packet.
+    /// Any number, such as a pointer to the caller's own packet.
     pub id: u64,
-    /// Label written by the marker: an activity, a rate, a tag.
+    /// Label written by the marker: an activity, a rate or a tag.
     pub label: f64,
     /// Transport connection.
     pub flow: u32,
@@ -21,18 +21,18 @@ pub struct CPacket {
     pub traffic_class: u8,
     /// ECN field of the IP header, 0 to 3 (RFC 3168).
     pub ecn: u8,
-    /// 0.
+    /// Must be 0.
     pub reserved: u16,
 }
 
-/// A number of a packet is outside its range.
+/// Error: a number of a packet is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadPacket;
 
 /// Codepoints of the ECN field, in the order of their bits.
 const ECN: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
 
-/// The bits of a codepoint.
+/// Bits of a codepoint.
 #[must_use]
 #[inline]
 pub const fn bits_of(ecn: Ecn) -> u8 {
@@ -44,7 +44,7 @@ pub const fn bits_of(ecn: Ecn) -> u8 {
     }
 }
 
-/// A packet of the caller, checked, with what schemes add.
+/// A checked packet of the caller, with the fields that schemes add.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckedPacket {
     packet: CPacket,
@@ -55,10 +55,10 @@ impl CheckedPacket {
     /// Checks every field.
     ///
     /// # Errors
-    /// A number is outside its range.
+    /// If a number is out of range.
     #[inline]
     pub fn new(packet: CPacket) -> Result<Self, BadPacket> {
-        // All at once: one branch instead of five.
+        // One combined test: one branch instead of five.
         let is_known = (usize::from(packet.ecn) < ECN.len())
             & (usize::from(packet.traffic_class) < TrafficClass::ALL.len())
             & (packet.reserved == 0)
@@ -70,7 +70,7 @@ impl CheckedPacket {
         Ok(Self { packet, enqueued_at: Time::ZERO })
     }
 
-    /// The packet for the caller.
+    /// Packet for the caller.
     #[must_use]
     #[inline]
     pub fn c(&self) -> CPacket {

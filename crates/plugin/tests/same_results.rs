@@ -1,4 +1,4 @@
-//! Built-in schemes behave the same over the C interface.
+//! Built-in schemes give the same results over the C interface.
 
 #![allow(unsafe_code)] // a table of pointers
 
@@ -22,7 +22,7 @@ use fairlane_schemes::registry::schemes::AnyDiscipline;
 use fairlane_schemes::testing::TestPacket;
 use serde_json::{Value as Json, json};
 
-/// The schemes without random numbers, for which a library has a separate seed.
+/// Library of the schemes that use no random numbers; the others would have a different seed in a library.
 fn library() -> LibraryTable {
     let schemes = vec![
         guest::scheme::<DropTailScheme>("my-droptail"),
@@ -36,7 +36,7 @@ fn library() -> LibraryTable {
     guest::library("mine", "1.0", schemes)
 }
 
-/// Events of packets, by number; a threshold and a label with every bit.
+/// Events of packets, by packet number; thresholds and labels as bits.
 #[derive(Debug, PartialEq)]
 enum Event {
     Dropped(u64, DropReason),
@@ -56,7 +56,7 @@ impl DropSink<TestPacket> for Events {
     }
 }
 
-/// Random arrivals, a third more than the link takes, half of them from one user; the rate changes half way.
+/// Offers random arrivals at four thirds of the link's rate, half of them of one user. The rate changes half way.
 fn drive(mut queue: AnyDiscipline<TestPacket>) -> (Vec<Event>, Vec<(&'static str, u64)>, usize) {
     const RATE: BitRate = BitRate(10_000_000);
     let mut traffic = Rng::stream(7, 0, "traffic", 0);
@@ -99,7 +99,7 @@ fn drive(mut queue: AnyDiscipline<TestPacket>) -> (Vec<Event>, Vec<(&'static str
 #[test]
 fn schemes_of_the_list_do_the_same_over_the_interface() {
     let library = Box::leak(Box::new(library()));
-    // SAFETY: the table stays, and all that it points to.
+    // SAFETY: the table and all data it points to live as long as the process.
     let loaded = unsafe { host::of_table(library, "no file") }.unwrap();
     let find = |name: &str| loaded.iter().map(|one| &one.scheme).find(|scheme| &*scheme.name == name).cloned();
     for own in &loaded {

@@ -14,25 +14,26 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The registered congestion controls, which scenarios may name.
+/// Registered congestion controls, which scenarios may name.
 static CONTROLS: Mutex<BTreeMap<String, Arc<dyn ControlFactory>>> = Mutex::new(BTreeMap::new());
 
 fn registry() -> MutexGuard<'static, BTreeMap<String, Arc<dyn ControlFactory>>> {
     CONTROLS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes what `factory` makes the congestion control `name` of scenarios.
+/// Registers `factory` as congestion control `name` of scenarios.
 pub fn register(name: &str, factory: Arc<dyn ControlFactory>) -> PyResult<()> {
     if CongestionControl::ALL.iter().any(|control| control.name() == name) {
         return Err(PyValueError::new_err(format!("{name}: Fairlane has a congestion control of this name")));
     }
     let replaced = registry().insert(name.into(), factory);
-    drop(replaced); // after the lock: the end of a Python object may run Python code
+    drop(replaced); // after the lock: dropping a Python object may run Python code
     Ok(())
 }
 
-/// Makes a class, called with a connection, the congestion control `name` of scenarios. One that `grows` says how the
-/// window grows in congestion avoidance and what congestion leaves of it, any other sets it.
+/// Registers a class, which is called with a connection, as congestion control `name` of scenarios. If `grows`, the
+/// class defines the growth of the window in congestion avoidance and its reduction after congestion; otherwise it
+/// always sets the window.
 #[pyfunction]
 pub fn register_congestion_control(name: &str, class: Py<PyAny>, grows: bool, ecn: &str) -> PyResult<()> {
     let ecn = match ecn {
@@ -50,7 +51,7 @@ pub fn registered_congestion_controls() -> Vec<String> {
     registry().keys().cloned().collect()
 }
 
-/// The registered congestion control of a name.
+/// Finds a registered congestion control by name.
 pub fn find_control(name: &str) -> Option<NamedControl> {
     let factory = registry().get(name)?.clone();
     Some(NamedControl { name: name.into(), factory })
@@ -59,17 +60,17 @@ pub fn find_control(name: &str) -> Option<NamedControl> {
 /// Allowed values of a window, for messages.
 const A_WINDOW: &str = "a positive number of bytes, at most 4294967295";
 
-/// A number of bytes of the user's; parts of a byte do not count.
+/// Converts a number of bytes given by the user, without its fraction.
 fn window_of(bytes: f64) -> Option<u32> {
     (bytes >= 1.0 && bytes <= f64::from(u32::MAX)).then_some(bytes as u32)
 }
 
-/// Seconds of a least RTT that may not be known yet.
+/// Minimum RTT in seconds; `None` if it is not known yet.
 fn known(time: Time) -> Option<f64> {
     (time < Time::NEVER).then(|| time.as_secs_f64())
 }
 
-/// The connection that a congestion control serves.
+/// The connection of a congestion control.
 #[pyclass(module = "fairlane", name = "Connection")]
 pub struct PyConnection {
     /// Payload of a full segment in bytes.
@@ -96,7 +97,7 @@ impl PyConnection {
         Ok(())
     }
 
-    /// Rate at which payload leaves, in bit/s; None leaves it to the sender.
+    /// Pacing rate of payload in bit/s; None leaves it to the sender.
     #[getter]
     fn pacing_rate_bps(&self) -> Option<f64> {
         self.output.pacing.map(BitRate::as_f64)
@@ -113,7 +114,7 @@ impl PyConnection {
     }
 }
 
-/// An ACK as a congestion control sees it.
+/// An ACK for a congestion control.
 #[pyclass(frozen, module = "fairlane", name = "Ack")]
 pub struct PyAck(Sample);
 
@@ -181,7 +182,7 @@ impl PyAck {
     }
 }
 
-/// A segment that leaves, arrives or is taken for lost.
+/// A segment that is sent, has arrived, or is considered lost.
 #[pyclass(frozen, module = "fairlane", name = "Segment")]
 pub struct PySegment {
     #[pyo3(get)]
@@ -196,7 +197,7 @@ pub struct PySegment {
     app_limited: bool,
 }
 
-/// Handles events other than ACKs.
+/// An event other than an ACK.
 #[pyclass(frozen, module = "fairlane", name = "Event")]
 pub struct PyEvent {
     #[pyo3(get)]
@@ -232,7 +233,7 @@ impl PyEvent {
     }
 }
 
-/// Makes congestion controls by calling a class.
+/// Creates congestion controls by calling a class.
 struct PyFactory {
     name: String,
     class: Py<PyAny>,
@@ -269,16 +270,16 @@ impl ControlFactory for PyFactory {
 
 /// The congestion control of one connection.
 struct PyControl {
-    /// Control and class, as messages have it.
+    /// Control and class, for messages.
     called: String,
     class: Py<PyAny>,
     mss: u32,
     seed: u64,
-    /// Made at the first call, when the window is known.
+    /// Created at the first call, when the window is known.
     object: Option<Object>,
 }
 
-/// The object of the user's, by its methods.
+/// The user's object, by its methods.
 struct Object {
     connection: Py<PyConnection>,
     on_ack: Option<Py<PyAny>>,
@@ -290,7 +291,7 @@ struct Object {
     reduce: Option<Py<PyAny>>,
 }
 
-/// One of the methods.
+/// Selects one of the methods.
 type Method = fn(&Object) -> Option<&Py<PyAny>>;
 
 impl Object {
@@ -320,7 +321,7 @@ impl fmt::Debug for PyControl {
 }
 
 impl PyControl {
-    /// The object, which the first call makes; it may set the window.
+    /// The object; the first call creates it, and it may set the window.
     fn object(&mut self, py: Python<'_>, output: &mut Output) -> Result<&Object, String> {
         if self.object.is_none() {
             let made = Object::new(self.class.bind(py), self.mss, self.seed, *output);
@@ -331,7 +332,7 @@ impl PyControl {
         Ok(self.object.as_ref().expect("just made"))
     }
 
-    /// Passes the current values to the connection, calls a method, if the class has it, and applies its outputs.
+    /// Passes the present values to the connection, calls a method if the class has it, and applies its outputs.
     fn tell<T>(&mut self, output: &mut Output, name: &str, method: Method, of: impl FnOnce() -> T) -> Result<(), String>
     where
         T: PyClass + Into<PyClassInitializer<T>>,
@@ -354,14 +355,14 @@ impl PyControl {
         })
     }
 
-    /// A number of bytes that a method gives.
+    /// Converts the number of bytes that a method returns.
     fn ask(&self, py: Python<'_>, name: &str, answer: PyResult<Bound<'_, PyAny>>) -> Result<u32, String> {
         let answer = answer.map_err(|error| format!("{}.{name}: {}", self.called, describe(py, &error)))?;
         let bytes = answer.extract::<f64>().ok().and_then(window_of);
         bytes.ok_or_else(|| self.wrong_answer(name, &answer, A_WINDOW))
     }
 
-    /// A value that a method must not return.
+    /// Error for a value that a method must not return.
     fn wrong_answer(&self, name: &str, answer: &Bound<'_, PyAny>, wanted: &str) -> String {
         let answer = answer.repr().map_or_else(|_| "something".into(), |repr| repr.to_string());
         format!("{}.{name} gave {answer}, it must be {wanted}", self.called)

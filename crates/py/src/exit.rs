@@ -1,6 +1,6 @@
-//! The exit of the interpreter, before which runs that are under way end.
+//! Ends active runs before the interpreter exits.
 //!
-//! A thread that requests the interpreter's lock during its exit never gets it, and joining that thread hangs. `atexit`
+//! A thread that requests the interpreter's lock during the exit never gets it, and joining that thread hangs. `atexit`
 //! functions are called while the lock is still available.
 
 use fairlane_sim::engine::batch::Batch;
@@ -8,9 +8,9 @@ use fairlane_sim::engine::watched_run::WatchedRun;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// Something that runs in threads.
+/// Work that runs in threads.
 pub trait Run: Send + Sync {
-    /// Stops it and waits for its threads, which may need the interpreter's lock for that.
+    /// Stops the work and waits for its threads, which may need the interpreter's lock for that.
     fn end(&self);
 }
 
@@ -27,14 +27,14 @@ impl Run for Mutex<Option<WatchedRun>> {
     }
 }
 
-/// Everything that may be running.
+/// All work that may be running.
 static RUNS: Mutex<Vec<Weak<dyn Run>>> = Mutex::new(Vec::new());
 
 fn runs() -> MutexGuard<'static, Vec<Weak<dyn Run>>> {
     RUNS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Ends `run` at the exit of the interpreter if it is still there.
+/// Ends `run` at the exit of the interpreter if it still exists.
 pub fn ends_at_exit<R: Run + 'static>(run: &Arc<R>) {
     let run: Weak<R> = Arc::downgrade(run);
     let mut runs = runs();
@@ -42,7 +42,7 @@ pub fn ends_at_exit<R: Run + 'static>(run: &Arc<R>) {
     runs.push(run);
 }
 
-/// Makes the interpreter call [`end_runs`] at its exit.
+/// Registers [`end_runs`] for the exit of the interpreter.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let at_exit = module.py().import("atexit")?;
     at_exit.call_method1("register", (wrap_pyfunction!(end_runs, module)?,))?;

@@ -1,5 +1,5 @@
-//! Schemes written in Python: registered by name, called under the interpreter's lock, while their packets stay
-//! outside.
+//! Schemes written in Python: registered by name and called under the interpreter's lock. Their packets stay outside
+//! Python.
 
 use crate::library;
 use fairlane_schemes::base::units::{BitRate, QueueLimit, Time};
@@ -16,14 +16,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The registered schemes, which scenarios may name.
+/// Registered schemes, which scenarios may name.
 static SCHEMES: Mutex<BTreeMap<String, Arc<PyFactory>>> = Mutex::new(BTreeMap::new());
 
 fn registry() -> MutexGuard<'static, BTreeMap<String, Arc<PyFactory>>> {
     SCHEMES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes `factory`, called with a port, the scheme `name` of scenarios.
+/// Registers `factory`, which is called with a port, as scheme `name` of scenarios.
 #[pyfunction]
 pub fn register_scheme(name: &str, factory: Py<PyAny>) -> PyResult<()> {
     if Scheme::ALL.iter().any(|scheme| scheme.name() == name) {
@@ -33,7 +33,7 @@ pub fn register_scheme(name: &str, factory: Py<PyAny>) -> PyResult<()> {
         return Err(PyValueError::new_err(format!("{name}: a library that is loaded has a scheme of this name")));
     }
     let replaced = registry().insert(name.into(), Arc::new(PyFactory { name: name.into(), factory }));
-    drop(replaced); // after the lock: the end of a Python object may run Python code
+    drop(replaced); // after the lock: dropping a Python object may run Python code
     Ok(())
 }
 
@@ -43,20 +43,20 @@ pub fn registered_schemes() -> Vec<String> {
     registry().keys().cloned().collect()
 }
 
-/// The scheme of a name that is registered, or that a library has.
+/// Finds a scheme by name, among registered ones and those of libraries.
 pub fn find(name: &str) -> Option<ExternalScheme> {
     let Some(factory) = registry().get(name).cloned() else { return library::find(name) };
     Some(ExternalScheme::new(name, factory))
 }
 
-/// Does the work of a run's thread with one thread state of the interpreter, which each call of a scheme would
-/// otherwise make and destroy: that cost most of the time. Between calls the thread does not hold the interpreter's
-/// lock, so that other threads run and signals are handled.
+/// Runs `work` of a thread with one thread state of the interpreter. Otherwise each call of a scheme would create and
+/// destroy one, which took most of the time. Between calls the thread does not hold the interpreter's lock, so other
+/// threads run and signals are handled.
 pub fn with_thread_state(work: &mut (dyn FnMut() + Send)) {
     Python::attach(|py| py.detach(work));
 }
 
-/// A packet as a scheme sees it.
+/// A packet for a scheme.
 #[pyclass(frozen, module = "fairlane")]
 pub struct Packet {
     handle: Handle,
@@ -70,10 +70,10 @@ pub struct Packet {
     #[pyo3(get)]
     size: u32,
     class: TrafficClass,
-    /// True if the transport understands congestion marks.
+    /// True if the transport supports congestion marks.
     #[pyo3(get)]
     ecn_capable: bool,
-    /// The marker's label, 0 without a marker.
+    /// The marker's label; 0 without a marker.
     #[pyo3(get)]
     label: f64,
     /// Arrival time at the port, in seconds.
@@ -94,7 +94,7 @@ impl Packet {
     }
 }
 
-/// The port that a scheme serves.
+/// The port of a scheme.
 #[pyclass(module = "fairlane")]
 pub struct Port {
     limit: QueueLimit,
@@ -104,10 +104,10 @@ pub struct Port {
     /// The scheme's own random numbers.
     #[pyo3(get)]
     rng: Py<PyAny>,
-    /// Packets waiting, the arriving one left out.
+    /// Waiting packets, without the arriving one.
     #[pyo3(get)]
     packets: u32,
-    /// Their bytes.
+    /// Waiting bytes, without those of the arriving packet.
     #[pyo3(get)]
     bytes: u64,
     actions: Actions,
@@ -115,7 +115,7 @@ pub struct Port {
 
 #[pymethods]
 impl Port {
-    /// Packets that may wait; None if the limit is in bytes.
+    /// Maximum number of waiting packets; None if the limit is in bytes.
     #[getter]
     fn limit_packets(&self) -> Option<u32> {
         match self.limit {
@@ -124,7 +124,7 @@ impl Port {
         }
     }
 
-    /// Bytes that may wait; None if the limit is in packets.
+    /// Maximum number of waiting bytes; None if the limit is in packets.
     #[getter]
     fn limit_bytes(&self) -> Option<u64> {
         match self.limit {
@@ -138,7 +138,7 @@ impl Port {
         self.backlog().has_room_for(packet.size, self.limit)
     }
 
-    /// Drops the arriving packet or one that waits.
+    /// Drops the arriving packet or a waiting one.
     fn drop(&mut self, packet: &Packet) {
         self.actions.drop(packet.handle);
     }
@@ -155,7 +155,7 @@ impl Port {
     }
 }
 
-/// Makes schemes by calling a class or function.
+/// Creates schemes by calling a class or function.
 struct PyFactory {
     name: String,
     factory: Py<PyAny>,
@@ -192,15 +192,15 @@ impl Port {
 
 /// Decisions of a user's object.
 enum Kind {
-    /// Returns true if a packet joins the single queue kept here.
+    /// Decides only on admission to a single queue, which is stored here.
     Admits { admit: Py<PyAny>, queue: VecDeque<Handle> },
-    /// Everything.
+    /// Makes all decisions.
     Orders { enqueue: Py<PyAny>, dequeue: Py<PyAny> },
 }
 
 /// A scheme's object at one port.
 struct PyScheme {
-    /// Scheme and class, as messages have it.
+    /// Scheme and class, for messages.
     called: String,
     port: Py<Port>,
     limit: QueueLimit,
@@ -226,7 +226,7 @@ impl PyScheme {
         Ok(Self { called, port, limit, kind })
     }
 
-    /// Passes the waiting packets to the port, calls a method, and applies its actions.
+    /// Passes the present backlog to the port, calls a method, and applies its actions.
     fn call<'py, T>(
         &self,
         py: Python<'py>,
@@ -261,7 +261,7 @@ impl PyScheme {
         Bound::new(py, packet)
     }
 
-    /// A value that a method must not return.
+    /// Error for a value that a method must not return.
     fn wrong_answer(&self, call: Call, answer: &Bound<'_, PyAny>, wanted: &str) -> String {
         let answer = answer.repr().map_or_else(|_| "something".into(), |repr| repr.to_string());
         format!("{} gave {answer}, it must be {wanted}", self.name_of(call))
@@ -362,14 +362,14 @@ impl ExternalDiscipline for PyScheme {
     }
 }
 
-/// An exception in one line, with the place where it was raised.
+/// Formats an exception as one line, with the location where it was raised.
 pub fn describe(py: Python<'_>, error: &PyErr) -> String {
     let place = error.traceback(py).and_then(|traceback| place(traceback).ok()).unwrap_or_default();
     let text = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
     format!("{text}{place}")
 }
 
-/// The innermost line of a traceback.
+/// Location of the innermost frame of a traceback.
 fn place(traceback: Bound<'_, PyTraceback>) -> PyResult<String> {
     let mut innermost = traceback.into_any();
     loop {

@@ -1,6 +1,6 @@
 //! The private extension module `fairlane._fairlane`: a thin layer that passes JSON between Python and the simulator.
 //!
-//! Everything that a user sees is built in Python on top of it; types are in `_fairlane.pyi`.
+//! The public interface is built in Python on top of it; types are in `_fairlane.pyi`.
 
 mod congestion_control;
 mod exit;
@@ -47,7 +47,7 @@ create_exception!(
 create_exception!(fairlane, ThreadError, PyRuntimeError, "The system starts no thread for a run.");
 create_exception!(fairlane, ScenarioError, PyValueError, "A mistake in a scenario: key, value, what is allowed.");
 
-/// The memory of everything in Rust.
+/// Allocator of all Rust memory.
 #[global_allocator]
 static MEMORY: LargePages = large_pages();
 
@@ -88,7 +88,7 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Version of what can change a record: equal in two builds only if they give the same bytes.
+/// Version of the code that affects records; equal in two builds only if they give the same bytes.
 #[pyfunction]
 fn engine_version() -> &'static str {
     fairlane_sim::version::ENGINE
@@ -100,7 +100,7 @@ fn points_of_cdf(content: &str) -> PyResult<String> {
     scenario::SizeCdf::of_file(content).map(|cdf| cdf.text()).map_err(PyValueError::new_err)
 }
 
-/// Checks a scenario and fills in every default.
+/// Checks a scenario and adds all defaults.
 #[pyfunction]
 fn canonical(scenario: &str) -> PyResult<String> {
     Ok(read_scenario(scenario)?.write().to_string())
@@ -112,7 +112,7 @@ fn gaps_of_trace(content: &str) -> PyResult<String> {
     scenario::gaps_of_trace(content).map_err(PyValueError::new_err)
 }
 
-/// The nodes of LibreQoS's network.json, as `tree_of_files` takes them.
+/// Reads the nodes of LibreQoS's network.json, in the form that `tree_of_files` expects.
 #[pyfunction]
 fn nodes_of_network(content: &[u8]) -> PyResult<String> {
     scenario::nodes_of_network(content).map_err(PyValueError::new_err)
@@ -124,7 +124,7 @@ fn tree_of_files(nodes: &str, devices: &[u8]) -> PyResult<String> {
     scenario::tree_of_files(nodes, devices).map_err(PyValueError::new_err)
 }
 
-/// Caveats of a valid scenario: key and text.
+/// Warnings about a valid scenario: key and text.
 #[pyfunction]
 fn notes(scenario: &str) -> PyResult<Vec<(String, String)>> {
     Ok(read_scenario(scenario)?.notes().into_iter().map(|note| (note.key, note.text)).collect())
@@ -136,7 +136,7 @@ fn near(name: &str, known: Vec<String>, most: usize) -> String {
     config::near(name, &known.iter().map(String::as_str).collect::<Vec<_>>(), most)
 }
 
-/// Caveat if a run takes hours: key and text, with the reason if it cannot use several threads.
+/// Warning if a run takes hours: key and text, including the reason if it cannot use several threads.
 #[pyfunction]
 fn long_runs(scenario: &str) -> PyResult<Option<(String, String)>> {
     let scenario = read_scenario(scenario)?;
@@ -147,7 +147,7 @@ fn long_runs(scenario: &str) -> PyResult<Option<(String, String)>> {
     Ok(scenario.long_runs().map(|note| (note.key, text(note.text))))
 }
 
-/// The scenario with another queue discipline at its defaults, on the same buffer.
+/// Replaces the queue discipline of a scenario by another with default parameters and the same buffer.
 #[pyfunction]
 fn with_queue(scenario: &str, scheme: &str) -> PyResult<String> {
     let scenario = read_scenario(scenario)?;
@@ -171,7 +171,7 @@ fn congestion_controls() -> PyResult<String> {
     to_json(&tcp::congestion_controls())
 }
 
-/// The topologies.
+/// The list of topologies.
 #[pyfunction]
 fn topologies() -> String {
     scenario::topologies().to_string()
@@ -195,7 +195,7 @@ fn record_schema() -> String {
     measured::catalogue::record_schema().to_string()
 }
 
-/// The record of a run of a scenario before its start, without any of the packets.
+/// The record of a run of a scenario before its start, without any packets.
 #[pyfunction]
 fn unstarted_record(scenario: &str) -> PyResult<String> {
     to_json(&engine::unstarted(&read_scenario(scenario)?))
@@ -226,7 +226,8 @@ fn peak_memory_bytes() -> Option<u64> {
     kibibytes.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
-/// Why runs do not start: pthread_create(3) gives `EAGAIN` where the system has no room for a thread, files do not.
+/// Converts the error of a run that cannot start: pthread_create(3) returns `EAGAIN` if the system has no room for a
+/// thread, file operations do not.
 fn start_error(error: io::Error) -> PyErr {
     if error.kind() == io::ErrorKind::WouldBlock {
         ThreadError::new_err(format!("the system starts no thread for a run: {error}"))
@@ -241,13 +242,13 @@ struct Batch(Arc<batch::Batch>);
 
 #[pymethods]
 impl Batch {
-    /// Starts the jobs, pairs of a scenario and the number of a replication, on `threads` threads.
+    /// Starts the jobs, pairs of a scenario and a replication number, on `threads` threads.
     #[new]
     fn new(jobs: Vec<(String, u32)>, threads: usize) -> PyResult<Self> {
         let mut parsed: Vec<(String, Arc<Scenario>)> = Vec::new();
         let mut runs = Vec::with_capacity(jobs.len());
         for (text, replication) in jobs {
-            // Replications of a scenario come one after another: one copy serves them all.
+            // Replications of a scenario are consecutive, so one copy serves them all.
             if parsed.last().is_none_or(|(known, _)| *known != text) {
                 let scenario = Arc::new(read_scenario(&text)?);
                 parsed.push((text, scenario));
@@ -268,8 +269,8 @@ impl Batch {
         Ok(Self(batch))
     }
 
-    /// The next finished run: index of its job, its record, its CPU time in seconds; None after `timeout_s` seconds
-    /// without one.
+    /// Waits for the next finished run. Returns the index of its job, its record, and its CPU time in seconds; None
+    /// after `timeout_s` seconds.
     fn next(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<(usize, String, f64)>> {
         let timeout = Duration::try_from_secs_f64(timeout_s)
             .map_err(|error| PyValueError::new_err(format!("timeout_s: {timeout_s}: {error}")))?;
@@ -281,7 +282,7 @@ impl Batch {
         }
     }
 
-    /// Runs not yet given out.
+    /// Number of runs not yet returned.
     #[getter]
     fn remaining(&self) -> usize {
         self.0.remaining()
@@ -299,20 +300,20 @@ impl Batch {
     }
 }
 
-/// Ends the threads, which may be waiting for the interpreter to call a scheme.
+/// Ends the threads, which may be waiting for the interpreter's lock to call a scheme.
 impl Drop for Batch {
     fn drop(&mut self) {
         Python::attach(|py| py.detach(|| self.0.end()));
     }
 }
 
-/// Names of the states of a TCP sender, by the number that tables hold.
+/// Names of the states of a TCP sender, indexed by their number in tables.
 #[pyfunction]
 fn tcp_states() -> Vec<&'static str> {
     Phase::NAMES.to_vec()
 }
 
-/// Group, and user within it, of each user of a scenario, in the order of their numbers.
+/// Group of each user of a scenario, and its number in the group, in the order of users.
 #[pyfunction]
 fn users(scenario: &str) -> PyResult<(Vec<u32>, Vec<u32>)> {
     let scenario = read_scenario(scenario)?;
@@ -326,7 +327,7 @@ fn links(scenario: &str) -> PyResult<Vec<String>> {
     Ok(read_scenario(scenario)?.topology.links.into_iter().map(|link| link.name).collect())
 }
 
-/// Links, users and flows of a replication, with what it draws before it begins (JSON).
+/// Links, users and flows of a replication, including its initial random values (JSON).
 #[pyfunction]
 fn layout(scenario: &str, replication: u32) -> PyResult<String> {
     Ok(network::layout::layout(&read_scenario(scenario)?, replication).to_string())
@@ -336,7 +337,7 @@ fn layout(scenario: &str, replication: u32) -> PyResult<String> {
 #[pyclass(frozen)]
 struct WatchedRun(Arc<Mutex<Option<watched_run::WatchedRun>>>);
 
-/// A chunk of a table: its name, and by name of the column numpy's name of the type and the values.
+/// A chunk of a table: its name, and for each column by name numpy's name of the type, and the values.
 type TableChunk<'py> = (&'static str, Bound<'py, PyDict>);
 
 /// The record of a run, and its CPU time in seconds.
@@ -389,7 +390,7 @@ impl WatchedRun {
         Ok(Self(run))
     }
 
-    /// Output within `timeout_s` seconds: nothing, a chunk of a table, or finally the record.
+    /// Waits up to `timeout_s` seconds for output: nothing, a chunk of a table, or finally the record.
     fn next<'py>(&self, py: Python<'py>, timeout_s: f64) -> PyResult<(Option<TableChunk<'py>>, Option<WatchedRecord>)> {
         let timeout = Duration::try_from_secs_f64(timeout_s)
             .map_err(|error| PyValueError::new_err(format!("timeout_s: {timeout_s}: {error}")))?;
@@ -421,12 +422,12 @@ impl WatchedRun {
     }
 }
 
-/// Why a watched run has no record; an `OSError` names the file.
+/// Converts the reason why a watched run has no record; an `OSError` names the file.
 fn failure_error(failure: watched_run::Failure) -> PyErr {
     match failure {
         watched_run::Failure::Io(path, error) => {
             let text = error.to_string();
-            // In Python's form, with a separate number.
+            // In Python's form, the number is separate.
             let words = text.split(" (os error").next().unwrap_or_default().to_owned();
             PyOSError::new_err((error.raw_os_error(), words, path))
         }
@@ -443,7 +444,7 @@ impl Drop for WatchedRun {
     }
 }
 
-/// The CPU time of a run that has just ended.
+/// CPU time of a run that has just ended.
 fn known_cost(record: &RunRecord) -> f64 {
     record.cpu_seconds.unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Libraries of schemes: loaded from a file, and known by the names of their schemes.
+//! Libraries of schemes: loaded from files and identified by the names of their schemes.
 
 use fairlane_plugin::host::{self, LoadedScheme};
 use fairlane_schemes::base::config::ParamSet;
@@ -18,14 +18,14 @@ struct Known {
     about: Json,
 }
 
-/// The schemes of all libraries; the last one of a name counts.
+/// The schemes of all libraries; if two have the same name, the last one loaded.
 static LOADED: Mutex<BTreeMap<String, Known>> = Mutex::new(BTreeMap::new());
 
 fn loaded() -> MutexGuard<'static, BTreeMap<String, Known>> {
     LOADED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Loads a library of schemes; the names of its schemes.
+/// Loads a library of schemes. Returns the names of its schemes.
 #[pyfunction]
 pub fn load_scheme_library(py: Python<'_>, path: PathBuf) -> PyResult<Vec<String>> {
     let library = py.detach(|| host::load(&path)).map_err(PyValueError::new_err)?;
@@ -38,18 +38,18 @@ pub fn load_scheme_library(py: Python<'_>, path: PathBuf) -> PyResult<Vec<String
     Ok(names)
 }
 
-/// The catalogue of the schemes of all libraries that are loaded.
+/// The catalogue of the schemes of all loaded libraries.
 #[pyfunction]
 pub fn library_schemes() -> String {
     Json::Array(loaded().values().map(|known| known.about.clone()).collect()).to_string()
 }
 
-/// The scheme of a library of this name.
+/// Finds the scheme of a library by name.
 pub fn find(name: &str) -> Option<ExternalScheme> {
     loaded().get(name).map(|known| known.scheme.clone())
 }
 
-/// In the form of [`fairlane_schemes::registry::catalogue`] for a listed scheme.
+/// Entry of a library's scheme, in the form of [`fairlane_schemes::registry::catalogue`].
 fn about(LoadedScheme { scheme, summary }: &LoadedScheme) -> Json {
     let params = |specs: &[_], shared: bool| -> Vec<Json> {
         let with_place = |spec| {

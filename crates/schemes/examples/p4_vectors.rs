@@ -1,11 +1,10 @@
 //! Records the golden vectors of the P4 programs on BMv2: `cargo run -p fairlane-schemes --example p4_vectors`, or
-//! `-- csfq` for those of one.
+//! `-- csfq` for one program.
 //!
-//! It compiles a program with probes, has `simple_switch` read the packets from a file, and writes what comes back to
-//! `tests/vectors/p4`.
-//! Neither root nor network interfaces are needed. The tools are found on the PATH or by `FAIRLANE_P4C`,
-//! `FAIRLANE_SIMPLE_SWITCH` and `FAIRLANE_SIMPLE_SWITCH_CLI`; `FAIRLANE_P4INCLUDE` names the folder of `v1model.p4` if
-//! the compiler does not know it.
+//! Compiles a program with probes, lets `simple_switch` read the packets from a file, and writes the results to
+//! `tests/vectors/p4`. Requires neither root nor network interfaces. The tools must be on the PATH or named by
+//! `FAIRLANE_P4C`, `FAIRLANE_SIMPLE_SWITCH` and `FAIRLANE_SIMPLE_SWITCH_CLI`; `FAIRLANE_P4INCLUDE` names the folder of
+//! `v1model.p4` if the compiler does not find it.
 
 #[allow(dead_code, missing_docs)]
 #[path = "../tests/p4/mod.rs"]
@@ -29,11 +28,11 @@ use std::{env, fs};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// Ports of the switch; what is sent elsewhere is lost.
+/// Number of ports of the switch; packets to other ports are lost.
 const PORTS: u16 = 12;
-/// Time for setting up before the switch reads packets; generous, for busy machines.
+/// Time for configuration before the switch reads packets; long enough for busy machines.
 const SETUP_SECONDS: u64 = 45;
-/// Time without a packet after which the rest is lost.
+/// Time without a packet after which missing packets count as lost.
 const SILENCE: Duration = Duration::from_secs(90);
 const PROBE_BYTES: usize = 51;
 
@@ -69,7 +68,7 @@ impl Tools {
     }
 }
 
-/// The first word of what a tool says of its version that begins with a digit.
+/// First word of a tool's version output that begins with a digit.
 fn version(tool: &Path) -> Result<String> {
     let output = Command::new(tool).arg("--version").output()?;
     let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
@@ -77,18 +76,18 @@ fn version(tool: &Path) -> Result<String> {
     Ok(number.ok_or_else(|| format!("{} does not tell its version", tool.display()))?.to_owned())
 }
 
-/// A switch that ends with its owner.
+/// A switch process that is killed when dropped.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// The probe in front of the frame: inputs, and room for the outputs.
+/// Creates the probe before the frame: inputs, and room for the outputs.
 fn probed(number: u32, input: &Input) -> Vec<u8> {
     let mut packet = number.to_be_bytes().to_vec();
     packet.extend(input.ingress_port.to_be_bytes());
@@ -100,7 +99,7 @@ fn probed(number: u32, input: &Input) -> Vec<u8> {
     packet
 }
 
-/// The number of a packet that came back, and what became of it.
+/// Parses a returned packet: its number and outcome.
 fn outcome(packet: &[u8]) -> (u32, Outcome) {
     let number =
         |at: usize, bytes: usize| packet[at..at + bytes].iter().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
@@ -118,7 +117,7 @@ fn outcome(packet: &[u8]) -> (u32, Outcome) {
     (number(0, 4) as u32, outcome)
 }
 
-/// A capture file of the classic format, little-endian, microseconds.
+/// Writes a capture file in the classic format: little-endian, microseconds.
 fn write_capture(path: &Path, packets: &[Vec<u8>]) -> Result<()> {
     let word = |value: u32| value.to_le_bytes();
     let mut bytes = [word(0xa1b2_c3d4), word(0x0004_0002), word(0), word(0), word(65_535), word(1)].concat();
@@ -130,7 +129,7 @@ fn write_capture(path: &Path, packets: &[Vec<u8>]) -> Result<()> {
     Ok(fs::write(path, bytes)?)
 }
 
-/// The whole packets of a capture file that may still be written.
+/// Reads the complete packets of a capture file that may still be written.
 fn read_capture(path: &Path) -> Vec<Vec<u8>> {
     let bytes = fs::read(path).unwrap_or_default();
     let mut packets = Vec::new();
@@ -191,7 +190,7 @@ fn record(tools: &Tools, json: &Path, folder: &Path, setup: &Setup) -> Result<Se
         }
         sleep(Duration::from_millis(50));
     }
-    // The egress queues must hold all packets: one that is lost there would be missing.
+    // The egress queues must hold all packets, since a packet dropped there would be missing.
     let commands = setup.commands() + &format!("set_queue_depth {}\n", 2 * PACKETS);
     command_line(tools, thrift_port, &commands)?;
     if started.elapsed() > Duration::from_secs(SETUP_SECONDS - 1) {
@@ -215,7 +214,7 @@ fn record(tools: &Tools, json: &Path, folder: &Path, setup: &Setup) -> Result<Se
     Ok(Section { name: setup.name.into(), commands: setup.commands(), packets })
 }
 
-/// All setups at a time: each switch mostly waits.
+/// Records all setups in parallel, since each switch mostly waits.
 fn record_all(tools: &Tools, json: &Path, folder: &Path, setups: &[Setup]) -> Result<Vec<Section>> {
     let record = |setup: &Setup| {
         let folder = folder.join(setup.name);
@@ -230,7 +229,7 @@ fn record_all(tools: &Tools, json: &Path, folder: &Path, setups: &[Setup]) -> Re
     })
 }
 
-/// The vectors of a scheme; what is compiled and captured goes into the folder.
+/// Records the vectors of a scheme. Compiled programs and captures go into the folder.
 fn vectors(tools: &Tools, folder: &Path, scheme: Scheme) -> Result<Vectors> {
     let (bmv2, p4c) = (version(&tools.simple_switch)?, version(&tools.p4c)?);
     let program = scheme.program();

@@ -1,21 +1,21 @@
 //! Schemes that share a link fairly among its users with little or no state in the core of the network.
 //!
-//! Two roles: a [`Marker`](contract::marker::Marker) at the edge meters a user and labels its packets; a
-//! [`QueueDiscipline`](contract::discipline::QueueDiscipline) at every egress port owns the packets that wait and
-//! decides by label. A scheme reads no clock, socket, file or global: time, the link's rate and randomness come in as
-//! arguments, verdicts go out. Each scheme is one module whose head names its source, equations, cost, state and
+//! A scheme has two roles. A [`Marker`](contract::marker::Marker) at the edge meters a user and labels its packets. A
+//! [`QueueDiscipline`](contract::discipline::QueueDiscipline) at every egress port owns the waiting packets and decides
+//! by label. A scheme reads no clock, socket, file or global: time, the link's rate and random numbers are arguments,
+//! and decisions are return values. Each scheme is one module whose head gives its source, equations, cost, state and
 //! deviations.
 //!
 //! - [`contract`]: the interface between schemes and hosts
-//! - [`registry`]: the lists of all schemes and markers, with schemes of the host's own; builds them from a
+//! - [`registry`]: lists all schemes and markers, including a host's external schemes, and builds them from a
 //!   configuration
 //! - [`label`]: schemes with labels
 //! - [`aqm`]: active queue management without labels
 //! - [`fairqueue`]: schedulers with a queue per flow, user or bucket
-//! - [`queue`], [`flows`], [`measure`], [`base`]: what schemes are made of
-//! - [`port`]: the egress port that hosts in user space put a discipline into
+//! - [`queue`], [`flows`], [`measure`], [`base`]: parts of schemes
+//! - [`port`]: the egress port in which user-space hosts run a discipline
 //! - [`fixed`]: integer forms for the kernel and for P4
-//! - [`testing`]: what tests of schemes and of hosts share
+//! - [`testing`]: tools shared by the tests of schemes and hosts
 
 pub mod aqm;
 pub mod base;
@@ -30,6 +30,6 @@ pub mod queue;
 pub mod registry;
 pub mod testing;
 
-/// For the macros that declare parameters.
+/// Re-exported for the macros that declare parameters.
 #[doc(hidden)]
 pub use serde_json;

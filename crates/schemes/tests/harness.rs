@@ -1,4 +1,4 @@
-//! Every scheme through the same random operations; see [`fairlane_schemes::testing::harness`] for what is checked.
+//! Runs every scheme through the same random operations; [`fairlane_schemes::testing::harness`] lists the checks.
 
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{QueueLimit, Time};
@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Runs `check` for every scheme, on all cores; fails with the names of all that broke a promise.
+/// Runs `check` for every scheme, on all cores. Fails with the names of all schemes that violate a property.
 fn for_all(check: impl Fn(Scheme) + Sync) {
     let (next, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let worker = || {
@@ -27,7 +27,7 @@ fn for_all(check: impl Fn(Scheme) + Sync) {
     assert!(failed.is_empty(), "these broke a promise, see above: {}", failed.join(", "));
 }
 
-/// Random bytes, the same for every run.
+/// Random bytes, the same in every run.
 fn noise(length: usize, index: u64) -> Vec<u8> {
     let mut rng = Rng::stream(1, 0, "harness", index);
     std::iter::repeat_with(|| rng.bits().to_le_bytes()).flatten().take(length).collect()
@@ -52,9 +52,9 @@ fn every_scheme_keeps_its_promises_over_a_million_operations() {
     every_scheme_keeps_its_promises(1_000_000);
 }
 
-/// Random operations, at least `count` for each scheme.
+/// Runs at least `count` random operations for each scheme.
 fn every_scheme_keeps_its_promises(count: usize) {
-    // An operation takes 4.06 bytes on average: enqueue 112/256 * 6, dequeue 88/256 * 1, the others 56/256 * 5.
+    // An operation uses 4.06 bytes on average: enqueue 112/256 * 6, dequeue 88/256 * 1, the others 56/256 * 5.
     let noise_per_limit = count * 11 / 10 / LIMITS.len() * 4;
     let noises: Vec<_> = (0..LIMITS.len() as u64).map(|index| noise(noise_per_limit, index)).collect();
     for_all(|scheme| {
@@ -96,7 +96,7 @@ fn a_million_flows_pass() {
     flows_pass(1_000_000);
 }
 
-/// Sends one packet of each of `flows` flows, one after another.
+/// Sends one packet of each of `flows` flows in turn.
 fn flows_pass(flows: u32) {
     for_all(|scheme| {
         let mut harness = Harness::of(scheme, QueueLimit::Packets(100), 1000, 1);
@@ -122,7 +122,7 @@ fn more_than_two_to_the_forty_bytes_pass() {
             ecn: Ecn::NotEct,
             forged_label: None,
         };
-        // 600 packets of 4 GiB are more than 2 TiB, twice the limit.
+        // 600 packets of 4 GiB exceed 2 TiB, twice the limit.
         for flow in 0..600 {
             harness.step(Operation::Enqueue(large(flow % 4)));
             harness.step(Operation::Advance(Time::from_millis(100)));
@@ -132,7 +132,7 @@ fn more_than_two_to_the_forty_bytes_pass() {
     });
 }
 
-/// State after `flows` flows came and left, a long silence, and a while with one flow.
+/// State after `flows` flows have ended, a long idle time, and some time with one flow.
 fn state_after(scheme: Scheme, flows: u32) -> StateSize {
     let mut harness = Harness::of(scheme, QueueLimit::Packets(100), 20, 1);
     for flow in 0..flows {

@@ -1,4 +1,4 @@
-//! The P4 programs: their generated files, their golden vectors, and the library that replays them bit for bit.
+//! The P4 programs: the library reproduces their generated files and, bit for bit, their golden vectors.
 
 use crate::p4::file::{Input, Vectors};
 use crate::p4::program;
@@ -12,7 +12,7 @@ use fairlane_schemes::fixed::{Activity, LOG2_OF_ZERO_Q31, log2_q31};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-/// What some packets of the vectors must be.
+/// Condition that some packets of the vectors must satisfy.
 type Condition<'a> = dyn Fn(&Input, &Outcome) -> bool + 'a;
 
 fn vectors(scheme: Scheme) -> Vectors {
@@ -95,7 +95,7 @@ fn the_library_replays_the_switch_bit_for_bit() {
     }
 }
 
-/// A label that a host wrote, at a port that is not trusted.
+/// Returns true for a label that a host wrote at an untrusted port.
 fn is_forged(input: &Input) -> bool {
     input.ingress_port < 3 && input.recipe.tags.first().is_some_and(|tag| tag.0 == 0x88a8)
 }
@@ -108,7 +108,7 @@ fn vectors_cover_what_they_are_to_cover() {
         ("expedited, dropped", &|_, out| out.verdict == 1 && out.flags & 6 == 6),
         ("queue of their own", &|_, out| out.priority == 1),
         ("without a label, judged", &|_, out| out.flags & 5 == 4),
-        // A tag of zeros is the middle of 128 labels.
+        // A tag of zeros represents the middle of 128 labels.
         ("lowest label of a tag", &|_, out| out.flags & 1 == 1 && out.activity == 64),
         ("highest label", &|_, out| out.activity == most),
         ("flooded and let in by an AQM", &|_, out| out.flags & 12 == 12),
@@ -134,7 +134,8 @@ fn vectors_cover_what_they_are_to_cover() {
 
 #[test]
 fn random_numbers_at_the_edge_decide() {
-    // By turns the last number that is dropped and the first that is not, while alpha is below the label.
+    // Alternates between the largest number that causes a drop and the smallest that does not, while alpha is below the
+    // label.
     let vectors = vectors(Scheme::Csfq);
     let section = vectors.sections.iter().find(|section| section.name == "ties").expect("there are ties");
     let (mut before, mut edges) = (LOG2_OF_ZERO_Q31, [0, 0]);
@@ -151,31 +152,31 @@ fn random_numbers_at_the_edge_decide() {
     assert!(edges.iter().all(|&edges| edges >= 50), "{edges:?}");
 }
 
-/// How often a port did what the equations of CSFQ say.
+/// Counts of a port's actions, by equation of CSFQ.
 #[derive(Debug, Default)]
 struct Seen {
     /// Packets without an estimate.
     without: u32,
-    /// An estimate begins, and is given up.
+    /// Starts and ends of an estimate.
     begun: u32,
     forgotten: u32,
     /// Changes of alpha at the end of a window with A >= C, eq. (5), and with A < C, eq. (6).
     scaled: u32,
     taken: u32,
-    /// A passes C, upwards and downwards.
+    /// Times when A rises above C, and when it falls below C.
     onsets: u32,
     ends: u32,
-    /// Overflows that cut alpha, eq. (7), and those behind the last cut.
+    /// Overflows that cut alpha, eq. (7), and overflows after the last cut.
     cut: u32,
     uncut: u32,
     /// Accepted packets with label alpha, eq. (4).
     relabelled: u32,
-    /// Most cuts in a row without a window between.
+    /// Maximum number of cuts in a row within a window.
     most_cuts: u32,
 }
 
 impl Seen {
-    /// What happened at the port with capacity C at log2(S) = `full`.
+    /// Counts the actions of the port; its capacity C corresponds to log2(S) = `full`.
     fn of<'a>(outcomes: impl Iterator<Item = &'a Outcome>, full: i64) -> Self {
         let none = LOG2_OF_ZERO_Q31;
         let (mut seen, mut before, mut was_full, mut cuts) = (Self::default(), none, false, 0);

@@ -1,4 +1,4 @@
-//! A port that keeps its packets does what one does that leaves them to the discipline.
+//! A port that stores packets itself behaves like one whose discipline stores them.
 
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};
@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 
 const RATE: BitRate = BitRate(10_000_000);
 
-/// What happens at a port, in order.
+/// Events at a port, in order.
 #[derive(Default)]
 struct Diary(Vec<String>);
 
@@ -44,7 +44,7 @@ fn port(queue: &Json) -> EgressPort<TestPacket, AnyDiscipline<TestPacket>> {
     EgressPort::new(discipline, LinkRate::new(RATE, &[]), Time::from_millis(2), Rng::stream(1, 0, "test", 0))
 }
 
-/// Offers the packets at their times, and lets each arrive at the far end.
+/// Offers the packets at their times and delivers each at the far end.
 fn diary(
     mut port: EgressPort<TestPacket, AnyDiscipline<TestPacket>>,
     packets: &[(Time, TestPacket)],

@@ -1,4 +1,4 @@
-//! What module heads and chapters say about the memory of a scheme is what the code holds.
+//! The state sizes in module heads and chapters are those of the code.
 
 use fairlane_schemes::aqm::codel::Codel;
 use fairlane_schemes::base::rng::Rng;
@@ -12,7 +12,7 @@ use fairlane_schemes::testing::{Drops, TestPacket, read_queue};
 use serde_json::{Value as Json, json};
 use std::path::Path;
 
-/// The state of a port where one packet of each of `flows` users waits.
+/// State of a port where one packet of each of `flows` users waits.
 fn state(queue: &Json, flows: u32) -> StateSize {
     let mut port = read_queue(queue.clone()).unwrap().build::<TestPacket>(BitRate(10_000_000), &Weights::equal());
     let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
@@ -24,7 +24,7 @@ fn state(queue: &Json, flows: u32) -> StateSize {
     port.state_size()
 }
 
-/// The head of a module, in one line.
+/// Head of a module, as one line.
 fn head(module: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/{module}.rs"));
     let text = std::fs::read_to_string(path).unwrap();
@@ -42,7 +42,7 @@ fn records_have_the_bytes_that_the_head_states() {
         ("fairqueue/afq", json!({"scheme": "afq", "bids": "exact"}), 25),
         ("fairqueue/sfq", json!({"scheme": "sfq"}), 76),
         ("label/afpft", json!({"scheme": "afpft"}), 25),
-        // Every user pays the whole price from the second packet on.
+        // Every user pays the full price from the second packet on.
         ("aqm/cp_aqm", json!({"scheme": "cp_aqm", "q_low": threshold(0), "q_high": threshold(1)}), 25),
         ("aqm/fred", json!({"scheme": "fred", "min_th": threshold(90), "max_th": threshold(180)}), 25),
         ("fairqueue/htb/mod", json!({"scheme": "htb", "leaf": "droptail"}), 285),
@@ -69,7 +69,8 @@ fn queues_with_a_codel_of_their_own_and_meters_have_the_bytes_that_are_stated() 
 
 #[test]
 fn the_catalogue_counts_an_idle_port() {
-    // Drop-tail has nothing but the queue. BLUE: probability 8, time of its change 16, parameters 48 bytes.
+    // Drop-tail has only the queue. BLUE has the probability (8 bytes), the time of its change (16) and parameters
+    // (48).
     assert_eq!([Scheme::DropTail, Scheme::Blue].map(idle_bytes::<TestPacket>), [0, 72]);
     for &scheme in Scheme::ALL {
         let state = state(&json!({"scheme": scheme.name()}), 0);

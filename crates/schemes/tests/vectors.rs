@@ -1,4 +1,4 @@
-//! Every scheme still does what its golden vector says.
+//! Every scheme still reproduces its golden vector.
 
 use fairlane_schemes::registry::schemes::Scheme;
 use fairlane_schemes::testing::vectors::vector;
@@ -29,7 +29,7 @@ fn every_vector_belongs_to_a_scheme() {
     for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/vectors")).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            continue; // of another host: tests/vectors/p4
+            continue; // other host, see tests/vectors/p4
         }
         let name = path.file_stem().unwrap().to_str().unwrap();
         assert!(Scheme::ALL.iter().any(|scheme| scheme.name() == name), "{name}");

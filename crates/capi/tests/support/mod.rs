@@ -1,9 +1,9 @@
-//! Common parts of tests that compile programs.
+//! Shared parts of tests that compile programs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The compiler named by an environment variable, or the usual one; `None` with a message if there is none.
+/// Compiler named by an environment variable, or the usual one; prints a message and returns `None` if there is none.
 pub fn compiler(variable: &str, usual: &str) -> Option<Command> {
     let name = std::env::var_os(variable).unwrap_or_else(|| usual.into());
     let is_there = Command::new(&name).arg("--version").output().is_ok_and(|output| output.status.success());
@@ -13,7 +13,7 @@ pub fn compiler(variable: &str, usual: &str) -> Option<Command> {
     is_there.then(|| Command::new(name))
 }
 
-/// Compiles a host of the library from a source in `tests`; what `run` makes of the program.
+/// Compiles a host of the library from a source in `tests`. Returns the result of `run` for the program.
 pub fn with_host<T>(mut compiler: Command, source: &str, run: impl FnOnce(&Path) -> T) -> T {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let program = std::env::temp_dir().join(format!("fairlane-capi-{source}-{}", std::process::id()));
@@ -27,7 +27,7 @@ pub fn with_host<T>(mut compiler: Command, source: &str, run: impl FnOnce(&Path)
     result
 }
 
-/// The static library, which cargo puts next to the tests that need it.
+/// Path of the static library, which cargo puts next to the tests that need it.
 fn library() -> PathBuf {
     let deps = std::env::current_exe().unwrap().parent().unwrap().to_owned();
     let found = std::fs::read_dir(&deps).unwrap().map(|entry| entry.unwrap().path()).filter(|path| {

@@ -1,9 +1,9 @@
 //! Loads a library of schemes.
 //!
-//! The identity of a library, i.e. name, version and the hash of its file, is in the configuration of every run with
-//! one of its schemes, so that results of two builds are never confused. A library stays loaded until the process ends.
+//! The identity of a library (name, version and hash of its file) is a part of the configuration of every run with one
+//! of its schemes, so results of two builds are never confused. A library stays loaded until the process ends.
 //!
-//! Every mistake is one line that begins with the path.
+//! Every error is one line that begins with the path.
 
 mod scheme;
 
@@ -26,31 +26,32 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A scheme of a library.
 #[derive(Clone, Debug)]
 pub struct LoadedScheme {
-    /// The scheme, with its defaults.
+    /// The scheme, with default parameters.
     pub scheme: ExternalScheme,
     /// Summary, in one sentence.
     pub summary: String,
 }
 
-/// Every scheme that was loaded, of each build.
+/// All loaded schemes, of every build.
 static EVERY_BUILD: Mutex<Vec<ExternalScheme>> = Mutex::new(Vec::new());
 
-/// The scheme of a name in a build that was loaded.
+/// Scheme of a name in a loaded build.
 fn loaded(name: &str, library: &str) -> Option<ExternalScheme> {
     let every = EVERY_BUILD.lock().unwrap_or_else(PoisonError::into_inner);
     every.iter().find(|one| *one.name == *name && one.factory.library() == Some(library)).cloned()
 }
 
-/// Loads the library in the file `path`: its schemes.
+/// Loads the library in the file `path` and returns its schemes.
 ///
 /// # Errors
-/// It cannot be read, is not a library of schemes, or has another version of the interface; one line with the reason.
+/// If it cannot be read, is not a library of schemes, or has another version of the interface. The error is one line
+/// with the reason.
 pub fn load(path: &Path) -> Result<Vec<LoadedScheme>, String> {
     load_file(path).map_err(|problem| format!("{}: {problem}", path.display()))
 }
 
 fn load_file(path: &Path) -> Result<Vec<LoadedScheme>, String> {
-    // A path with a folder: a bare name would be looked for in the folders of the system.
+    // A path with a folder, because the system would search its own folders for a bare file name.
     let path = path.canonicalize().map_err(|error| told(&error))?;
     let content = std::fs::read(&path).map_err(|error| told(&error))?;
     check_machine(&content)?;
@@ -58,7 +59,7 @@ fn load_file(path: &Path) -> Result<Vec<LoadedScheme>, String> {
     check_unchanged(&path, &hash)?;
     #[cfg(unix)]
     watch_exits();
-    // SAFETY: the user wants this library's code to run, including its initialisation.
+    // SAFETY: the user requested to run this library's code, including its initialisation.
     let library =
         guarded(|| unsafe { open(&path) }).map_err(|error| format!("cannot be loaded: {}", root_of(&error)))?;
     // SAFETY: the symbol has this type in every version of the interface.
@@ -66,25 +67,25 @@ fn load_file(path: &Path) -> Result<Vec<LoadedScheme>, String> {
     let entry = *entry.map_err(|_| format!("is no library of schemes: it has no function {ENTRY}"))?;
     // SAFETY: a function of the library, with the argument that the header declares.
     let table = guarded(|| unsafe { entry(VERSION) });
-    // SAFETY: the library gives null, or a table that stays.
+    // SAFETY: the library returns null, or a table that lives as long as the process.
     let table = unsafe { checked(table) }?;
-    // SAFETY: what a library of this version gives is what the header says.
+    // SAFETY: a library of this version returns data as described in the header.
     let schemes = unsafe { of_table(table, &format!("sha256:{hash}")) }?;
     // Tables and functions are used until the process ends.
     std::mem::forget(library);
     Ok(schemes)
 }
 
-/// The schemes of a library's table; `build` identifies the build.
+/// Schemes in a library's table; `build` identifies the build.
 ///
 /// # Errors
-/// A field is wrong; one line that names it.
+/// If a field is wrong. The error is one line that names it.
 ///
 /// # Safety
-/// All pointers of the table lead to what the header says, and stay.
+/// All pointers of the table must be valid, as described in the header, for the life of the process.
 pub unsafe fn of_table(table: &'static LibraryTable, build: &str) -> Result<Vec<LoadedScheme>, String> {
     let of = |text, what| {
-        // SAFETY: texts of a table are null or end with a zero, and stay.
+        // SAFETY: texts of a table are null or end with a zero, and live as long as the process.
         let text = unsafe { text::read(text) }.filter(|text| is_word(text));
         text.ok_or_else(|| format!("{what} of the library: must be a word of ASCII characters without spaces"))
     };
@@ -98,10 +99,10 @@ pub unsafe fn of_table(table: &'static LibraryTable, build: &str) -> Result<Vec<
     Ok(schemes)
 }
 
-/// Loads the code with all that it needs, so that nothing can turn out to be missing in the midst of a run.
+/// Loads the code and all its dependencies, so that no symbol can turn out to be missing during a run.
 ///
 /// # Safety
-/// As for [`libloading::Library::new`].
+/// See [`libloading::Library::new`].
 unsafe fn open(path: &Path) -> Result<libloading::Library, libloading::Error> {
     #[cfg(unix)]
     {
@@ -116,26 +117,26 @@ unsafe fn open(path: &Path) -> Result<libloading::Library, libloading::Error> {
     }
 }
 
-/// The table of a library whose version is ours.
+/// Table of a library if its version is ours.
 ///
 /// # Safety
-/// `table` is null or points to a table that stays.
+/// `table` must be null or point to a table that lives as long as the process.
 unsafe fn checked(table: *const LibraryTable) -> Result<&'static LibraryTable, String> {
     if table.is_null() {
         return Err(format!("offers nothing for version {VERSION} of the interface, that of this Fairlane"));
     }
-    // SAFETY: guaranteed by the caller; the version stands first in every version.
+    // SAFETY: guaranteed by the caller; the version is the first field in every version.
     let version = unsafe { table.cast::<u32>().read() };
     if version != VERSION {
         let advice = if version < VERSION { "build it again with the present header" } else { "update Fairlane" };
         return Err(format!("has version {version} of the interface, this Fairlane has version {VERSION}: {advice}"));
     }
-    // SAFETY: tables of this version have their size at this place.
+    // SAFETY: tables of this version have their size at this offset.
     let size = unsafe { (*table).size };
     if size < size_of::<LibraryTable>() {
         return Err(format!("size of the library's table: {size} must be at least {}", size_of::<LibraryTable>()));
     }
-    // SAFETY: it is as long as ours.
+    // SAFETY: it is as long as our table.
     Ok(unsafe { &*table })
 }
 
@@ -145,9 +146,9 @@ fn schemes_of(table: &'static LibraryTable, identity: &str) -> Result<Vec<Loaded
     }
     let mut found: Vec<LoadedScheme> = Vec::new();
     for place in 0..table.scheme_count {
-        // SAFETY: there is this number of pointers.
+        // SAFETY: there are `scheme_count` pointers.
         let scheme = unsafe { *table.schemes.add(place) };
-        // SAFETY: each points to a table that stays, or is null.
+        // SAFETY: each is null or points to a table that lives as long as the process.
         let (name, factory) =
             unsafe { scheme_of(scheme, identity) }.map_err(|problem| format!("schemes[{place}].{problem}"))?;
         if found.iter().any(|other| *other.scheme.name == *name) {
@@ -160,17 +161,17 @@ fn schemes_of(table: &'static LibraryTable, identity: &str) -> Result<Vec<Loaded
 }
 
 /// # Safety
-/// `scheme` is null or points to a table that stays.
+/// `scheme` must be null or point to a table that lives as long as the process.
 unsafe fn scheme_of(scheme: *const SchemeTable, identity: &str) -> Result<(&'static str, PluginFactory), String> {
     if scheme.is_null() {
         return Err("table: null".into());
     }
-    // SAFETY: the size stands first.
+    // SAFETY: the size is the first field.
     let size = unsafe { (*scheme).size };
     if size < size_of::<SchemeTable>() {
         return Err(format!("size: {size} must be at least {}", size_of::<SchemeTable>()));
     }
-    // SAFETY: it is as long as ours.
+    // SAFETY: it is as long as our table.
     unsafe { PluginFactory::new(&*scheme, identity) }
 }
 
@@ -179,8 +180,8 @@ thread_local! {
     static IN_LIBRARY: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Calls foreign code. What unwinds out of it, such as an exception of C++, ends the process: no rule says what state
-/// it has left. So does `exit`, which would look like success.
+/// Calls foreign code. If it unwinds, for example by a C++ exception, the process ends, because the state it has left
+/// is undefined. A call of `exit` also ends the process with an error; otherwise it would look like success.
 #[inline]
 fn guarded<T>(body: impl FnOnce() -> T) -> T {
     struct EndsProcess;
@@ -198,14 +199,14 @@ fn guarded<T>(body: impl FnOnce() -> T) -> T {
     answer
 }
 
-/// Registers [`report_exit`] for the exit of the process, once for each thread that may be in foreign code. `exit`
-/// takes the next function from its list, and a second thread that finds none would end the process before the first
-/// one can report.
+/// Registers [`report_exit`] for the exit of the process, once for each thread that may run foreign code. `exit`
+/// removes functions from its list before it calls them, so a second thread that finds an empty list would end the
+/// process before the first can report.
 #[cfg(unix)]
 fn watch_exits() {
     const MOST_THREADS: usize = 1024;
     unsafe extern "C" {
-        /// From the C library: `exit` calls `function` on the calling thread.
+        /// Function of the C library: `exit` calls `function` on the calling thread.
         fn atexit(function: extern "C" fn()) -> c_int;
     }
     static WATCHED: Once = Once::new();
@@ -221,16 +222,16 @@ extern "C" fn report_exit() {
     }
 }
 
-/// The text that foreign code writes into room for a line.
+/// Text that foreign code writes into a buffer for one line.
 fn message_of<T>(body: impl FnOnce(*mut c_char, usize) -> T) -> (T, String) {
     let mut room = [0u8; 512];
-    // The last byte stays zero, whatever the code writes.
+    // The last byte stays zero, regardless of what the code writes.
     let answer = body(room.as_mut_ptr().cast(), room.len() - 1);
     let text = String::from_utf8_lossy(room.split(|&byte| byte == 0).next().unwrap_or_default()).into_owned();
     (answer, text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// An ELF file for another machine, of which the loader says "No such file or directory".
+/// Rejects an ELF file for another machine. The loader would only report "No such file or directory".
 fn check_machine(content: &[u8]) -> Result<(), String> {
     /// Numbers of the ELF specification, `e_machine`.
     const OURS: Option<u16> = if cfg!(target_arch = "x86_64") {
@@ -255,7 +256,7 @@ fn check_machine(content: &[u8]) -> Result<(), String> {
     }
 }
 
-/// A file that was loaded and then overwritten in place would run its old code under its new hash.
+/// Rejects a file that was loaded and then overwritten in place: its old code would run under its new hash.
 fn check_unchanged(path: &Path, hash: &str) -> Result<(), String> {
     static LOADED: Mutex<Option<HashMap<(u64, u64), String>>> = Mutex::new(None);
     #[cfg(unix)]
@@ -291,13 +292,13 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && text.len() <= 80 && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// An error of the system without its number.
+/// Formats an error of the system without its number.
 fn told(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
-/// Error of the loader, in one line.
+/// Formats an error of the loader as one line.
 fn root_of(error: &libloading::Error) -> String {
     let cause = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
     cause.split_whitespace().collect::<Vec<_>>().join(" ")

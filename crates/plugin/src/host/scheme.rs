@@ -1,4 +1,4 @@
-//! A scheme of a library as an external scheme.
+//! A library's scheme as an external scheme.
 
 use super::{guarded, message_of};
 use crate::abi::{Dequeue, DropThreshold, Enqueue, MARKED, Parameter, PortView, SchemeTable, Value};
@@ -17,10 +17,10 @@ use serde_json::{Map, Value as Json};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 
-/// Keys of `[queue]` that every scheme has.
+/// Keys of `[queue]` common to all schemes.
 const TAKEN: [&str; 6] = ["scheme", "library", "limit", "scheduler", "be_offset", "mtu"];
 
-/// Makes the disciplines of a scheme.
+/// Creates the disciplines of a scheme.
 #[derive(Debug)]
 pub(super) struct PluginFactory {
     table: &'static SchemeTable,
@@ -32,10 +32,10 @@ pub(super) struct PluginFactory {
 }
 
 impl PluginFactory {
-    /// The scheme of a table with its name; the problem begins with the field.
+    /// Reads the table of a scheme. Returns the scheme and its name, or an error that begins with the field.
     ///
     /// # Safety
-    /// All pointers of the table lead to what the header says, and stay.
+    /// All pointers of the table must be valid, as described in the header, for the life of the process.
     pub(super) unsafe fn new(table: &'static SchemeTable, identity: &str) -> Result<(&'static str, Self), String> {
         // SAFETY: guaranteed by the caller, for all texts.
         let text = |at| unsafe { text::read(at) };
@@ -68,7 +68,7 @@ impl PluginFactory {
         }
         let mut params: Vec<ParamSpec> = Vec::new();
         for place in 0..table.parameter_count {
-            // SAFETY: there is this number of them.
+            // SAFETY: there are `parameter_count` of them.
             let spec = unsafe { param_spec(&*table.parameters.add(place)) };
             let spec = spec.map_err(|problem| format!("parameters[{place}].{problem}"))?;
             if TAKEN.contains(&spec.name) || params.iter().any(|other| other.name == spec.name) {
@@ -140,7 +140,7 @@ impl ExternalFactory for PluginFactory {
         if code == 0 {
             return Ok(());
         }
-        // The message begins with the key, or is of the whole.
+        // The message begins with the key, or concerns the whole table.
         let known = |key: &str| self.params.iter().any(|spec| spec.name == key) || TAKEN.contains(&key);
         Err(match message.split_once(": ") {
             Some((key, problem)) if known(key) => ConfigError::new(table.key(key), problem),
@@ -175,19 +175,19 @@ struct PluginDiscipline {
     state: *mut c_void,
     enqueue: Enqueue,
     dequeue: Dequeue,
-    /// None once it is known that the scheme has none.
+    /// `None` once it is known that the scheme has no threshold.
     drop_threshold: Option<DropThreshold>,
     table: &'static SchemeTable,
     name: &'static str,
 }
 
-// SAFETY: one thread at a time uses a state, which the header asks a library to allow.
+// SAFETY: only one thread at a time uses a state, and the header requires libraries to allow this.
 unsafe impl Send for PluginDiscipline {}
 
 impl Drop for PluginDiscipline {
     fn drop(&mut self) {
         let destroy = self.table.destroy.expect("checked when it was loaded");
-        // SAFETY: the state came from `create` of the same table, and nobody uses it afterwards.
+        // SAFETY: the state came from `create` of the same table and is not used afterwards.
         guarded(|| unsafe { destroy(self.state) });
     }
 }
@@ -195,15 +195,15 @@ impl Drop for PluginDiscipline {
 /// Outputs of a call.
 struct Told<'a> {
     actions: &'a mut Actions,
-    /// A reason that there is not.
+    /// Reason given by the library, if it is not valid.
     wrong_reason: Option<u8>,
 }
 
-/// Takes a packet that a library drops or marks.
+/// Receives a packet that a library drops or marks.
 unsafe extern "C" fn on_drop(context: *mut c_void, packet: *const CPacket, reason: u8) {
-    // SAFETY: the library gives back the context of the call in progress.
+    // SAFETY: the library passes the context of the present call.
     let told = unsafe { &mut *context.cast::<Told<'_>>() };
-    // SAFETY: the library gives a packet; null is no packet that waits.
+    // SAFETY: the library passes a packet; null identifies no waiting packet.
     let handle = Handle::of_bits(unsafe { packet.as_ref() }.map_or(u64::MAX, |packet| packet.id));
     match DropReason::ALL.get(usize::from(reason)) {
         Some(&known) => told.actions.drops.push((handle, Some(known))),
@@ -213,7 +213,7 @@ unsafe extern "C" fn on_drop(context: *mut c_void, packet: *const CPacket, reaso
 }
 
 impl PluginDiscipline {
-    /// Why a call failed, if it did.
+    /// Reason of a call's failure, if any.
     #[inline]
     fn outcome(&self, call: Call, code: c_int, wrong_reason: Option<u8>) -> Result<(), String> {
         if code == 0 && wrong_reason.is_none() { Ok(()) } else { Err(self.problem(call, code, wrong_reason)) }
@@ -326,17 +326,17 @@ impl ExternalDiscipline for PluginDiscipline {
     fn report(&self, mut report: Report<'_>) {
         let Some(tell) = self.table.report else { return };
         let context = (&raw mut report).cast();
-        // SAFETY: as for `enqueue`; the context is used within the call only.
+        // SAFETY: as for `enqueue`; the context is used only within the call.
         guarded(|| unsafe { tell(self.state, on_reading, context) });
     }
 }
 
-/// Takes a reading.
+/// Receives a reading.
 unsafe extern "C" fn on_reading(context: *mut c_void, name: *const c_char, value: f64) {
-    // SAFETY: the library gives back the context of the call in progress.
+    // SAFETY: the library passes the context of the present call.
     let report = unsafe { &mut *context.cast::<Report<'_>>() };
     if !name.is_null() {
-        // SAFETY: names of readings stay as long as the library, which is never unloaded.
+        // SAFETY: names of readings live as long as the library, which is never unloaded.
         let name: &'static CStr = unsafe { CStr::from_ptr(name) };
         if let Ok(name) = name.to_str() {
             report(name, value);
@@ -344,10 +344,10 @@ unsafe extern "C" fn on_reading(context: *mut c_void, name: *const c_char, value
     }
 }
 
-/// A table's declaration of a parameter; the error begins with the field.
+/// Reads the declaration of a parameter from a table. Errors begin with the field.
 ///
 /// # Safety
-/// Its texts are null or end with a zero, and stay.
+/// Its texts must be null or end with a zero, and live as long as the process.
 unsafe fn param_spec(of: &Parameter) -> Result<ParamSpec, String> {
     let read = |at: *const c_char, field: &str| {
         // SAFETY: guaranteed by the caller.

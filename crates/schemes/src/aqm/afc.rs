@@ -1,5 +1,5 @@
-//! AFC: a flow whose share of the enqueued bytes exceeds the fair one is shut out until it does not, unless it has
-//! credit from a time when it had less.
+//! AFC: blocks a flow while its share of the enqueued bytes exceeds the fair share, unless the flow has credit from
+//! times with a smaller share.
 //!
 //! Source: Chatranon, Labrador and Banerjee, "A Credit-based Active Queue Management (AQM) Mechanism to Achieve
 //! Fairness in the Internet" (afc), section 3. The bitmap: Estan, Varghese and Fisk, "Counting the Number of Active
@@ -11,28 +11,30 @@
 //! |  | `Fair = 1/N_act`, N_act by a direct bitmap over the arrivals | `Flows::fair`, [`crate::flows::bitmap`] |
 //! | (1) | `dA_i += (Hit_i - Fair) * (t - t-)`, t- the previous update | `Entry::integrate` |
 //! | (2) | drop if `Hit_i > Fair` and not `dA_i < 0` | `Afc::shuts_out` |
-//! | (3) | RED decides on flows that are not cached, and on those that (2) lets pass, see [`super::red`] | `RedCore::decide` |
+//! | (3) | RED decides on packets of flows that are not cached, and on packets that (2) accepts, see [`super::red`] | `RedCore::decide` |
 //!
-//! Cost: RED's, one hash, up to three look-ups. State: 65 bytes for each of c cached flows, b bits, RED's; the sliding
-//! window 8 bytes for each of m packets; the others a look at every cached flow in m packets.
+//! Cost: as RED, plus one hash and up to three look-ups. The jumping window and `period_end` also visit every cached
+//! flow once per m packets. State: as RED, plus 65 bytes for each of c cached flows and b bits; the sliding window
+//! needs 8 bytes for each of m packets.
 //!
 //! Deviations:
-//! 1. Hit is that of a sliding window by default, the virtual queue of section 3 to the letter. Computed at the end of
-//!    each period, as the text can be read, a source at link rate is let in for a whole period and shut out for the
-//!    next. The jumping window needs no ring; Table 1 does not tell it from the sliding one.
-//! 2. Below an average queue of `min_th` everything is accepted, and so is a packet that finds nothing waiting.
-//! 3. dA is bounded by `max_credit` times Fair, or an idle flow would bank credit without end; it is brought up to date
+//! 1. By default Hit uses a sliding window, which is exactly the virtual queue of section 3. The text can also mean
+//!    that Hit is computed at the end of each period. A source at link rate is then accepted for a whole period and
+//!    blocked for the next. The jumping window needs no ring; its results for Table 1 do not differ from those of the
+//!    sliding window.
+//! 2. Every packet is accepted if the average queue is below `min_th` or no packet waits.
+//! 3. dA is bounded by `max_credit` times Fair, otherwise an idle flow would collect unlimited credit. It is updated
 //!    when a packet of the flow arrives.
-//! 4. An enqueued packet brings its flow into the cache. Every arrival of a cached flow refreshes its entry, dropped or
-//!    not: otherwise a flow that is shut out would be forgotten, and one source keeps 965 kbit/s. A flow evicted from
-//!    the cache (least recently used) loses its dA and its bytes in the window.
-//! 5. A flow in debt (`dA > 0`) is accepted as soon as `Hit <= Fair`, as the text says; `repay` shuts it out until the
-//!    debt is paid.
+//! 4. An enqueued packet brings its flow into the cache. Every arrival of a cached flow, dropped or not, refreshes its
+//!    entry. Otherwise a blocked flow would be evicted, and one source would keep 965 kbit/s. A flow evicted from the
+//!    cache (least recently used) loses its dA and its bytes in the window.
+//! 5. A flow in debt (`dA > 0`) is accepted as soon as `Hit <= Fair`, as the text says; with `repay` it is blocked
+//!    until the debt is paid.
 //! 6. A drop by (2) restarts RED's count.
-//! 7. With a jumping window (1) is evaluated at the end of each period, with what the flow had of the whole of it.
-//!    While the period runs Hit only grows from 0, so that its mean is half of what it ends with: integrated, it would
-//!    give credit to a flow at twice its share. Until the end, what Hit exceeds Fair by is held against the credit for
-//!    a whole period at once.
+//! 7. With a jumping window (1) is evaluated at the end of each period, with the flow's share of the complete period.
+//!    During a period Hit grows from 0, so its mean is half of its final value. Integrating it would give credit to a
+//!    flow at twice its share. During the period, the excess of Hit over Fair is charged against the credit for a whole
+//!    period at once.
 //!
 //! Not implemented: ECN.
 
@@ -48,7 +50,7 @@ use crate::queue::managed_queue::ManagedQueue;
 params! {
     /// AFC, in front of RED.
     pub struct AfcParams {
-        /// Measurement of a flow's share.
+        /// Window in which a flow's share is measured.
         window: WindowKind = "sliding", source "afc 3: a virtual queue of size m";
         /// Packets in the window, or in a period.
         window_packets: u32 = 1000, in 1..=16777216, symbol "m", source "our choice: 10 packets a flow with 100 flows";
@@ -58,17 +60,17 @@ params! {
         bitmap_bits: u32 = 1024, in 1..=16777216, symbol "b", source "our choice: 2 % error with 105 flows";
         /// Minimum counting interval of the bitmap.
         count_interval: Time = "1 s", in "1 ms"..="1 h", source "our choice";
-        /// Bound on credit and debt: what a flow collects in this time at zero, or at twice, its share.
+        /// Bound of credit and debt: the amount that a flow collects in this time at zero, or at twice, its share.
         max_credit: Time = "10 s", in "0 s"..="1 h", symbol "D", source "our choice";
-        /// Keeps dropping a flow in debt even while its share is not above the fair one.
+        /// Keeps dropping packets of a flow in debt even after its share has fallen to the fair share.
         repay: bool = false, source "afc 3: not so";
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
+        /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "flow", source "afc 3";
         with red: RedPartParams;
     }
 }
 
-/// AFC in the list of schemes.
+/// Registry entry of AFC.
 #[derive(Clone, Copy, Debug)]
 pub struct AfcScheme;
 
@@ -102,7 +104,7 @@ struct Entry {
     share: Share,
     /// dA: area between Hit and Fair, s; negative is credit.
     area_s: f64,
-    /// Until when the area is up to date.
+    /// Time of the last update of the area.
     updated: Time,
 }
 
@@ -113,7 +115,7 @@ impl Record for Entry {
 }
 
 impl Entry {
-    /// Eq. (1): the area grows by `hit - Fair` times the time since the last update.
+    /// Applies eq. (1): adds `hit - Fair` times the time since the last update to the area.
     #[inline]
     fn integrate(&mut self, hit: f64, fair: Fair, now: Time) {
         let elapsed_s = now.saturating_sub(self.updated).as_secs_f64();
@@ -122,7 +124,7 @@ impl Entry {
     }
 }
 
-/// Fair fraction and bound of the area, in force at present.
+/// Present fair fraction and bound of the area.
 #[derive(Clone, Copy, Debug)]
 struct Fair {
     /// `FairFraction` = 1/N_act.
@@ -158,7 +160,7 @@ impl Flows {
 }
 
 impl Afc {
-    /// A port that has seen nothing, at a link of rate `rate`.
+    /// Creates an idle port at rate `rate`.
     #[must_use]
     pub fn new(params: &AfcParams, limit: QueueLimit, rate: BitRate) -> Self {
         let flows = Flows {
@@ -172,7 +174,7 @@ impl Afc {
         Self { red: RedCore::new(params.red.settings(limit), rate), flows: Box::new(flows), probability: 0.0 }
     }
 
-    /// Updates Hit and dA of `flow`; returns true if its arrival must be dropped.
+    /// Updates Hit and dA of `flow`. Returns true if its arrival must be dropped.
     fn shuts_out(&mut self, flow: u32, now: Time) -> bool {
         let flows = &mut *self.flows;
         let fair = flows.fair();
@@ -247,13 +249,13 @@ mod tests {
     use super::*;
     use crate::testing::{TestPacket, readings};
 
-    /// RED all but silent; the average is the queue itself; thresholds 50 and 150.
+    /// Returns AFC with RED practically inactive, an average that equals the queue, and thresholds of 50 and 150.
     fn afc(own: AfcParams) -> Afc {
         let red = RedPartParams { weight: 1.0, max_p: 1e-6, ..Default::default() };
         Afc::new(&AfcParams { red, ..own }, QueueLimit::Packets(300), BitRate(5_000_000))
     }
 
-    /// Offers a packet at a queue of `packets`, and enqueues it if it passes.
+    /// Offers a packet to a queue of `packets` and enqueues it if it is accepted.
     fn offer(afc: &mut Afc, (flow, wire_bytes): (u32, u32), packets: u32, at_ms: u64, rng: &mut Rng) -> Verdict {
         let backlog = Backlog { packets, bytes: u64::from(packets) * 1000 };
         let view = QueueView { backlog, head_enqueued_at: None, link_rate: BitRate(5_000_000) };
@@ -266,7 +268,7 @@ mod tests {
         verdict
     }
 
-    /// Four flows with ten packets each in the window, counted as four.
+    /// Returns AFC with four flows (counted as four) that have ten packets each in the window.
     fn four_flows(own: AfcParams, rng: &mut Rng) -> Afc {
         let mut afc = afc(AfcParams { window_packets: 40, ..own });
         (0..80).for_each(|n| _ = offer(&mut afc, (n % 4, 1000), 0, 25 * u64::from(n), rng));
@@ -278,10 +280,11 @@ mod tests {
     fn a_flow_above_its_share_is_shut_out_until_its_packets_have_left_the_window() {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut afc = four_flows(AfcParams { max_credit: Time::ZERO, ..Default::default() }, &mut rng);
-        // Fair is a little below 1/4 (1024 ln(1024/1020) = 4.008), and ten of forty packets are a little above.
+        // Fair is slightly below 1/4 (1024 ln(1024/1020) = 4.008), so ten of forty packets are slightly above it.
         assert_eq!(offer(&mut afc, (0, 1000), 60, 2000, &mut rng), Verdict::Drop);
         assert_eq!(afc.drop_probability(), Some(1.0));
-        // One of another flow pushes the oldest, of flow 0, out of the window: nine are below the share.
+        // A packet of another flow pushes the oldest packet, one of flow 0, out of the window: nine are below the
+        // share.
         assert_eq!(offer(&mut afc, (9, 1000), 60, 2000, &mut rng), Verdict::Accept);
         assert_eq!(offer(&mut afc, (0, 1000), 60, 2000, &mut rng), Verdict::Accept);
     }
@@ -295,7 +298,7 @@ mod tests {
         entry.area_s = -0.1;
         let updated = entry.updated;
         let excess = 0.25 - fair.fraction;
-        // Hit is 1/4 as long as nothing is enqueued: the credit of 0.1 s lasts 0.1/excess seconds.
+        // Hit stays 1/4 while no packet is enqueued, so the credit of 0.1 s lasts 0.1/excess seconds.
         let lasts = Time::from_secs_f64(0.1 / excess);
         assert!(!afc.clone().shuts_out(0, updated + lasts - Time::from_millis(1)));
         assert!(afc.shuts_out(0, updated + lasts + Time::from_millis(1)));
@@ -325,14 +328,15 @@ mod tests {
             let mut afc = afc(own);
             [(1, 1), (3, 1), (4, 2), (7, 2)].iter().for_each(|&(at, flow)| {
                 let mut packet = TestPacket { flow, ..Default::default() };
-                // Four flows in all, so that Fair is 1/4.
+                // Four flows in total, so Fair is 1/4.
                 (0..4).for_each(|flow| _ = afc.flows.counter.count(flow, Time::ZERO, &mut rng));
                 afc.accepted(&mut packet, Time::from_secs(at));
             });
             let mut area_s = |flow| afc.flows.cache.get_mut(flow).unwrap().area_s;
-            // Flow 1 since 1 s: period to 3 s all its own, + 0.75 * 2; the next to 7 s none, - 0.25 * 4.
+            // Flow 1 arrives from 1 s on. It has all packets of the period up to 3 s, + 0.75 * 2, and none of the next
+            // up to 7 s, - 0.25 * 4.
             assert!((area_s(1) - 0.5).abs() < 1e-4, "{}", area_s(1));
-            // Flow 2 since 4 s: + 0.75 * 3.
+            // Flow 2 arrives from 4 s on: + 0.75 * 3.
             assert!((area_s(2) - 2.25).abs() < 1e-4, "{}", area_s(2));
         }
     }
@@ -341,14 +345,15 @@ mod tests {
     fn a_jumping_window_gives_no_credit_to_a_flow_at_twice_its_share() {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut afc = four_flows(AfcParams { window: WindowKind::Jumping, ..Default::default() }, &mut rng);
-        // Periods of 40 packets. Flow 0 offers half of what three others, evenly, do not: 20 of 40, twice its share.
+        // Periods of 40 packets. Flow 0 sends half of all packets, 20 of 40, which is twice its share. Three other
+        // flows send the rest equally.
         let mut taken = [0u32; 4];
         for n in 0..4000u64 {
             let flow = if n % 2 == 0 { 0 } else { 1 + (n / 2 % 3) as u32 };
             let verdict = offer(&mut afc, (flow, 1000), 60, 2000 + n, &mut rng);
             taken[flow as usize] += u32::from(verdict == Verdict::Accept);
         }
-        // A quarter of each period, at most a packet more: Fair is not quite 10 of 40.
+        // A quarter of each period, or one packet more, because Fair is slightly below 10 of 40.
         let share = f64::from(taken[0]) / f64::from(taken.iter().sum::<u32>());
         assert!((0.22..=11.0 / 40.0).contains(&share), "{taken:?}");
     }
@@ -358,7 +363,7 @@ mod tests {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut afc = four_flows(AfcParams { window: WindowKind::Jumping, ..Default::default() }, &mut rng);
         let period_s = afc.flows.window.period(Time::ZERO).as_secs_f64();
-        // Credit for 5 packets of 40 above the share of 10: it has 15 and is shut out.
+        // The credit is for 5 packets of 40 above the share of 10: flow 0 sends 15 and is then blocked.
         let entry = afc.flows.cache.get_mut(0).unwrap();
         entry.area_s = -5.0 / 40.0 * period_s;
         let taken = (0..40).filter(|_| offer(&mut afc, (0, 1000), 60, 2000, &mut rng) == Verdict::Accept).count();
@@ -372,7 +377,7 @@ mod tests {
             let mut afc = four_flows(AfcParams { repay, ..Default::default() }, &mut rng);
             (0..4).for_each(|_| _ = offer(&mut afc, (9, 1000), 0, 2000, &mut rng));
             afc.flows.cache.get_mut(0).unwrap().area_s = 1.0;
-            // Nine of forty packets: not above the share.
+            // Nine of forty packets are not above the share.
             assert_eq!(afc.shuts_out(0, Time::from_millis(2000)), repay);
         }
     }
@@ -382,7 +387,7 @@ mod tests {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let own = || AfcParams { window_packets: 40, max_credit: Time::ZERO, ..Default::default() };
         let mut afc = afc(own());
-        // Flow 0 with 100, the three others with 1000 bytes a packet: 10 of 40 packets, 1/31 of the bytes.
+        // Flow 0 sends packets of 100 bytes, the three others 1000 bytes: 10 of 40 packets, 1/31 of the bytes.
         (0..80).for_each(|n| {
             _ = offer(&mut afc, (n % 4, if n % 4 == 0 { 100 } else { 1000 }), 0, 25 * u64::from(n), &mut rng);
         });
@@ -408,7 +413,7 @@ mod tests {
         let red = RedPartParams { weight: 1.0, gentle: false, ..Default::default() };
         let params = AfcParams { cache: 1, red, ..Default::default() };
         let mut afc = Afc::new(&params, QueueLimit::Packets(300), BitRate(5_000_000));
-        // New flows only: below max_th they all pass at first, from it on none does.
+        // All flows are new: below max_th all packets pass at first, from max_th on none does.
         assert_eq!(offer(&mut afc, (1, 1000), 60, 0, &mut rng), Verdict::Accept);
         assert!((2..100).all(|flow| offer(&mut afc, (flow, 1000), 150, 0, &mut rng) == Verdict::Drop));
         assert_eq!(afc.state_size().records, 1);
@@ -422,7 +427,7 @@ mod tests {
         (0..5000).for_each(|flow| _ = offer(&mut afc, (flow, 1000), 0, u64::from(flow), &mut rng));
         let full = afc.state_size();
         assert_eq!((empty.records, full.records), (0, 46));
-        // An entry: 40 bytes, key and two links 16 (with padding), 9 in the table. A packet in the ring: 8.
+        // An entry has 40 bytes; key and two links 16 (with padding); the table 9. A packet in the ring has 8.
         assert_eq!(full.bytes - empty.bytes, 46 * (40 + 16 + 9) + 1000 * 8);
         let readings = readings(|report| afc.report(report));
         assert_eq!(

@@ -2,34 +2,34 @@
 //! the queue.
 //!
 //! Source: Pan, Breslau, Prabhakar and Shenker, "Approximate Fairness through Differential Dropping", ACM SIGCOMM CCR
-//! 33(2), 2003; its text was not available to us, we follow two implementations of it.
+//! 33(2), 2003. Its text was not available to us, so we follow two implementations.
 //!
 //! | number | rule | code |
 //! |---|---|---|
-//! | (1) | each arrival is sampled with probability 1/s into a shadow buffer of b entries, over a random or the oldest one | `ShadowBuffer::offer` |
-//! | (2) | `m_i`: entries of flow i, each weighing length/MTU | `ShadowBuffer::bytes_of` |
+//! | (1) | each arrival is sampled with probability 1/s into a shadow buffer of b entries, replacing a random or the oldest entry | `ShadowBuffer::offer` |
+//! | (2) | `m_i`: entries of flow i, each with weight length/MTU | `ShadowBuffer::bytes_of` |
 //! | (3) | drop with `d_i = max(0, 1 - m_fair/m_i)` | `Afd::admit` |
 //! | (4) | every interval: `m_fair += alpha*(q_old - q_target) - beta*(q - q_target)`, kept between `min_fair` and b | `FairShare::catch_up` |
 //!
 //! q is the queue in packets at the end of the interval, `q_old` at the end of the one before. As `beta > alpha`,
-//! m_fair rests only where `q = q_target`.
+//! m_fair settles only at `q = q_target`.
 //!
-//! Updates need no timer: between two events the queue does not change, and those that were missed are made up for at
-//! the next. Parameters by which nothing would ever be dropped are refused: a target at the limit, a `min_fair` of the
-//! whole shadow buffer, no sampling, `beta` up to `alpha`.
+//! Updates need no timer: the queue does not change between two events, so missed updates are run at the next event.
+//! Parameters with which no packet would ever be dropped are rejected: a target at the limit, a `min_fair` as large as
+//! the shadow buffer, no sampling, or `beta <= alpha`.
 //!
-//! Cost: one random number and one look-up per packet, a second number where flow i may be dropped, two look-ups per
-//! sample. State: 8 bytes for each of b entries, 13 for each distinct flow among them.
+//! Cost: one random number and one look-up per packet, a second random number if the packet may be dropped, two
+//! look-ups per sample. State: 8 bytes for each of b entries, 13 for each distinct flow among them.
 //!
 //! Deviations:
-//! 1. `b` = 500 and 1/s = 0.1 for links up to some 10 Mbit/s; implementations take 500 to 2000 and 1/500 to 1/10.
-//! 2. `min_fair` is 1. One implementation has 10: with b = 500 that is a fiftieth of the arrivals, below which no flow
-//!    is ever held, so that more than 50 equal flows see a drop-tail queue.
-//! 3. m_fair starts at b: nothing is dropped before the first intervals.
+//! 1. `b` = 500 and 1/s = 0.1 for links up to about 10 Mbit/s; implementations use 500 to 2000 and 1/500 to 1/10.
+//! 2. `min_fair` is 1. One implementation uses 10. With b = 500 that is a fiftieth of the arrivals, and no flow below
+//!    it is ever dropped. More than 50 equal flows then see a drop-tail queue.
+//! 3. m_fair starts at b: no packet is dropped in the first intervals.
 //! 4. A target in bytes or as a delay counts in full packets, so that alpha and beta keep their meaning.
-//! 5. The oldest entry gives way by default: then b entries are the last b samples, and a flow that has left is gone
-//!    after b samples.
-//! 6. The flow's entry is made before the decision, and a packet may be dropped though the queue is empty.
+//! 5. By default a sample replaces the oldest entry. The b entries are then the last b samples, so a flow that stops is
+//!    forgotten after b samples.
+//! 6. The flow's entry is made before the decision. A packet may be dropped although the queue is empty.
 //!
 //! Not implemented: hash tables of limited size instead of the exact count of entries; ECN.
 
@@ -54,7 +54,7 @@ choices! {
 params! {
     /// AFD.
     pub struct AfdParams {
-        /// Entries of the shadow buffer.
+        /// Number of entries of the shadow buffer.
         shadow_entries: u32 = 500, in 1..=1000000, symbol "b", source "AFD: 500 to 2000";
         /// Probability that an arriving packet is sampled.
         sampling_probability: f64 = 0.1, in 0.000001..=1.0, symbol "1/s",
@@ -73,12 +73,12 @@ params! {
         target: Option<Threshold> = null, symbol "q_target", source "our choice; AFD 50 packets";
         /// Minimum fair share, in full packets of the shadow buffer.
         min_fair: f64 = 1.0, in 0.0..=1000000.0, source "our choice; 10 in an implementation";
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
+        /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "flow", source "AFD";
     }
 }
 
-/// AFD in the list of schemes.
+/// Registry entry of AFD.
 #[derive(Clone, Copy, Debug)]
 pub struct AfdScheme;
 
@@ -143,7 +143,7 @@ pub struct Afd {
 }
 
 impl Afd {
-    /// A port that has seen nothing, at a link of rate `rate`.
+    /// Creates an idle port at rate `rate`.
     #[must_use]
     pub fn new(params: &AfdParams, buffer: &BufferParams, rate: BitRate) -> Self {
         Self {
@@ -191,7 +191,7 @@ impl Aqm for Afd {
     }
 }
 
-/// Sampled arrivals, and how much of them is of each flow: eq. (1) and (2).
+/// Sampled arrivals and each flow's amount of them: eq. (1) and (2).
 #[derive(Clone, Debug)]
 struct ShadowBuffer {
     /// Flow and weight of each sample.
@@ -201,7 +201,7 @@ struct ShadowBuffer {
     flows: FlowTable<u64>,
     probability: f64,
     replacement: Replacement,
-    /// Weight of every sample, unless it is its own length.
+    /// Weight of every sample; `None`: its length.
     fixed_bytes: Option<u32>,
 }
 
@@ -240,7 +240,7 @@ impl ShadowBuffer {
         self.forget(old, old_bytes);
     }
 
-    /// The record goes with its last byte; a flow of packets without length has none to keep.
+    /// Removes a sample. The flow's record goes with its last byte; packets of length 0 never have a record.
     fn forget(&mut self, flow: u32, wire_bytes: u32) {
         if let Some(bytes) = self.flows.get_mut(flow) {
             *bytes -= u64::from(wire_bytes);
@@ -294,7 +294,7 @@ impl FairShare {
         }
     }
 
-    /// Makes up for the updates since the last call; `backlog` has waited since then.
+    /// Runs the updates since the last call; `backlog` has waited since then.
     fn catch_up(&mut self, backlog: Backlog, now: Time) {
         while self.ticker.due(now).is_some() {
             let excess = self.excess_packets(backlog);
@@ -309,7 +309,7 @@ impl FairShare {
         }
     }
 
-    /// q - q_target in packets, full ones where the target is in bytes or a delay.
+    /// Returns q - q_target in packets. A target in bytes or as a delay counts full packets.
     fn excess_packets(&self, backlog: Backlog) -> f64 {
         match self.measure {
             QueueMeasure::Packets => f64::from(backlog.packets) - self.target,
@@ -335,7 +335,7 @@ mod tests {
         BufferParams { limit: QueueLimit::Packets(100), mtu: Bytes(1500), ..Default::default() }
     }
 
-    /// Samples every packet.
+    /// A port that samples every packet.
     fn sample_all(params: AfdParams) -> Afd {
         Afd::new(&AfdParams { sampling_probability: 1.0, ..params }, &buffer(), RATE)
     }
@@ -353,7 +353,8 @@ mod tests {
         afd.fair.share = 100.0;
         let drops =
             (0..1000).filter(|n| offer(&mut afd, u32::from(n % 5 == 4), 1500, &mut rng) == Verdict::Drop).count();
-        // 800 packets with 1 - 100/400, 200 with none: 600, binomial deviation 12.2; five of them.
+        // 800 packets with 1 - 100/400, 200 with 0: 600 drops expected, binomial deviation 12.2. The test allows five
+        // of them.
         assert!(drops.abs_diff(600) < 62, "{drops}");
         offer(&mut afd, 1, 1500, &mut rng);
         assert!(afd.drop_probability().unwrap() < 0.02); // 100 or 101 entries
@@ -381,7 +382,8 @@ mod tests {
             afd.shadow.bytes_of(0) / 1500
         };
         assert_eq!(survivors(Replacement::Oldest), 0);
-        // Each of 500 survives 500 draws with (1 - 1/500)^500 = 0.3675: 184; the deviation is below 10.8, five of them.
+        // Each of 500 entries survives 500 draws with (1 - 1/500)^500 = 0.3675: 184 expected. The deviation is below
+        // 10.8; the test allows five of them.
         assert!(survivors(Replacement::Random).abs_diff(184) < 54);
     }
 
@@ -390,11 +392,12 @@ mod tests {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut afd = Afd::new(&AfdParams { shadow_entries: 100_000, ..Default::default() }, &buffer(), RATE);
         (0..100_000).for_each(|flow| _ = offer(&mut afd, flow, 1500, &mut rng));
-        // Binomial(100000, 0.1): deviation 94.9; five of them.
+        // Binomial(100000, 0.1): deviation 94.9; five are allowed.
         assert!(afd.shadow.entries.len().abs_diff(10_000) < 475, "{}", afd.shadow.entries.len());
         let mut afd = sample_all(AfdParams { replacement: Replacement::Oldest, ..Default::default() });
         (0..10_000).for_each(|flow| _ = offer(&mut afd, flow, if flow % 2 == 0 { 0 } else { 1500 }, &mut rng));
-        // Packets without length leave a record only as long as their flow has others: here none, once overwritten.
+        // Packets of length 0 have a record only while their flow has other packets: none here, once these are
+        // overwritten.
         assert_eq!(afd.shadow.flows.len(), 500);
         assert_eq!(afd.shadow.bytes(), 500 * 8 + 500 * 13 + 500 * 4);
     }
@@ -404,7 +407,7 @@ mod tests {
         let mut fair = FairShare::new(&AfdParams { shadow_entries: 1000, ..Default::default() }, &buffer(), RATE);
         fair.share = 200.0;
         let tick = |n: u64| Time::from_micros(6250 * n);
-        // q = 60, target 50; at time 0 the excess is taken as 0: - 1.8 * 10.
+        // q = 60, target 50. At time 0 the excess counts as 0: - 1.8 * 10.
         fair.catch_up(backlog(60), tick(1));
         assert!((fair.share - 182.0).abs() < 1e-9);
         // q = 70: + 1.7 * 10 - 1.8 * 20.
@@ -413,7 +416,7 @@ mod tests {
         // Two intervals with 70: - 0.1 * 20 each.
         fair.catch_up(backlog(70), tick(4));
         assert!((fair.share - 159.0).abs() < 1e-9);
-        // At the target the share comes to rest: + 1.7 * 20, then nothing.
+        // At the target the share settles: + 1.7 * 20, then no change.
         fair.catch_up(backlog(50), tick(1000));
         assert!((fair.share - 193.0).abs() < 1e-9);
         // An empty queue raises it by 5 an interval, up to b.
@@ -429,7 +432,7 @@ mod tests {
     fn the_queue_between_events_is_the_one_that_waited() {
         let mut afd = sample_all(AfdParams::default());
         afd.fair.share = 100.0;
-        // 51 packets waited until one left: the update in between saw 51, not 50.
+        // 51 packets waited until one left, so the update in between used 51, not 50.
         afd.departed(&TestPacket::default(), backlog(50), Time::from_millis(7));
         assert!((afd.fair.share - (100.0 - 1.8)).abs() < 1e-9);
     }
@@ -457,7 +460,7 @@ mod tests {
                  be dropped"
         );
         assert!(refusal(json!({"scheme": "afd", "target": "25 packets"})).starts_with("queue.target"));
-        // Nothing would ever be dropped: the queue is never longer than the limit.
+        // The queue is never longer than the limit, so no packet would ever be dropped.
         assert!(read_queue(json!({"scheme": "afd", "target": "23 packets"})).is_ok());
         assert_eq!(
             refusal(json!({"scheme": "afd", "target": "24 packets"})),

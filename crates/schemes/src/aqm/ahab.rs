@@ -1,40 +1,43 @@
-//! AHAB: every user is held to the same limit, which is interpolated from what other limits would have let through.
+//! AHAB: limits every user to the same rate. Interpolates this limit from the traffic that other limits would have
+//! passed.
 //!
 //! Source: MacDavid, Chen and Rexford, "Scalable Real-Time Bandwidth Fairness in Switches", INFOCOM 2023 and IEEE/ACM
-//! Transactions on Networking 32(2), 2024. Only the abstract could be read; the rules are those of the authors' public
-//! program for Tofino and its simulation (github.com/Princeton-Cabernet/AHAB, `p4src` and `python`). C is the rate of
-//! the link, T the limit, L the length of an arrival.
+//! Transactions on Networking 32(2), 2024. We could read only the abstract. The rules are those of the authors' public
+//! Tofino program and its simulation (github.com/Princeton-Cabernet/AHAB, `p4src` and `python`). C is the rate of the
+//! link, T the limit, L the length of an arrival.
 //!
 //! | number | rule | code |
 //! |---|---|---|
-//! | (1) | r: least cell of the user in the rows of a sketch, each of which does `x = L + x * exp(-dt/K)`, `r = x/K` | `Sketch::add` |
+//! | (1) | r: minimum of the user's cells in the rows of a sketch; each cell computes `x = L + x * exp(-dt/K)`, `r = x/K` | `Sketch::add` |
 //! | (2) | while the link is congested, drop with probability `1 - min(1, T/r)` | `Ahab::admit` |
 //! | (3) | `T_lo, T_hi = T -+ delta`, delta the largest power of two up to T over `2^step` | `Ahab::set_limit` |
-//! | (4) | A, S, S_lo, S_hi: rates of what arrives, what passes, what would pass with T_lo and T_hi, as in (1) with a memory of their own | `LinkRates::add` |
-//! | (5) | each epoch: `T = T_lo` if `C <= S_lo`, `T_hi` if `C >= S_hi`, else on the line from (S, T) to the neighbour on C's side | [`interpolate`] |
+//! | (4) | A, S, S_lo, S_hi: rates of traffic that arrives, that passes, and that would pass with T_lo and T_hi; as in (1) with `link_memory` | `LinkRates::add` |
+//! | (5) | each epoch: `T = T_lo` if `C <= S_lo`, `T_hi` if `C >= S_hi`, else interpolated between (S, T) and the neighbour on C's side | [`interpolate`] |
 //! | (6) | each epoch: the link is congested if `A > C` | `Ahab::update` |
 //!
-//! T settles where what passes is C, and users below T lose nothing: the max-min fair share.
+//! T settles where the passed traffic is C. Users below T lose no packets, so T is the max-min fair share.
 //!
-//! A packet offered to an idle port may be dropped: the limit does not look at the queue.
+//! The limit does not depend on the queue, so an idle port may drop a packet.
 //!
-//! Cost: three hashes, four exponentials and a draw a packet; a few divisions an epoch. State: 3 * 2048 cells of 16
-//! bytes, whatever the number of users.
+//! Cost: three hashes, four exponentials and a random number per packet; a few divisions per epoch. State: 3 * 2048
+//! cells of 16 bytes, for any number of users.
 //!
 //! Deviations:
-//! 1. Numbers are real; the switch shifts, looks quotients up in tables and counts T in steps of 16 kbit/s.
-//! 2. T lies between `least_limit` and C. In the program between 1 and 17 million Mbit/s, so that after a time without
-//!    congestion it has to fall far.
-//! 3. `step` is 1, half or a quarter of T in the comments, in the simulation, and in the script that installs the
-//!    deltas; a script of settings uses 4.
-//! 4. The three decisions of (2) and (4) on a packet share one draw; in the program they do, too, but a packet late.
-//! 5. The bytes of a dropped packet count at once; in the switch they travel with the next packet that passes.
-//! 6. The first packet of an epoch may be dropped; in the switch, where it carries the update, it may not.
-//! 7. (5) and (6) are done by the first arrival of an epoch, and epochs without arrivals leave T alone, as there.
-//! 8. C is the rate of the link, and (2) stands before a buffer; the program takes 100 Mbit/s.
+//! 1. Numbers are real; the switch uses shifts and tables of quotients, and counts T in steps of 16 kbit/s.
+//! 2. T lies between `least_limit` and C. In the program it lies between 1 and 17 million Mbit/s, so after a time
+//!    without congestion it has to fall far.
+//! 3. `step` is 1, half or a quarter of T in the program's comments, in the simulation, and in the script that installs
+//!    the deltas; a settings script uses 4.
+//! 4. The three decisions of (2) and (4) on a packet share one random number, as in the program, which applies it one
+//!    packet later.
+//! 5. The bytes of a dropped packet count at once; in the switch the next packet that passes carries them.
+//! 6. The first packet of an epoch may be dropped; in the switch it carries the update and is never dropped.
+//! 7. As in the switch, the first arrival of an epoch performs (5) and (6), and epochs without arrivals do not change
+//!    T.
+//! 8. C is the rate of the link, and (2) precedes a buffer; the program uses 100 Mbit/s.
 //!
-//! Not implemented: slices and their weights; drops and marks for TCP by counting bytes down, which the program chooses
-//! by the protocol field: here all users are treated as its UDP.
+//! Not implemented: slices and their weights; the program's separate treatment of TCP, with drops and marks by counting
+//! down bytes. All users are treated like UDP in the program.
 
 use crate::contract::prelude::*;
 use crate::flows::hash::{bucket, hash};
@@ -56,15 +59,15 @@ params! {
         link_memory: Time = "16 ms", in "10 us"..="100 s", source "default_settings.sh";
         /// Time between updates of the limit.
         epoch: Time = "1048576 ns", in "1 us"..="10 s", source "afd.p4: 2^20 ns";
-        /// Distance of the two other candidate limits, as a power of 1/2 of the limit's highest bit.
+        /// Distance of the two other candidate limits: the limit's highest bit over `2^step`.
         step: u32 = 1, in 0..=16, source "add_delta_rules.py, threshold_simulations.py; 4 in default_settings.sh";
-        /// Minimum rate that every user may send.
+        /// Minimum of the limit: rate that every user may always send.
         least_limit: BitRate = "1 kbit/s", in "1 bit/s"..="100 Gbit/s",
             source "ours; 64 steps of 16 kbit/s in the program";
     }
 }
 
-/// AHAB in the list of schemes.
+/// Registry entry of AHAB.
 #[derive(Clone, Copy, Debug)]
 pub struct AhabScheme;
 
@@ -99,7 +102,7 @@ struct Cell {
 #[derive(Clone, Debug)]
 struct Sketch {
     cells: Box<[Cell]>,
-    /// One a row; drawn at the first packet.
+    /// One seed per row; drawn at the first packet.
     seeds: Vec<u64>,
     rows: u32,
     columns: u32,
@@ -117,7 +120,7 @@ impl Sketch {
         }
     }
 
-    /// Rule (1): counts a packet; the rate of its user in bit/s.
+    /// Counts a packet and returns the rate of its user in bit/s: rule (1).
     fn add(&mut self, key: u32, wire_bytes: u32, now: Time, rng: &mut Rng) -> f64 {
         while self.seeds.len() < self.rows as usize {
             self.seeds.push(rng.bits());
@@ -135,7 +138,7 @@ impl Sketch {
     }
 }
 
-/// Passed and offered traffic of the link, in decaying bytes.
+/// Passed and offered bytes of the link, with exponential decay.
 #[derive(Clone, Copy, Debug, Default)]
 struct LinkRates {
     offered: f64,
@@ -146,7 +149,7 @@ struct LinkRates {
 }
 
 impl LinkRates {
-    /// Rule (4).
+    /// Applies rule (4).
     fn add(&mut self, wire_bytes: u32, passes: [bool; 3], memory_s: f64, now: Time) {
         let fade = libm::exp(-now.saturating_sub(self.at).as_secs_f64() / memory_s);
         let bytes = f64::from(wire_bytes);
@@ -169,7 +172,7 @@ pub struct Candidate {
     pub passed: f64,
 }
 
-/// Rule (5): the limit that lets `capacity` through, as far as three candidates can tell, the lowest first.
+/// Applies rule (5): returns the limit that passes `capacity`, interpolated from three candidates in ascending order.
 #[must_use]
 pub fn interpolate([low, current, high]: [Candidate; 3], capacity: f64) -> f64 {
     if capacity <= low.passed && capacity < current.passed {
@@ -203,8 +206,8 @@ pub struct Ahab {
 }
 
 impl Ahab {
-    /// A port that has seen nothing, at a link of rate `rate`. The first limit is a sixth of it, as in the authors'
-    /// simulation.
+    /// Creates an idle port at rate `rate`. The initial limit is a sixth of
+    /// `rate`, as in the authors' simulation.
     #[must_use]
     pub fn new(params: &AhabParams, rate: BitRate) -> Self {
         let mut port = Self {
@@ -223,14 +226,14 @@ impl Ahab {
         port
     }
 
-    /// Rule (3).
+    /// Applies rule (3).
     fn set_limit(&mut self, limit: f64) {
         let limit = limit.min(self.capacity).max(self.least_limit);
         let delta = libm::exp2(libm::floor(libm::log2(limit)) - f64::from(self.step));
         self.limits = [limit - delta, limit, limit + delta];
     }
 
-    /// Rules (5) and (6), once an epoch.
+    /// Applies rules (5) and (6), once per epoch.
     fn update(&mut self) {
         let per_s = 8.0 / self.link_memory_s;
         let LinkRates { offered, passed, passed_low, passed_high, .. } = self.rates;
@@ -249,7 +252,7 @@ impl Aqm for Ahab {
         }
         let rate = self.sketch.add(self.share_per.of(packet), packet.wire_bytes(), now, rng);
         let draw = rng.open01();
-        // Rule (2), for the limit and its two neighbours.
+        // Rule (2), for the limit and the two other candidates.
         let [low, within, high] = self.limits.map(|limit| rate <= limit || draw * rate < limit);
         let passes = !self.congested || within;
         self.rates.add(packet.wire_bytes(), [low, passes, high], self.link_memory_s, now);
@@ -299,9 +302,9 @@ mod tests {
     fn rule_5_takes_the_end_or_the_point_on_the_line() {
         for (passed, capacity, expected) in [
             ([30.0, 50.0, 60.0], 20.0, 5.0),  // below all
-            ([30.0, 50.0, 60.0], 30.0, 5.0),  // the low one fits
+            ([30.0, 50.0, 60.0], 30.0, 5.0),  // the low candidate fits
             ([30.0, 50.0, 60.0], 40.0, 7.5),  // half way down
-            ([30.0, 50.0, 60.0], 50.0, 10.0), // the current one fits
+            ([30.0, 50.0, 60.0], 50.0, 10.0), // the current limit fits
             ([30.0, 50.0, 60.0], 52.5, 11.25),
             ([30.0, 50.0, 60.0], 60.0, 15.0),
             ([30.0, 50.0, 60.0], 99.0, 15.0), // above all
@@ -316,7 +319,7 @@ mod tests {
     #[test]
     fn rule_3_steps_by_a_power_of_two_and_stays_within_the_link() {
         let mut ahab = Ahab::new(&AhabParams::default(), LINK);
-        // The highest bit of 16 666 667 is 2^23 = 8 388 608, over 2 it is 4 194 304.
+        // The highest bit of 16 666 667 is 2^23 = 8 388 608; half of it is 4 194 304.
         close(ahab.limits[1] - ahab.limits[0], 4_194_304.0);
         close(ahab.limits[2] - ahab.limits[1], 4_194_304.0);
         ahab.set_limit(2e8);
@@ -329,8 +332,8 @@ mod tests {
         close(ahab.limits[1], 1e7);
     }
 
-    /// Mbit/s that users get on 100 Mbit/s after `from_ms` and until `until_ms`, sending packets of `bytes` at `rates`
-    /// from their starts in ms on.
+    /// Throughput of the users in Mbit/s on a link of 100 Mbit/s between `from_ms` and `until_ms`. `users` gives the
+    /// rate and start (in ms) of each; they send packets of `bytes`.
     fn shares(params: &AhabParams, bytes: u32, users: &[(f64, f64)], from_ms: f64, until_ms: f64) -> Vec<f64> {
         let mut ahab = Ahab::new(params, LINK);
         let mut rng = Rng::stream(1, 0, "ahab", 0);
@@ -352,9 +355,9 @@ mod tests {
 
     #[test]
     fn users_get_their_max_min_shares() {
-        // 80 + 60 + 20 on 100: 40, 40, 20. A filter reads L/2K too much right after a packet: with 250 B and 4 ms 0.25
-        // Mbit/s, which is 0.3 to 0.4 % of the two rates; the rest is chance: 20 000 packets pass in 1 s with p about
-        // 1/2, a standard deviation of 0.5 %.
+        // 80 + 60 + 20 on 100: the shares are 40, 40 and 20. A filter overestimates by L/2K right after a packet: 0.25
+        // Mbit/s with 250 B and 4 ms, which is 0.3 to 0.4 % of the two rates. The rest is random: 20 000 packets pass
+        // in 1 s with p about 1/2, a standard deviation of 0.5 %.
         let got = shares(&AhabParams::default(), 250, &[(80.0, 0.0), (60.0, 0.0), (20.0, 0.0)], 500.0, 1500.0);
         for (got, fair) in got.iter().zip([40.0, 40.0, 20.0]) {
             assert!((got - fair).abs() < 0.03 * fair, "{got:?}");
@@ -378,7 +381,7 @@ mod tests {
         for packet in 0..1000 {
             rate = sketch.add(7, 1500, Time::from_secs_f64(f64::from(packet) * gap_s), &mut rng);
         }
-        // The sum of a geometric series: L / (1 - exp(-gap/K)), over K.
+        // Sum of a geometric series: L / (1 - exp(-gap/K)), divided by K.
         let exact = 1500.0 * 8.0 / (1.0 - libm::exp(-gap_s / 4e-3)) / 4e-3;
         assert!((rate / exact - 1.0).abs() < 1e-6 && (rate - 50e6 - 1.5e6).abs() < 0.02e6, "{rate}");
     }

@@ -10,18 +10,17 @@
 //! | (2) | `avg < min_th + 0.4*(max_th-min_th)` and `max_p >= bottom`: `max_p *= beta` | the same |
 //! | (3) | feng: `max_p *= raise` when avg comes above max_th, `max_p /= lower` when it comes below min_th | [`Ared::cross`] |
 //!
-//! (1) and (2) are tested at arrivals later than `interval` after the last change. Equations of RED: see
-//! [`super::red`].
+//! (1) and (2) are tested at arrivals more than `interval` after the last change. Equations of RED: see [`super::red`].
 //!
-//! Cost: that of RED and a comparison per packet. State: that of RED, max_p and the time of its last change.
+//! Cost: as RED, plus a comparison per packet. State: as RED, plus max_p and the time of its last change.
 //!
 //! Deviations:
-//! 1. (1) and (2) are tested at arrivals, not sooner than `interval` after the last change, as in ns-2 and ns-3; the
-//!    report has a timer. The two differ on an idle link only.
-//! 2. The gentle line follows max_p; in ns-2 and ns-3 its constants stay those of the first max_p.
-//! 3. `bottom = 0` is automatic: `min(0.01, 80000/C)` (ns-2). ns-3 multiplies by the round-trip time where its comment
-//!    divides.
-//! 4. Feng's max_p stays between 1e-6 and 1; in ns-2 and ns-3 it is not bounded.
+//! 1. (1) and (2) are tested at arrivals, as in ns-2 and ns-3; the authors' report uses a timer. The two differ only on
+//!    an idle link.
+//! 2. The gentle part of the drop curve follows max_p; in ns-2 and ns-3 it keeps the initial max_p.
+//! 3. `bottom = 0` sets it automatically: `min(0.01, 80000/C)` (ns-2). ns-3 multiplies by the round-trip time where its
+//!    comment divides.
+//! 4. Feng's max_p stays between 1e-6 and 1; ns-2 and ns-3 do not bound it.
 //!
 //! Not implemented: nonlinear RED.
 
@@ -68,7 +67,8 @@ params! {
         weight: f64 = 0.002, in 0.000000001..=1.0, symbol "w_q", source "red1993 section VI";
         /// Source of the weight of the average; all but `given` derive it from the rate of the link.
         weight_rule: WeightRule = "second", source "ared2001: 1-exp(-1/C)";
-        /// Gentle mode: from `max_th` to twice `max_th` the drop probability grows to 1 instead of jumping.
+        /// Gentle mode: between `max_th` and twice `max_th` the drop probability rises linearly to 1 instead of
+        /// jumping.
         gentle: bool = true, source "ared2001";
         /// Wait mode: at least `1/p_b` packets between early drops.
         wait: bool = true, source "ns-3.26, ns-2";
@@ -82,9 +82,9 @@ params! {
         link_delay: Time = "20 ms", in "0 s"..="100 s", source "ns-3.26 LinkDelay";
         /// Resets the count between early drops after a forced drop or a full queue.
         forced_restarts: bool = true, source "ns-2; false in ns-3";
-        /// Mark ECN-capable packets instead of dropping them early.
+        /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false, source "RFC 3168; ns-3.26 has none";
-        /// With ECN: still drop when the average is above the upper end of the drop curve.
+        /// With ECN: still drops packets when the average is above the upper end of the drop curve.
         hard_drop: bool = true, source "ns-3 UseHardDrop";
     }
 }
@@ -111,7 +111,7 @@ impl AredParams {
     }
 }
 
-/// Adaptive RED in the list of schemes.
+/// Registry entry of Adaptive RED.
 #[derive(Clone, Copy, Debug)]
 pub struct AredScheme;
 
@@ -164,7 +164,7 @@ pub struct Ared {
 }
 
 impl Ared {
-    /// A port that has seen nothing, at a link of rate `rate`.
+    /// Creates an idle port at rate `rate`.
     #[must_use]
     pub fn new(params: &AredParams, rate: BitRate) -> Self {
         let mut ared = Self {
@@ -178,7 +178,7 @@ impl Ared {
         ared
     }
 
-    /// Rules (1) and (2), `interval` after the last change at the earliest.
+    /// Applies rules (1) and (2), at most once per `interval`.
     fn adapt(&mut self, now: Time) {
         if now <= self.last_change.saturating_add(self.params.interval) {
             return;
@@ -194,7 +194,7 @@ impl Ared {
         }
     }
 
-    /// Rule (3), when the average changes its zone.
+    /// Applies rule (3) when the average enters another zone.
     fn cross(&mut self) {
         let (average, before) = (self.core.average(), self.zone);
         if average < self.core.min_th() {
@@ -235,7 +235,8 @@ impl Aqm for Ared {
 
     fn set_link_rate(&mut self, rate: BitRate) {
         self.core.set_link_rate(rate);
-        // ns-2: at most 1/W, W packets of 1000 B in flight on this link at 100 ms.
+        // ns-2 sets it to 1/W at most, W being the packets of 1000 B in flight on this link at a round-trip time of 100
+        // ms.
         let automatic = f64::min(0.01, 80_000.0 / rate.as_f64());
         self.bottom = if self.params.bottom == 0.0 { automatic } else { self.params.bottom };
     }
@@ -263,7 +264,8 @@ mod tests {
 
     const RATE: BitRate = BitRate(10_000_000);
 
-    /// Thresholds 10 and 30, the average following at once: targets 18 and 22.
+    /// Parameters with thresholds of 10 and 30 packets and an average that follows immediately. The target range is 18
+    /// to 22.
     fn params(adaptation: Adaptation, max_p: f64) -> AredParams {
         AredParams {
             adaptation,
@@ -276,7 +278,7 @@ mod tests {
         }
     }
 
-    /// max_p after one arrival at each (milliseconds, waiting packets).
+    /// Returns max_p after one arrival at each pair of (milliseconds, waiting packets).
     fn max_p_after(params: &AredParams, arrivals: &[(u64, u32)]) -> f64 {
         let (mut ared, mut rng) = (Ared::new(params, RATE), Rng::stream(1, 0, "test", 0));
         for &(at, packets) in arrivals {
@@ -298,8 +300,8 @@ mod tests {
         // An arrival within the target does not delay the next change.
         close(floyd(0.1, &[(501, 20), (510, 23)]), 0.11);
         close(floyd(0.51, &[(501, 23)]), 0.51); // top
-        close(floyd(0.5, &[(501, 23)]), 0.51); // reached it, not above
-        // 80000/10^7 = 0.008 < 0.01: bottom.
+        close(floyd(0.5, &[(501, 23)]), 0.51); // equals the top, so the rise is allowed
+        // 80000/10^7 = 0.008 is below 0.01, so it is the bottom.
         close(floyd(0.0079, &[(501, 3)]), 0.0079);
         close(floyd(0.008, &[(501, 3)]), 0.0072);
         let fixed = AredParams { bottom: 0.05, ..params(Adaptation::Floyd, 0.04) };
@@ -313,7 +315,7 @@ mod tests {
         close(feng(&[(1, 20), (2, 31), (3, 40)]), 0.6); // still above
         close(feng(&[(1, 9)]), 0.1);
         close(feng(&[(1, 9), (2, 8), (3, 20), (4, 9)]), 0.3 / 9.0);
-        close(feng(&[(1, 10), (2, 30)]), 0.3); // on a threshold is not across
+        close(feng(&[(1, 10), (2, 30)]), 0.3); // reaching a threshold does not cross it
         close(feng(&[(1, 20), (2, 31), (3, 20), (4, 31)]), 1.0); // 1.2, bounded
     }
 

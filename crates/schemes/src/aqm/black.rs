@@ -1,4 +1,5 @@
-//! BLACK: packets sampled from the queue tell which flows hold more than their share of it; these lose packets.
+//! BLACK: samples packets of the queue to find flows that hold more than their share of it, and drops packets of these
+//! flows.
 //!
 //! Source: Chatranon, Labrador and Banerjee, "BLACK: Detection and Preferential Dropping of High Bandwidth Unresponsive
 //! Flows", IEEE ICC 2003. Its text was not available to us; the scheme is reconstructed from its abstract and from afc,
@@ -8,32 +9,32 @@
 //! | number | rule | code |
 //! |---|---|---|
 //! | (1) | each arrival samples one waiting packet; its flow, in a cache of c flows (least recently used), has a hit | `Occupancy::sampled` |
-//! | (2) | `Hit`: its part of a virtual queue of the last m samples, `virtual_queue` | `Window::hit` |
+//! | (2) | `Hit`: its share of a virtual queue of the last m samples, `virtual_queue` | `Window::hit` |
 //! | (3) | `Fair = 1/N_act` | `Occupancy::excess` |
-//! | (4) | at an average queue of `min_th` or more, a cached flow with `Hit > Fair` loses its arrival with `p = min(1, (Hit-Fair)/Fair)` | `Black::judge` |
-//! | (5) | RED decides on every arrival that (4) spares, see [`super::red`] | `RedCore::decide` |
+//! | (4) | at an average queue of `min_th` or more, drop an arrival of a cached flow with `Hit > Fair` with `p = min(1, (Hit-Fair)/Fair)` | `Black::judge` |
+//! | (5) | RED decides on every arrival that (4) accepts, see [`super::red`] | `RedCore::decide` |
 //!
 //! N_act comes from a direct bitmap of b bits, `n = b * ln(b/z)` with z bits still zero.
 //!
-//! Cost: RED's, one random number, three look-ups and one hash per packet. State: 45 bytes for each of c flows
-//! including the index, 8 bytes for each of m samples, b bits, RED's.
+//! Cost: as RED, plus one random number, three look-ups and one hash per packet. State: as RED, plus 45 bytes for each
+//! of c flows including the index, 8 bytes for each of m samples, and b bits.
 //!
 //! Deviations:
-//! 1. `p` is linear. afc says that it is 1 at twice Fair; the simplest form.
-//! 2. When Hit is computed is open. AFC is BLACK with four changes, of which this is none, so both have the same
-//!    window. The default is nearest to afc's Tables 1 and 3, and BLACK's rows of both are no test of it. A longer
-//!    memory would meet Table 1; no source has one.
-//! 3. N_act comes from a direct bitmap. BLACK's own estimate is said to assume flows of one intensity, which the share
-//!    of matches between arrival and sample does (`1/N` for N equal flows): `flow_count = "matches"`. A few heavy flows
-//!    bring it down to their own number.
-//! 4. Below an average of `min_th` everything is accepted, and so is a packet that finds nothing waiting. A drop by (4)
-//!    restarts RED's count. What (4) spares goes to RED: if a flow above its share did not, light flows would carry
-//!    RED's drops for it.
-//! 5. At an average of `min_th` or more an arrival of a cached flow refreshes its place in the cache, dropped or not:
-//!    otherwise a flow that loses its packets is forgotten for it.
-//! 6. m is in no source that we could read. It is AFC's: ten samples for each of a hundred flows.
+//! 1. `p` is linear, the simplest form: afc says only that it is 1 at twice Fair.
+//! 2. The sources leave open when Hit is computed. AFC is BLACK with four changes, and the window is none of them, so
+//!    both use the same window. The default was chosen because it comes closest to afc's Tables 1 and 3, so BLACK's
+//!    rows in them do not test it. A longer memory would match Table 1, but no source has one.
+//! 3. N_act comes from a direct bitmap. BLACK's own estimate is said to assume flows of equal rates.
+//!    `flow_count = "matches"` does so: it uses the fraction of samples that match the arrival's flow (`1/N` for N
+//!    equal flows). With a few heavy flows it estimates only their number.
+//! 4. Every packet is accepted if the average queue is below `min_th` or no packet waits. A drop by (4) restarts RED's
+//!    count. RED also decides on packets of flows above their share that (4) accepts; otherwise RED would drop packets
+//!    of light flows instead.
+//! 5. At an average of `min_th` or more every arrival of a cached flow, dropped or not, refreshes its entry. Otherwise
+//!    a flow would be evicted because its packets are dropped.
+//! 6. No source that we could read gives m. We use AFC's: ten samples for each of a hundred flows.
 //!
-//! Not implemented: ECN; insertion into the cache with a probability below 1; classes: the queue is one FIFO for all.
+//! Not implemented: ECN; insertion into the cache with a probability below 1; classes (all packets share one FIFO).
 
 use super::red_core::{RedCore, RedDecision};
 use super::sampled_queue::{SampledQueue, Sampler};
@@ -48,9 +49,9 @@ use crate::queue::random_access_fifo::RandomAccessFifo;
 choices! {
     /// Source of the number of active flows.
     pub enum FlowCount {
-        /// A direct bitmap of arriving flows.
+        /// A direct bitmap that counts the flows of arrivals.
         Bitmap = "bitmap",
-        /// Samples per match between arrival and sample.
+        /// Number of samples per match, that is, per sample of the arrival's flow.
         Matches = "matches",
         /// Given by `known_flows`.
         Known = "known",
@@ -60,7 +61,7 @@ choices! {
 params! {
     /// BLACK, in front of RED.
     pub struct BlackParams {
-        /// Measurement of a flow's share.
+        /// Window in which a flow's share is measured.
         window: WindowKind = "sliding", source "afc 3: a virtual queue of size m";
         /// Samples in the window, or in a period.
         window_samples: u32 = 1000, in 1..=16777216, symbol "m", source "our choice: AFC's, 10 a flow with 100 flows";
@@ -74,13 +75,13 @@ params! {
         bitmap_bits: u32 = 1024, in 1..=16777216, symbol "b", source "our choice: 2 % error with 105 flows";
         /// Minimum counting interval of the bitmap.
         count_interval: Time = "1 s", in "1 ms"..="1 h", source "our choice";
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
+        /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "flow", source "afc 2";
         with red: RedPartParams;
     }
 }
 
-/// BLACK in the list of schemes.
+/// Registry entry of BLACK.
 #[derive(Clone, Copy, Debug)]
 pub struct BlackScheme;
 
@@ -116,12 +117,12 @@ impl SchemeSpec for BlackScheme {
 pub struct Black {
     share_per: FlowKey,
     occupancy: Box<Occupancy>,
-    /// Probability of the last drop decision: eq. (4), and RED's if it was evaluated.
+    /// Probability of the last drop decision: that of eq. (4), combined with RED's if RED was evaluated.
     probability: f64,
 }
 
 impl Black {
-    /// Returns true if a counted arrival must be dropped before the queue is full.
+    /// Returns true if an arrival that RED has counted must be dropped although the queue is not full.
     fn judge(&mut self, red: &mut RedCore, flow: u32, wire_bytes: u32, backlog: Backlog, rng: &mut Rng) -> bool {
         let congested = red.average() >= red.min_th() && backlog.packets > 0;
         let excess = if congested { self.occupancy.excess(flow) } else { 0.0 };
@@ -176,11 +177,11 @@ struct Occupancy {
     count: FlowCount,
     counter: FlowCounter,
     matches: Matches,
-    /// N_act.
+    /// N_act, the number of active flows.
     flows: f64,
 }
 
-/// Samples of the present period, and how many of them were of the arrival's flow.
+/// Samples of the present period, and the number of them that matched the arrival's flow.
 #[derive(Clone, Copy, Debug)]
 struct Matches {
     period: u32,
@@ -209,7 +210,7 @@ impl Occupancy {
         }
     }
 
-    /// An arrival of `flow` sampled a waiting packet of `sampled`: eq. (1).
+    /// Counts an arrival of `flow` that sampled a waiting packet of `sampled`: eq. (1).
     fn sampled(&mut self, flow: u32, sampled: u32, now: Time) {
         self.window.pass(&mut self.cache, (sampled, 1), now, |share| share); // eq. (2)
         if self.count == FlowCount::Matches {
@@ -217,7 +218,7 @@ impl Occupancy {
         }
     }
 
-    /// (Hit - Fair)/Fair of a cached flow, eq. (3) and (4).
+    /// Returns (Hit - Fair)/Fair of a cached flow: eq. (3) and (4).
     #[inline]
     fn excess(&mut self, flow: u32) -> f64 {
         let Self { cache, window, flows, .. } = self;
@@ -230,7 +231,8 @@ impl Occupancy {
 }
 
 impl Matches {
-    /// Counts a sample; at the end of a period the number of flows that would match so often, if any did.
+    /// Counts a sample. At the end of a period with at least one match, returns the number of flows that would give
+    /// this many matches.
     fn count(&mut self, matched: bool) -> Option<f64> {
         self.samples += 1;
         self.matches += u32::from(matched);
@@ -257,7 +259,7 @@ mod tests {
         drops.0.iter().map(|drop| drop.1).collect()
     }
 
-    /// Occupancy that knows the number of flows.
+    /// State for a known number of flows.
     fn knowing(flows: u32, own: BlackParams) -> Occupancy {
         Occupancy::new(&BlackParams { flow_count: FlowCount::Known, known_flows: flows, ..own })
     }
@@ -270,7 +272,7 @@ mod tests {
             [(WindowKind::Sliding, 0.4, 0.8), (WindowKind::Jumping, 0.0, 0.4), (WindowKind::PeriodEnd, 0.4, 0.4)]
         {
             let mut o = knowing(4, own(window));
-            // Ten samples, the last four of flow 1, and four more of it.
+            // Ten samples, the last four of flow 1, and then four more of flow 1.
             samples(&mut o, &[2, 2, 2, 2, 2, 2, 1, 1, 1, 1]);
             assert!((o.excess(1) - (first * 4.0 - 1.0)).abs() < 1e-12, "{window:?} {}", o.excess(1));
             samples(&mut o, &[1, 1, 1, 1]);
@@ -296,7 +298,8 @@ mod tests {
         for _ in 0..200_000 {
             o.sampled(draw(), draw(), Time::ZERO);
         }
-        // Matches are Binomial(200000, 1/20): 10000, standard deviation 97, hence 20 within 1 %; five of them.
+        // Matches are Binomial(200000, 1/20): mean 10000, standard deviation 97, so 20 within 1 %. The test allows five
+        // of them.
         assert!((o.flows - 20.0).abs() < 1.0, "{}", o.flows);
         // Without a match the estimate is unchanged.
         let before = o.flows;
@@ -309,12 +312,12 @@ mod tests {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut queue = black(BlackParams::default(), RedPartParams::default(), QueueLimit::Packets(2));
         (0..100).for_each(|flow| _ = offer(&mut queue, &mut rng, flow, &[1500]));
-        // 2.2 % standard error; five of them.
+        // The standard error is 2.2 %; five are allowed.
         assert!((queue.sampler.occupancy.flows / 100.0 - 1.0).abs() < 0.12, "{}", queue.sampler.occupancy.flows);
         assert_eq!((queue.state_size().records, queue.backlog().packets), (2, 2));
     }
 
-    /// Ten packets wait, four of them of flow 0; the fair share of `known_flows` flows; the average is the queue.
+    /// A queue of ten packets, four of them of flow 0, with `known_flows` flows and an average that equals the queue.
     fn loaded(known_flows: u32, rng: &mut Rng) -> SampledQueue<TestPacket, Black> {
         let own = BlackParams { flow_count: FlowCount::Known, known_flows, ..Default::default() };
         let red = RedPartParams { weight: 1.0, max_p: 1e-6, ..Default::default() };
@@ -343,7 +346,7 @@ mod tests {
             let drops = (0..1000).filter(|_| judge(&mut queue, 0, &mut rng)).count();
             let p = queue.drop_probability().unwrap();
             assert!((low..=high).contains(&p), "{known}: {p}");
-            // Binomial(1000, p), deviation at most 15.8: five of them.
+            // Binomial(1000, p): standard deviation 15.8 at most; five are allowed.
             assert!((drops as f64 - 1000.0 * p).abs() < 80.0, "{known}: {drops} {p}");
             assert!(offer(&mut queue, &mut rng, 7_777, &[1500]).0.is_empty()); // never sampled
         }
@@ -352,8 +355,7 @@ mod tests {
     #[test]
     fn a_flow_above_its_share_is_not_spared_what_red_drops() {
         let mut rng = Rng::stream(1, 0, "test", 0);
-        // Hit is about 0.4, Fair 1/3: rule (4) takes one in five. At max_th, without the gentle line, RED takes the
-        // rest.
+        // Hit is about 0.4 and Fair 1/3: rule (4) drops one in five. At max_th RED without `gentle` drops the rest.
         let mut queue = loaded(3, &mut rng);
         let red = RedPartParams { weight: 1.0, gentle: false, ..Default::default() };
         queue.red = RedCore::new(red.settings(QueueLimit::Packets(24)), BitRate(5_000_000));

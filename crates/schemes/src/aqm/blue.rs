@@ -1,22 +1,22 @@
-//! BLUE: a drop probability that grows when the queue overflows and shrinks when the link falls idle.
+//! BLUE: raises the drop probability when the queue overflows and lowers it when the link becomes idle.
 //!
 //! Source: Feng, Kandlur, Saha and Shin, "BLUE: A New Class of Active Queue Management Algorithms", 1999; parameters of
 //! the authors' ns scripts.
 //!
 //! | number | rule | code |
 //! |---|---|---|
-//! | (1) | on overflow, or at `level` or more: if `t - last > freeze`: `p += increment`, `last = t` | [`Blue::raise`] |
-//! | (2) | when the link falls idle: if `t - last > freeze`: `p -= decrement`, `last = t` | [`Blue::idle`] |
+//! | (1) | on overflow, or if the queue is at least `level`: if `t - last > freeze`: `p += increment`, `last = t` | [`Blue::raise`] |
+//! | (2) | when the link becomes idle: if `t - last > freeze`: `p -= decrement`, `last = t` | [`Blue::idle`] |
 //! | (3) | drop or mark with probability p | [`Blue::admit`] |
 //!
-//! A packet offered to an idle port may be dropped: that is how BLUE is defined.
+//! By BLUE's definition, an idle port may drop a packet.
 //!
 //! Cost: one draw a packet while p > 0. State: p and the time of its last change.
 //!
 //! Deviations:
-//! 1. One decrement for each time that the link falls idle, however long it stays so; a port to ns-3 repeats it every
-//!    `freeze`.
-//! 2. A packet that chance drops at a full queue is no overflow.
+//! 1. There is one decrement each time the link becomes idle, no matter how long the idle time is; an implementation
+//!    for ns-3 repeats it every `freeze`.
+//! 2. A random drop at a full queue does not count as overflow.
 
 use crate::contract::prelude::*;
 use crate::queue::managed_queue::ManagedQueue;
@@ -30,14 +30,14 @@ params! {
         decrement: f64 = 0.00025, in 0.0..=1.0, symbol "d2", source "authors' ns script";
         /// Minimum time between two changes (freeze time).
         freeze: Time = "100 ms", in "0 s"..="100 s", symbol "freeze_time", source "authors' ns script";
-        /// Queue above which arrivals count as overflow, in packets or bytes; absent: only a full queue does.
+        /// Queue above which arrivals count as overflow, in packets or bytes; absent: only a full queue counts.
         level: Option<QueueLimit> = null, symbol "L", source "BLUE 1999: Qlen > L";
-        /// Mark ECN-capable packets instead of dropping them early.
+        /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false, source "BLUE 1999: drop or mark";
     }
 }
 
-/// BLUE in the list of schemes.
+/// Registry entry of BLUE.
 #[derive(Clone, Copy, Debug)]
 pub struct BlueScheme;
 
@@ -69,13 +69,13 @@ pub struct Blue {
 }
 
 impl Blue {
-    /// A port that has seen nothing.
+    /// Creates an idle port.
     #[must_use]
     pub fn new(params: &BlueParams) -> Self {
         Self { probability: 0.0, last_change: None, params: params.clone() }
     }
 
-    /// Rule (1).
+    /// Raises the probability by rule (1).
     fn raise(&mut self, now: Time) {
         self.change(self.params.increment, now);
     }
@@ -111,7 +111,7 @@ impl Aqm for Blue {
         self.raise(now);
     }
 
-    /// Rule (2). A second call at the same time is frozen.
+    /// Lowers the probability by rule (2). The freeze time ignores a second call at the same time.
     fn idle(&mut self, now: Time) {
         self.change(-self.params.decrement, now);
     }
@@ -157,7 +157,7 @@ mod tests {
             let hit = if ecn { Verdict::Mark } else { Verdict::Drop };
             (0..10_000).filter(|_| blue.admit(&TestPacket::default(), &view, Time::ZERO, &mut rng) == hit).count()
         };
-        // Binomial, with a standard deviation of 40. The test allows five of them.
+        // Binomial, with a standard deviation of 40; five are allowed.
         assert!(verdicts(false).abs_diff(2000) < 200);
         assert!(verdicts(true).abs_diff(2000) < 200);
     }
@@ -175,7 +175,7 @@ mod tests {
                 let packet = TestPacket { ecn: Ecn::NotEct, ..Default::default() };
                 queue.enqueue(packet, Time::from_millis(at * 50), &mut rng, &mut drops);
             }
-            assert_eq!(drops.0.len(), 6); // ten packets, room for four; early or not
+            assert_eq!(drops.0.len(), 6); // ten packets, room for four; early or overflow
             let readings = readings(|report| queue.report(report));
             assert_eq!(readings, [("drop_probability", queue.drop_probability().unwrap())]);
             readings[0].1

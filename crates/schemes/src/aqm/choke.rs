@@ -1,4 +1,4 @@
-//! CHOKe: an arrival is compared with packets drawn from the queue; if one is of the same flow, both are dropped.
+//! CHOKe: compares an arrival with packets drawn from the queue, and drops both if they belong to the same flow.
 //!
 //! Source: Pan, Prabhakar and Psounis, "CHOKe: A Stateless Active Queue Management Scheme for Approximating Fair
 //! Bandwidth Allocation", IEEE INFOCOM 2000; the self-adjusting variant as described in afc section 4.
@@ -9,26 +9,27 @@
 //! | above | draw packets; those of the arrival's flow are dropped, and the arrival with them | `Choke::drops_early` |
 //! | above, no match | RED decides, see [`super::red`] | `RedCore::decide` |
 //!
-//! Basic: `draws` packets. Self-adjusting: with the average in the i-th of k equal regions between `min_th` and
-//! `max_th`, `i = clamp(ceil(k (avg - min_th) / (max_th - min_th)), 1, k)`, 2i packets; above `max_th`, for which afc
-//! names no region, `draws_beyond`.
+//! Basic CHOKe draws `draws` packets. Self-adjusting CHOKe divides the range between `min_th` and `max_th` into k equal
+//! regions. It draws 2i packets if the average is in the i-th,
+//! `i = clamp(ceil(k (avg - min_th) / (max_th - min_th)), 1, k)`. Above `max_th`, where afc defines no region, it draws
+//! `draws_beyond` packets.
 //!
-//! A draw is a random index into an array without gaps, linked in the order of arrival; a removal moves the last of the
-//! array into the hole (`RandomAccessFifo`). Both are O(1) in the worst case.
+//! Packets are in an array without gaps, linked in the order of arrival (`RandomAccessFifo`). A draw takes a random
+//! index. A removal moves the last element of the array into the gap. Both are O(1) in the worst case.
 //!
-//! Cost: RED's, and one draw and one comparison for each packet drawn; removal is O(1). State: RED's, no flow.
+//! Cost: as RED, plus one random number and one comparison per drawn packet; removal is O(1). State: as RED; no state
+//! per flow.
 //!
 //! Deviations:
-//! 1. Every drawn packet that matches is dropped, not the first alone. A packet that was dropped is not drawn again;
-//!    the others may be.
-//! 2. All waiting packets can be drawn, the head included; one is enough (Linux wants two).
-//! 3. A drop of the arrival restarts RED's count, whatever the reason.
-//! 4. Above `max_th` the gentle line of RED decides unless `gentle` is false; the paper drops all.
-//! 5. Self-adjusting: afc divides the interval between the thresholds and is silent on what lies above, where five
-//!    heavy sources hold the average. One draw (`draws_beyond`), as basic CHOKe (and Linux) makes there, is the reading
-//!    that agrees with afc. Its rows with several unresponsive flows chose it, and are no test of it.
+//! 1. Every drawn packet that matches is dropped, not only the first. A packet that is not dropped may be drawn again.
+//! 2. Any waiting packet can be drawn, including the head. One waiting packet is enough for a draw; Linux requires two.
+//! 3. A drop of the arrival for any reason restarts RED's count.
+//! 4. Above `max_th` RED's gentle mode decides unless `gentle` is false; the paper drops every arrival.
+//! 5. Self-adjusting: afc divides the range between the thresholds, but does not specify draws above it, where five
+//!    heavy sources keep the average. One draw (`draws_beyond`), as in basic CHOKe and Linux, agrees with afc. It was
+//!    chosen to match afc's rows with several unresponsive flows, so these rows do not test it.
 //!
-//! Not implemented: ECN; classes: the queue is one FIFO for all.
+//! Not implemented: ECN; classes (all packets share one FIFO).
 
 use super::red_core::{RedCore, RedDecision, RedParams, RedProfile};
 use super::sampled_queue::{SampledQueue, Sampler};
@@ -39,15 +40,15 @@ use crate::queue::random_access_fifo::RandomAccessFifo;
 params! {
     /// CHOKe, in front of RED.
     pub struct ChokeParams {
-        /// Packets drawn for each arrival, unless `self_adjusting` sets the number.
+        /// Packets drawn for each arrival, unless `self_adjusting` is true.
         draws: u32 = 1, in 1..=1000, source "CHOKe; afc 4 for one heavy flow";
-        /// Lets the number of draws grow with the average queue.
+        /// Increases the number of draws with the average queue.
         self_adjusting: bool = false, source "afc 4: for five heavy flows";
         /// Regions between the thresholds, for `self_adjusting`.
         regions: u32 = 8, in 1..=1000, symbol "k", source "afc 4";
         /// Packets drawn above `max_th`, for `self_adjusting`.
         draws_beyond: u32 = 1, in 0..=1000, source "CHOKe: one draw; afc names none, its Table 1 agrees";
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
+        /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "flow", source "CHOKe";
         /// Implementation of RED whose rules apply.
         profile: RedProfile = "ns", source "ns-2; Linux red.h";
@@ -55,7 +56,7 @@ params! {
     }
 }
 
-/// CHOKe in the list of schemes.
+/// Registry entry of CHOKe.
 #[derive(Clone, Copy, Debug)]
 pub struct ChokeScheme;
 
@@ -115,7 +116,7 @@ impl Choke {
 }
 
 impl Sampler for Choke {
-    /// Drops the drawn packets that are of the arrival's flow.
+    /// Drops the drawn packets of the arrival's flow.
     fn drops_early<P: Packet>(
         &mut self,
         (packet, _): (&P, Time),
@@ -156,7 +157,8 @@ mod tests {
         build::<ChokeScheme>(params, QueueLimit::Packets(24), &Weights::equal()).0
     }
 
-    /// Thresholds 4 and 12 packets, limit 24, the average being the queue itself, RED all but silent.
+    /// Returns CHOKe with thresholds of 4 and 12 packets, a limit of 24, an average that equals the queue, and RED
+    /// practically inactive.
     fn choke(own: ChokeParams) -> SampledQueue<TestPacket, Choke> {
         let red = RedPartParams { weight: 1.0, max_p: 1e-6, ..Default::default() };
         port(&ChokeParams { red, ..own })
@@ -166,7 +168,7 @@ mod tests {
     fn up_to_the_lower_threshold_nothing_is_drawn() {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut queue = choke(ChokeParams::default());
-        // The fifth packet of the flow finds 4 waiting, an average of 4: not above min_th.
+        // The fifth packet of the flow finds 4 waiting packets, so the average is 4: not above min_th.
         (0..5).for_each(|_| assert!(offer(&mut queue, &mut rng, 1, &[1500]).0.is_empty()));
         assert_eq!(drain(&mut queue, &mut rng), [(1, 1500); 5]);
     }
@@ -177,10 +179,10 @@ mod tests {
         let mut queue = choke(ChokeParams::default());
         (0..5).for_each(|_| _ = offer(&mut queue, &mut rng, 1, &[1500]));
         let dropped = |drops: Drops| drops.0.iter().map(|drop| (drop.0.flow, drop.1)).collect::<Vec<_>>();
-        // The sixth finds five of its own flow: whichever is drawn, both are dropped.
+        // The sixth packet finds five of its flow. Any drawn packet matches, so both are dropped.
         assert_eq!(dropped(offer(&mut queue, &mut rng, 1, &[1500])), [(1, DropReason::Aqm); 2]);
         assert_eq!(queue.backlog().packets, 4);
-        // Four wait: no draw. Then five of flow 1 wait: no packet drawn is of flow 2.
+        // Four packets wait: no draw. Then five packets of flow 1 wait, so no drawn packet is of flow 2.
         assert_eq!(dropped(offer(&mut queue, &mut rng, 1, &[1500])), []);
         assert_eq!(dropped(offer(&mut queue, &mut rng, 2, &[1500])), []);
         assert_eq!(readings(|report| queue.report(report))[1], ("matches", 1.0));
@@ -190,7 +192,6 @@ mod tests {
     fn matches_come_as_often_as_the_flow_is_in_the_queue() {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut queue = choke(ChokeParams::default());
-        // Ten packets, three of them of flow 7.
         (0..10).for_each(|flow| {
             queue.queue.push(TestPacket { flow: 7 + flow / 3 * u32::from(flow > 2), ..Default::default() });
         });
@@ -201,7 +202,7 @@ mod tests {
                 !offer(&mut copy, &mut rng, 7, &[1500]).0.is_empty()
             })
             .count();
-        // Binomial(10000, 3/10): standard deviation 45.8; five of them.
+        // Binomial(10000, 3/10): standard deviation 45.8; five are allowed.
         assert!(matched.abs_diff(3000) < 230, "{matched}");
     }
 
@@ -212,7 +213,7 @@ mod tests {
             queue.red.arrival(Backlog { packets: average, bytes: 0 }, 1500, Time::ZERO);
             queue.sampler.draws(&queue.red)
         };
-        // Regions of one packet from 4 to 12: ceil(avg - 4), twice; above max_th one.
+        // Regions of one packet from 4 to 12: twice ceil(avg - 4); above max_th one draw.
         assert_eq!([5, 6, 9, 12, 13, 23].map(&mut draws_at), [2, 4, 10, 16, 1, 1]);
         assert_eq!(draws_at(4), 2); // at min_th itself: the first region
         let own = ChokeParams { self_adjusting: true, draws_beyond: 16, ..Default::default() };
@@ -230,7 +231,7 @@ mod tests {
         let mut queue = choke(ChokeParams { draws: 100, ..Default::default() });
         (0..5).for_each(|_| _ = offer(&mut queue, &mut rng, 1, &[1500]));
         let drops = offer(&mut queue, &mut rng, 1, &[1500]);
-        // 100 draws empty a queue of one flow; no packet is dropped twice, the arrival comes last.
+        // 100 draws empty a queue of one flow. No packet is dropped twice; the arrival is the last drop.
         assert_eq!(drops.0.len(), 6);
         assert_eq!(drops.0.iter().map(|drop| drop.2.packets).collect::<Vec<_>>(), [5, 4, 3, 2, 1, 5]);
         assert_eq!(queue.backlog(), Backlog::default());
@@ -242,7 +243,7 @@ mod tests {
         let with = |red| port(&ChokeParams { red, ..Default::default() });
         let mut queue = with(RedPartParams { weight: 1.0, gentle: false, ..Default::default() });
         let drops: Vec<_> = (0..100).flat_map(|flow| offer(&mut queue, &mut rng, flow, &[1500]).0).collect();
-        // Without the gentle line RED drops everything from max_th = 12 on.
+        // Without `gentle`, RED drops every packet from max_th = 12 on.
         assert!(drops.iter().all(|drop| drop.1 == DropReason::Aqm) && queue.backlog().packets <= 12);
         assert_eq!(queue.drop_probability(), Some(1.0));
         let mut queue = with(RedPartParams { weight: 1e-9, ..Default::default() });
@@ -250,7 +251,7 @@ mod tests {
         assert_eq!(drops.iter().map(|drop| drop.1).collect::<Vec<_>>(), [DropReason::Overlimit; 6]);
         let state = queue.state_size();
         assert_eq!(drain(&mut queue, &mut rng), (0..24).map(|flow| (flow, 1500)).collect::<Vec<_>>());
-        assert_eq!((state, state.records), (queue.state_size(), 0)); // the same whatever waits
+        assert_eq!((state, state.records), (queue.state_size(), 0)); // independent of the waiting packets
     }
 
     #[test]
@@ -264,7 +265,7 @@ mod tests {
         let params = ChokeParams { draws: 100, red, ..Default::default() };
         let mut queue = port(&params);
         let mut rng = Rng::stream(1, 0, "test", 0);
-        // 4 packets of 1500 bytes are 6000: the sixth packet finds more than that.
+        // 4 packets of 1500 bytes are 6000 bytes. The sixth packet finds more.
         let drops: Vec<usize> = (0..6).map(|_| offer(&mut queue, &mut rng, 1, &[1500]).0.len()).collect();
         assert_eq!(drops, [0, 0, 0, 0, 0, 6]);
     }

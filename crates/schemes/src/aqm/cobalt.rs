@@ -1,28 +1,27 @@
-//! COBALT: CoDel that forgets slowly, and BLUE against flows that CoDel cannot slow down, at one queue.
+//! COBALT: at one queue, CoDel whose count decays slowly, and BLUE against flows that do not react to CoDel.
 //!
-//! Source: Linux `sch_cake.c`, where it works in each queue of CAKE, see [`super::cobalt_core`]; `CobaltQueueDisc` of
-//! ns-3, the form with one queue of Palmei et al., "Design and Evaluation of COBALT Queue Discipline", LANMAN 2019,
-//! which was read through that code only.
+//! Source: Linux `sch_cake.c`, where each queue of CAKE uses it, see [`super::cobalt_core`]; `CobaltQueueDisc` of ns-3,
+//! the variant with one queue of Palmei et al., "Design and Evaluation of COBALT Queue Discipline", LANMAN 2019. We
+//! read only that code, not the paper.
 //!
 //! | number | rule | code |
 //! |---|---|---|
 //! | (1) | (C1) to (C8) of the core, `spared` = `spared_packets` MTU times | [`super::cobalt_core`] |
 //! | (2) | a packet that has waited for more than `blue_threshold`: `p += increment`, at most once per `target` | `CobaltAqm::release` |
-//! | (3) | a packet that would leave nothing behind is sent whatever (1) says | `CobaltAqm::release` |
+//! | (3) | a packet that would leave an empty queue is always sent, regardless of (1) | `CobaltAqm::release` |
 //!
-//! CoDel ends a spell of drops at the first short delay and remembers its count for a while; COBALT runs the count down
-//! by the clock that it went up by, so that a spell that follows soon starts faster. Flows that do not react fill the
-//! buffer, which raises BLUE's probability.
+//! CoDel stops dropping at the first short delay and keeps its count for a while. COBALT decreases the count at the
+//! same pace as it increased it, so drops that resume soon start faster. Flows that do not react fill the buffer, which
+//! raises BLUE's probability.
 //!
 //! Cost: some comparisons a packet, a square root per signal, a draw while p > 0. State: 2 times, count, p.
 //!
 //! Deviations:
-//! 1. Where the sources disagree, defaults are those of Linux: marks (ns-3 drops), no threshold of BLUE (400 ms in
-//!    ns-3), 4 MTU times are never too long (any delay above the target is, in ns-3), the last packet is kept (ns-3
-//!    drops it).
-//! 2. BLUE's draw does not undo a mark: a packet that both want is dropped and counts as dropped alone; in ns-3 as
-//!    marked, too.
-//! 3. A slow link does not raise the target, which in CAKE it does.
+//! 1. Where the sources disagree, defaults are those of Linux: packets are marked (ns-3 drops them); BLUE has no
+//!    threshold (400 ms in ns-3); 4 MTU times are never too long (in ns-3 any delay above the target is); the last
+//!    packet is sent (ns-3 drops it).
+//! 2. A packet that CoDel marks and BLUE drops counts only as dropped; in ns-3 it also counts as marked.
+//! 3. A slow link does not raise the target; in CAKE it does.
 //!
 //! Not implemented: `CeThreshold` and `UseL4s` of ns-3, marks by the delay alone.
 
@@ -38,24 +37,24 @@ params! {
         target: Time = "5 ms", in "1 us"..="10 s", symbol "target", source "sch_cake: internet; ns-3";
         /// Time for which the delay may exceed the target.
         interval: Time = "100 ms", in "10 us"..="100 s", symbol "interval", source "sch_cake: internet; ns-3";
-        /// Signals the first delay that is too long at once.
+        /// Drops or marks as soon as a delay is too long, without waiting for an interval.
         starts_at_once: bool = false, source "sch_cake: true, rec_inv_sqrt is 0 at first";
-        /// Mark ECN-capable packets instead of dropping them by CoDel.
+        /// Marks ECN-capable packets instead of dropping them by CoDel.
         ecn: bool = true, source "sch_cake: always; off in ns-3";
         /// Increment of BLUE's probability at an overflow.
         increment: f64 = 0.00390625, in 0.0..=1.0, symbol "p_inc", source "sch_cake: 1/256; ns-3";
         /// Decrement of BLUE's probability when the link is idle.
         decrement: f64 = 0.000244140625, in 0.0..=1.0, symbol "p_dec", source "sch_cake: 1/4096; ns-3";
-        /// Delay above which packets raise BLUE's probability, as overflows do; absent: only overflows do.
+        /// Delay above which packets raise BLUE's probability, as overflows do; absent: only overflows raise it.
         blue_threshold: Option<Time> = null, in "1 us"..="100 s", source "sch_cake: none; 400 ms in ns-3";
-        /// Packets whose transmission time is never too long a delay.
+        /// Number of full packets whose transmission time is never too long a delay.
         spared_packets: u32 = 4, in 0..=1000, source "sch_cake: 4 MTU times; 0 in ns-3";
-        /// Always sends a packet that leaves an empty queue behind.
+        /// Always sends the last packet of the queue.
         keep_last: bool = true, source "sch_cake; off in ns-3";
     }
 }
 
-/// COBALT in the list of schemes.
+/// Registry entry of COBALT.
 #[derive(Clone, Copy, Debug)]
 pub struct CobaltScheme;
 
@@ -94,7 +93,7 @@ pub struct CobaltAqm {
 }
 
 impl CobaltAqm {
-    /// A port that has seen nothing, whose rate is still to be set.
+    /// Creates an idle port. The link rate must be set before use.
     #[must_use]
     pub fn new(params: &CobaltParams, mtu: Bytes) -> Self {
         let CobaltParams { target, interval, increment, decrement, starts_at_once, .. } = *params;
@@ -173,8 +172,8 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    /// COBALT with one queue as in ns-3, `CobaltQueueDisc::CobaltShouldDrop` and its two callers, in nanoseconds and
-    /// without randomness: CoDel's drop decision, and p.
+    /// COBALT with one queue as in ns-3: `CobaltQueueDisc::CobaltShouldDrop` and its two callers, in nanoseconds and
+    /// without randomness. It computes CoDel's drop decision and p.
     struct Reference {
         count: u32,
         dropping: bool,
@@ -188,7 +187,7 @@ mod tests {
         const INTERVAL: f64 = 100e6;
 
         fn control_law(&mut self, from: f64) {
-            // Its table of 1/sqrt(count) starts at 1 for 0.
+            // ns-3's table of 1/sqrt(count) starts with 1 for count 0.
             self.drop_next = from + Self::INTERVAL / f64::from(self.count.max(1)).sqrt();
         }
 
@@ -269,7 +268,7 @@ mod tests {
             let mut theirs = Reference { count: 0, dropping: false, drop_next: 0.0, blue_changed: 0.0, p: 0.0 };
             let (mut now, mut rng) = (Time::from_secs(1), Rng::stream(1, 0, "cobalt", 0));
             for (what, wait, is_long) in steps {
-                // Not at round milliseconds, where the two roundings of a due time would decide.
+                // Times are not round milliseconds, where rounding of the due time would decide.
                 now += Time::from_nanos(wait * 331_777 + 13);
                 let sojourn = Time::from_millis(if is_long { 60 } else { 2 });
                 let packet = TestPacket { enqueued_at: now - sojourn, ..Default::default() };
@@ -328,7 +327,7 @@ mod tests {
         }
     }
 
-    /// A port that holds 90 of 100 packets for 2 s; drops and marks.
+    /// Runs a port that holds 90 of 100 packets for 2 s. Returns (drops, marks).
     fn at_port(params: &CobaltParams, ecn: Ecn) -> (usize, usize) {
         let buffer = BufferParams { limit: QueueLimit::Packets(100), ..Default::default() };
         let port = Port { buffer: &buffer, rate: BitRate(10_000_000), weights: &Weights::equal() };
@@ -349,8 +348,8 @@ mod tests {
 
     #[test]
     fn marks_in_place_of_drops_if_both_sides_want_it() {
-        // The delay passes 5 ms with the packet of 6 ms, (C2): next = 106 ms, count 1. Signal n comes at the first
-        // departure from 106 + 100 * (1/sqrt(2) + ... + 1/sqrt(n)) ms on; the last departure is at 1998 ms.
+        // The delay passes 5 ms with the packet of 6 ms. (C2) sets next = 106 ms and count 1. Signal n comes at the
+        // first departure from 106 + 100 * (1/sqrt(2) + ... + 1/sqrt(n)) ms on; the last departure is at 1998 ms.
         let due = |n: u32| 106.0 + 100.0 * (2..=n).map(|k| 1.0 / f64::from(k).sqrt()).sum::<f64>();
         let last = (1..).take_while(|&n| due(n) <= 1998.0).last().unwrap() as usize;
         let drop = CobaltParams { ecn: false, ..Default::default() };
@@ -371,7 +370,7 @@ mod tests {
             aqm.drop_probability().unwrap()
         };
         close(run(400, 1000..1100), 0.0); // not above it
-        // At 1100, 1106, 1112 ... 1154: a change has to be more than 5 ms ago.
+        // p rises at 1100, 1106, 1112 ... 1154, because changes must be more than 5 ms apart.
         close(run(401, 1100..1160), 10.0 / 256.0);
     }
 
@@ -393,7 +392,7 @@ mod tests {
 
     #[test]
     fn packets_that_the_link_needs_that_long_for_are_never_too_late() {
-        // 4 * 1500 B at 1 Mbit/s are 48 ms: more than the target, and spared.
+        // 4 * 1500 B at 1 Mbit/s are 48 ms. This is above the target, but never too long.
         let mut aqm = CobaltAqm::new(&CobaltParams::default(), Bytes(1500));
         aqm.set_link_rate(BitRate(1_000_000));
         assert_eq!(aqm.aim.spared, Time::from_millis(48));

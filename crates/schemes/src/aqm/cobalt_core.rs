@@ -1,20 +1,20 @@
-//! The core of COBALT: CoDel whose count decays instead of being reset, and a BLUE probability for flows that do not
-//! react. COBALT, CAKE and CodelAF share it.
+//! The core of COBALT: CoDel whose count decays instead of being reset, and BLUE against unresponsive flows. COBALT,
+//! CAKE and CodelAF share it.
 //!
-//! Source: Linux `sch_cake.c` (2018 to date); Hoeiland-Joergensen, Taht, Morton: "Piece of CAKE", 2018. A
-//! packet that leaves the queue has waited for d.
+//! Source: Linux `sch_cake.c` (2018 to date); Hoeiland-Joergensen, Taht, Morton: "Piece of CAKE", 2018. The packet at
+//! the head has waited for d.
 //!
 //! | number | rule | code |
 //! |---|---|---|
 //! | (C1) | `d > target` and `d > spared`, a few MTU times: too long | [`CobaltTarget::is_exceeded`] |
 //! | (C2) | too long for the first time: `next = now + interval / sqrt(max(1, count))`, `count = max(1, count)` | [`Cobalt::judge`] |
-//! | (C3) | still too long and `now >= next` when the packet came to the head: signal, `count += 1`, `next += interval / sqrt(count)` | [`Cobalt::judge`] |
+//! | (C3) | still too long, and `now >= next` when the packet reached the head: signal, `count += 1`, `next += interval / sqrt(count)` | [`Cobalt::judge`] |
 //! | (C4) | not too long: for each `next` that has passed `count -= 1`, `next += interval / sqrt(max(1, count))` | [`Cobalt::judge`] |
 //! | (C5) | `count = 0`: `next = now + interval`; otherwise a `next` that has passed without a drop becomes now | [`Cobalt::judge`] |
-//! | (C6) | a packet was dropped for want of space: `p += increment` if the last change is more than `target` ago; `next = now`, too long, `count = max(1, count)` | [`Cobalt::overflowed`] |
-//! | (C7) | visited while empty: `p -= decrement` with the same pause; a `next` that has passed lowers `count` by 1 | [`Cobalt::emptied`] |
+//! | (C6) | a packet was dropped at a full buffer: `p += increment` if the last change is more than `target` ago; `next = now`, too long, `count = max(1, count)` | [`Cobalt::overflowed`] |
+//! | (C7) | visited while empty: `p -= decrement` at most once per `target`; a `next` that has passed lowers `count` by 1 | [`Cobalt::emptied`] |
 //! | (C8) | drop with probability p, ECN or not | [`Cobalt::judge`] |
-//! | (C9) | with `whole_spells`: a packet that begins a spell is no signal; one that ends it, or an empty queue, makes `next = now + interval / sqrt(max(1, count))`, and an empty queue lowers `count` by (C4) | [`Cobalt::judge`], [`Cobalt::emptied`] |
+//! | (C9) | with `whole_spells`: the first packet that waits too long gives no signal; the end of such a period, or an empty queue, sets `next = now + interval / sqrt(max(1, count))`, and an empty queue lowers `count` by (C4) | [`Cobalt::judge`], [`Cobalt::emptied`] |
 //! | (C10) | `starts_at_once`: steps are 0 until `count` changes | `Cobalt::step` |
 //!
 //! Cost: some comparisons a packet, a square root per signal, a draw while p > 0; 32 bytes a queue.
@@ -22,26 +22,26 @@
 //! Deviations:
 //! 1. The square root is exact; Linux approximates it.
 //!
-//! Not implemented: the factor of (C1) for ingress mode, the number of bulk flows in MTU times.
+//! Not implemented: ingress mode, which multiplies the MTU times of (C1) by the number of bulk flows.
 
 use crate::contract::prelude::*;
-/// Targets of COBALT; shared by all queues.
+/// Parameters of COBALT, shared by all queues.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CobaltTarget {
-    /// Delay that a queue may have permanently, and least time between two changes of p.
+    /// Delay that a queue may have permanently, and minimum time between two changes of p.
     pub target: Time,
-    /// For how long the delay may be above it.
+    /// Time for which the delay may exceed `target`.
     pub interval: Time,
-    /// Delay that is never too long.
+    /// Delay up to which a packet has never waited too long.
     pub spared: Time,
-    /// Added to p by an overflow.
+    /// Increment of p after an overflow.
     pub increment: f64,
-    /// Taken off p when the queue is empty.
+    /// Decrement of p when the queue is empty.
     pub decrement: f64,
-    /// True if a period above target must last until its first signal, as in CodelAF: (C9).
+    /// True if the delay must stay above the target until the first signal, as in CodelAF: (C9).
     pub whole_spells: bool,
-    /// True if the steps of a queue whose count has not changed yet are zero: (C10). In Linux `rec_inv_sqrt` is 0 until
-    /// `cobalt_invsqrt` sets it, so that the second packet of the first spell is a signal.
+    /// True if steps are zero until the count changes: (C10). In Linux `rec_inv_sqrt` is 0 until `cobalt_invsqrt` sets
+    /// it, so the second packet that waits too long gets a signal.
     pub starts_at_once: bool,
 }
 
@@ -66,20 +66,20 @@ pub struct Signal {
 /// The state of COBALT at one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cobalt {
-    /// Time of the next signal, and while `count` is 0 of the end of activity.
+    /// Time of the next signal; while `count` is 0, the end of activity.
     next: Time,
     /// Time of the last change of p.
     changed: Time,
     probability: f64,
     count: u32,
     dropping: bool,
-    /// The count has changed by a signal or a decay.
+    /// True once a signal or a decay has changed the count.
     has_counted: bool,
 }
 
 impl Cobalt {
-    /// Judges the packet that has just been taken from the head of the queue, where it has waited `too_long` or not;
-    /// usually [`CobaltTarget::is_exceeded`].
+    /// Decides on the packet that has just been taken from the head of the queue. `too_long` is usually the result of
+    /// [`CobaltTarget::is_exceeded`].
     pub fn judge(&mut self, aim: &CobaltTarget, too_long: bool, markable: bool, now: Time, rng: &mut Rng) -> Signal {
         let mut due = self.is_due(now);
         let mut passed = now > self.next;
@@ -115,7 +115,7 @@ impl Cobalt {
         signal
     }
 
-    /// A packet of the queue was dropped for want of space: rule (C6).
+    /// Notes that a packet of the queue was dropped at a full buffer: rule (C6).
     pub fn overflowed(&mut self, aim: &CobaltTarget, now: Time) {
         self.raise(aim, now);
         (self.dropping, self.next, self.count) = (true, now, self.count.max(1));
@@ -129,7 +129,7 @@ impl Cobalt {
         }
     }
 
-    /// The queue was found empty: rule (C7).
+    /// Notes that the queue was found empty: rule (C7).
     pub fn emptied(&mut self, aim: &CobaltTarget, now: Time) {
         if self.probability > 0.0 && now.saturating_sub(self.changed) > aim.target {
             self.probability = (self.probability - aim.decrement).max(0.0);
@@ -156,13 +156,13 @@ impl Cobalt {
         self.probability
     }
 
-    /// Signals that stand against the queue; they decay by (C4) and (C7).
+    /// Number of signals that have not decayed yet; they decay by (C4) and (C7).
     #[must_use]
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// True if the last delay was too long.
+    /// Returns true if the last delay was too long.
     #[must_use]
     pub fn is_dropping(&self) -> bool {
         self.dropping
@@ -172,7 +172,7 @@ impl Cobalt {
         self.count > 0 && now >= self.next
     }
 
-    /// Rule (C4), for a count that is due.
+    /// Applies rule (C4) to a count that is due.
     fn run_down(&mut self, aim: &CobaltTarget, now: Time) {
         self.decay(aim);
         while self.is_due(now) {
@@ -186,7 +186,7 @@ impl Cobalt {
         self.step(aim);
     }
 
-    /// The next signal is a whole step away.
+    /// Moves the next signal a whole step away.
     fn restart(&mut self, aim: &CobaltTarget, now: Time) {
         self.next = now;
         self.step(aim);
@@ -221,7 +221,7 @@ mod tests {
         Rng::stream(1, 0, "cobalt", 0)
     }
 
-    /// Judges a packet every millisecond in `span` after `sojourn`; when drops came, in ms.
+    /// Passes a packet with `sojourn` every millisecond in `span`. Returns the times of drops in ms.
     fn run(cobalt: &mut Cobalt, span: std::ops::Range<u64>, sojourn: Time) -> Vec<u64> {
         let mut rng = rng();
         span.filter(|&ms| cobalt.judge(&AIM, AIM.is_exceeded(sojourn), false, Time::from_millis(ms), &mut rng).drop)
@@ -235,11 +235,11 @@ mod tests {
         let mut drops = |span: std::ops::Range<u64>, too_long| -> Vec<u64> {
             span.filter(|&ms| cobalt.judge(&aim, too_long, false, Time::from_millis(ms), &mut rng).drop).collect()
         };
-        // The second packet that waits too long; then steps of 100 ms / sqrt(2), / sqrt(3).
+        // The second packet that waits too long gets a signal. Then steps are 100 ms / sqrt(2) and 100 ms / sqrt(3).
         assert!(drops(0..10, false).is_empty());
         assert_eq!(drops(10..150, true), [11, 81, 139]);
         assert!(drops(150..2000, false).is_empty());
-        // The count has run down to 0: another spell waits for an interval.
+        // The count has decayed to 0, so the next signal comes an interval after the delay is too long again.
         assert_eq!(drops(2000..2150, true), [2100]);
     }
 
@@ -247,8 +247,8 @@ mod tests {
     fn drops_grow_with_the_square_root_of_their_number() {
         let mut cobalt = Cobalt::default();
         assert!(run(&mut cobalt, 0..10, SHORT).is_empty());
-        // (C2) at 10: next = 110. Then count = 2, 3, 4, 5: next = 110 + 70.71 = 180.71, + 57.74 = 238.45, + 50 =
-        // 288.45, + 44.72 = 333.17; the first millisecond not before each.
+        // (C2) at 10 sets next = 110. Then count = 2, 3, 4, 5: next = 110 + 70.71 = 180.71, + 57.74 = 238.45, + 50 =
+        // 288.45, + 44.72 = 333.17. Signals come at the first full millisecond after each.
         assert_eq!(run(&mut cobalt, 10..334, LONG), [110, 181, 239, 289]);
         assert_eq!(cobalt.count, 5);
     }
@@ -258,12 +258,13 @@ mod tests {
         let mut cobalt = Cobalt::default();
         run(&mut cobalt, 0..10, SHORT);
         run(&mut cobalt, 10..334, LONG);
-        // next = 333.17. Short delays: at 334 count 4, next + 50 = 383.17; at 384 count 3, + 57.74 = 440.91.
+        // next = 333.17. With short delays count falls to 4 at 334 (next + 50 = 383.17) and to 3 at 384 (+ 57.74 =
+        // 440.91).
         assert!(run(&mut cobalt, 334..400, SHORT).is_empty());
         assert_eq!(cobalt.count, 3);
-        // Long again at 400, (C2): next = 400 + 100 / sqrt(3) = 457.74.
+        // The delay is too long again at 400. (C2) sets next = 400 + 100 / sqrt(3) = 457.74.
         assert_eq!(run(&mut cobalt, 400..459, LONG), [458]);
-        // After a long silence one packet makes up all steps of (C4), and (C5) starts over.
+        // After a long pause one packet runs all steps of (C4), and (C5) starts again.
         assert!(!cobalt.judge(&AIM, false, false, Time::from_secs(10), &mut rng()).drop);
         assert_eq!((cobalt.count, cobalt.next), (0, Time::from_millis(10_100)));
     }
@@ -272,13 +273,14 @@ mod tests {
     fn a_signal_that_is_overdue_is_not_repeated_in_a_burst() {
         let mut cobalt = Cobalt { count: 100, next: Time::ZERO, dropping: true, ..Default::default() };
         let mut signal = |markable, ms| cobalt.judge(&AIM, true, markable, Time::from_millis(ms), &mut rng());
-        // next = 100 / sqrt(101) = 9.95 ms has passed too: (C5) moves it to now, as the packet is marked, not dropped.
+        // next = 100 / sqrt(101) = 9.95 ms has passed, too. The packet is marked, not dropped, so (C5) moves next to
+        // now.
         assert_eq!(signal(true, 1000), Signal { drop: false, mark: true });
         assert_eq!(cobalt.next, Time::from_millis(1000));
-        // A drop leaves it in the past: the next packet is dropped at the same time.
+        // A drop leaves next in the past, so the next packet is dropped at the same time.
         let mut cobalt = Cobalt { count: 100, next: Time::ZERO, dropping: true, ..Default::default() };
         let drops = (0..10).filter(|_| cobalt.judge(&AIM, true, false, Time::from_millis(20), &mut rng()).drop).count();
-        // Steps of 9.95, 9.90 and 9.85 ms: due at 0, 9.95 and 19.85, not at 29.70.
+        // With steps of 9.95, 9.90 and 9.85 ms, signals are due at 0, 9.95 and 19.85, but 29.70 is too late.
         assert_eq!(drops, 3);
     }
 
@@ -292,20 +294,21 @@ mod tests {
                 .map(|(ms, _)| ms)
                 .collect::<Vec<_>>()
         };
-        // A good delay every 90 ms: no spell lasts for 100 ms, whatever the count was.
+        // The delay is good every 90 ms, so it is never too long for 100 ms, regardless of the count.
         let mut cobalt = Cobalt { count: 1, ..Default::default() };
         assert!(signals(&mut cobalt, &mut (1000..4000).map(|ms| (ms, ms % 90 > 0))).is_empty());
-        // CAKE's COBALT signals when a spell begins after `next`.
+        // CAKE's COBALT signals as soon as the delay is too long after `next`.
         let mut cake = Cobalt { count: 1, ..Default::default() };
         assert!(cake.judge(&AIM, true, true, Time::from_secs(1), &mut Rng::stream(1, 0, "cobalt", 0)).mark);
-        // A spell from 5000 on: the first signal 100 ms later, then 70.71 and 57.74.
+        // The delay is too long from 5000 on: first signal 100 ms later, then after 70.71 and 57.74 ms.
         let mut cobalt = Cobalt::default();
         assert_eq!(signals(&mut cobalt, &mut (5000..5230).map(|ms| (ms, true))), [5100, 5171, 5229]);
-        // Count 4: a good delay at 5230 moves next to 5280. Then 3, next + 57.74 = 5337.74, and 2, + 70.71 = 5408.45.
+        // Count 4: a good delay at 5230 moves next to 5280. Then count 3, next + 57.74 = 5337.74, and count 2, + 70.71
+        // = 5408.45.
         assert_eq!(cobalt.count, 4);
         assert!(signals(&mut cobalt, &mut (5230..5340).map(|ms| (ms, false))).is_empty());
         assert_eq!(cobalt.count, 2);
-        // An empty queue runs the count down in one visit.
+        // A single visit to the empty queue decreases the count to 0.
         cobalt.emptied(&aim, Time::from_secs(60));
         assert_eq!(cobalt.count, 0);
     }
@@ -325,7 +328,8 @@ mod tests {
         for us in [5000, 5001, 7500, 10_001, 10_002, 15_002] {
             cobalt.overflowed(&AIM, at(us));
         }
-        // 5000 is not more than 5 ms after 0; 5001, 10 002 are more than 5 ms after the change before; 15 002 is not.
+        // 5000 is not more than 5 ms after 0. 5001 and 10 002 are more than 5 ms after the previous change; 15 002 is
+        // not.
         assert_eq!(cobalt.probability(), 2.0 / 256.0);
         assert!(cobalt.is_dropping() && cobalt.count == 1);
         for us in [15_002, 15_003, 20_003, 20_004] {
@@ -344,7 +348,7 @@ mod tests {
         let mut cobalt = Cobalt { probability: 0.25, ..Default::default() };
         let mut rng = rng();
         let drops = (0..10_000).filter(|_| cobalt.judge(&AIM, false, true, Time::ZERO, &mut rng).drop).count();
-        // Binomial(10 000, 1/4): mean 2500, standard deviation 43.3; five of them.
+        // Binomial(10 000, 1/4): mean 2500, standard deviation 43.3; five are allowed.
         assert!(drops.abs_diff(2500) < 217, "{drops}");
     }
 }

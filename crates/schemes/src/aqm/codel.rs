@@ -1,25 +1,26 @@
-//! CoDel: drops at the head of the queue, ever more often, while the shortest delay of an interval stays too long.
+//! CoDel: drops packets at the head of the queue, at increasing frequency, while the minimum delay of an interval is
+//! too long.
 //!
-//! Source: RFC 8289, sections 4 and 5; marks as in the code of Linux (`codel_impl.h`) and RFC 8289 section 3.
-//! A packet that leaves the queue has waited for the sojourn time d, and leaves B bytes behind.
+//! Source: RFC 8289, sections 4 and 5; marks as in Linux (`codel_impl.h`) and RFC 8289 section 3. A packet that leaves
+//! the queue has waited for the sojourn time d and leaves B bytes behind.
 //!
 //! | number | rule | code |
 //! |---|---|---|
-//! | (1) | `d < target` or `B <= MTU`: the delay is good; otherwise note `first_above = now + interval`, if not noted | `Codel::too_long` |
+//! | (1) | `d < target` or `B <= MTU`: the delay is good; otherwise set `first_above = now + interval`, unless set | `Codel::too_long` |
 //! | (2) | the delay has been bad for an interval: `now >= first_above` | `Codel::too_long` |
-//! | (3) | not dropping and (2): drop, begin dropping with `count = max(1, count - lastcount)` if the last time ended less than 16 intervals ago, else 1 | `Codel::begin` |
-//! | (4) | control law: `drop_next = t + interval / sqrt(count)`, t = now at the begin, the last `drop_next` later | `CodelTarget::control_law` |
+//! | (3) | not dropping and (2): drop and begin dropping; `count = max(1, count - lastcount)` if the last drops ended less than 16 intervals ago, else 1 | `Codel::begin` |
+//! | (4) | control law: `drop_next = t + interval / sqrt(count)`, t is now when dropping begins, then the last `drop_next` | `CodelTarget::control_law` |
 //! | (5) | dropping and `now >= drop_next`: `count += 1`, drop, and look at the next packet at once | `Codel::go_on` |
 //! | (6) | dropping and not (2): stop | `Codel::judge` |
-//! | (7) | with ECN: mark in place of a drop and send the packet | `Codel::judge` |
-//! | (8) | `root = "newton"`: 1/sqrt(count) has 16 bits, all ones for 1, else a step of Newton | `Codel::step_root` |
+//! | (7) | with ECN: mark instead of dropping, and send the packet | `Codel::judge` |
+//! | (8) | `root = "newton"`: 1/sqrt(count) has 16 bits: all ones for count = 1, otherwise one Newton step | `Codel::step_root` |
 //!
-//! Cost: a comparison or two per packet, a square root per drop. [`Codel`] is 40 bytes a queue; a discipline with many
-//! queues keeps one in each and one [`CodelTarget`] for all.
+//! Cost: a comparison or two per packet, a square root per drop. [`Codel`] takes 40 bytes. A discipline with many
+//! queues keeps one per queue, and one [`CodelTarget`] for all.
 //!
 //! Deviations:
-//! 1. The square root is exact unless `root` is that of Linux (`codel_Newton_step`).
-//! 2. B is of all classes together.
+//! 1. The square root is exact unless `root` selects that of Linux (`codel_Newton_step`).
+//! 2. B counts the bytes of all classes.
 //!
 //! Not implemented: the second threshold of Linux that marks by sojourn time alone (`ce_threshold`).
 
@@ -31,7 +32,7 @@ choices! {
     pub enum Root {
         /// Exact.
         Exact = "exact",
-        /// One step of Newton for each count, as in Linux.
+        /// One Newton step per count, as in Linux.
         Newton = "newton",
     }
 }
@@ -45,16 +46,16 @@ params! {
         target: Time = "5 ms", in "1 us"..="10 s", symbol "TARGET", source "RFC 8289 section 4.3";
         //= RFC 8289 4.2-1: The interval is 100 ms on the Internet.
         //= RFC 8289 4.5-2: Other networks use other times, the target 5 to 10 % of the interval.
-        /// Time for which the delay may exceed the target; a round-trip time that most flows do not exceed.
+        /// Time for which the delay may exceed the target; should be at least the round-trip time of most flows.
         interval: Time = "100 ms", in "10 us"..="100 s", symbol "INTERVAL", source "RFC 8289 section 4.2";
-        /// Mark ECN-capable packets instead of dropping them.
+        /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = false, source "RFC 8289 section 3; Linux codel: off";
         /// Square root of the control law.
         root: Root = "exact", source "RFC 8289 section 3.3; newton in Linux";
     }
 }
 
-/// CoDel in the list of schemes.
+/// Registry entry of CoDel.
 #[derive(Clone, Copy, Debug)]
 pub struct CodelScheme;
 
@@ -84,10 +85,10 @@ impl SchemeSpec for CodelScheme {
     }
 }
 
-/// The target has to lie below the interval: it is what remains of a delay after an interval.
+/// Checks that the target is below the interval.
 ///
 /// # Errors
-/// It does not; the error names the key.
+/// If the target is not below the interval. The error names the key.
 pub fn check_target(target: Time, interval: Time, table: &Table<'_>) -> Result<(), ConfigError> {
     if target < interval {
         return Ok(());
@@ -96,7 +97,7 @@ pub fn check_target(target: Time, interval: Time, table: &Table<'_>) -> Result<(
     Err(ConfigError::new(table.key("target"), problem))
 }
 
-/// Targets of CoDel.
+/// Parameters of CoDel shared by all queues.
 #[derive(Clone, Copy, Debug)]
 pub struct CodelTarget {
     /// TARGET.
@@ -105,29 +106,29 @@ pub struct CodelTarget {
     pub interval: Time,
     /// Square root of rule (4).
     pub root: Root,
-    /// A queue of that many bytes is never too long.
+    /// Backlog in bytes up to which a queue is never too long.
     pub mtu: u32,
 }
 
 /// The state of CoDel at one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Codel {
-    /// When the delay will have been bad for an interval; `None` if it is good.
+    /// Time at which the delay will have been bad for an interval; `None` while it is good.
     first_above: Option<Time>,
     drop_next: Time,
     count: u32,
     last_count: u32,
-    /// Of rule (8): 1/sqrt(count) in 1/65 536.
+    /// 1/sqrt(count) in units of 1/65 536: rule (8).
     inverse_root: u16,
     dropping: bool,
-    /// The last packet was dropped by rule (5), and `drop_next` is still the time of its drop.
+    /// True if rule (5) dropped the last packet, and `drop_next` is still the time of that drop.
     dropped_last: bool,
 }
 
 impl Codel {
-    /// Judges the packet just taken from the head of the queue after `sojourn`, which leaves `bytes_behind`. After a
-    /// drop, the next packet must be judged at the same `now`, or [`Codel::emptied`] called. `markable` packets are
-    /// marked.
+    /// Decides on the packet just taken from the head of the queue after `sojourn`, with `bytes_behind` left. After a
+    /// drop, the caller must judge the next packet at the same `now` or call [`Codel::emptied`]. `markable` packets are
+    /// marked instead of dropped.
     #[inline]
     pub fn judge(&mut self, aim: &CodelTarget, sojourn: Time, bytes_behind: u64, markable: bool, now: Time) -> Verdict {
         let too_long = self.too_long(aim, sojourn, bytes_behind, now);
@@ -146,14 +147,14 @@ impl Codel {
         }
     }
 
-    /// The queue was found empty.
+    /// Notes that the queue was found empty.
     #[inline]
     pub fn emptied(&mut self) {
         //= RFC 8289 5.6-2: An empty queue has no delay above the target.
         (self.first_above, self.dropping, self.dropped_last) = (None, false, false);
     }
 
-    /// `packets` were dropped for want of space: the signal grows stronger too (Linux `fq_codel_drop`).
+    /// Notes that `packets` were dropped at a full buffer. They increase the count (Linux `fq_codel_drop`).
     pub fn overflowed(&mut self, packets: u32) {
         self.count = self.count.saturating_add(packets);
     }
@@ -170,7 +171,7 @@ impl Codel {
         self.dropping
     }
 
-    /// Rules (1) and (2).
+    /// Applies rules (1) and (2).
     #[inline]
     fn too_long(&mut self, aim: &CodelTarget, sojourn: Time, bytes_behind: u64, now: Time) -> bool {
         //= RFC 8289 4.1-1: Nothing is dropped that would leave less than a full packet waiting.
@@ -183,7 +184,7 @@ impl Codel {
         now >= *self.first_above.get_or_insert(now.saturating_add(aim.interval))
     }
 
-    /// Rule (4).
+    /// Time of the next drop: rule (4).
     fn control_law(&self, aim: &CodelTarget, from: Time) -> Time {
         //= RFC 8289 3.3-1: Gaps between drops shrink with the square root of the drops so far.
         //= RFC 8289 5.6-1: The next drop is due an interval over the root of the count after the last.
@@ -194,8 +195,8 @@ impl Codel {
         from.saturating_add(Time::from_secs_f64(gap))
     }
 
-    /// Rule (8), in the arithmetic of the kernel, which wraps. Dropping that begins with a lower count than the last
-    /// has too small a root and drops faster: the step goes from 20 to 5 at 0.307 and not 0.447.
+    /// Updates the root by rule (8), in the arithmetic of the kernel, which wraps. If dropping begins with a lower
+    /// count than the last, the root is too small and drops come faster: the step from 20 to 5 gives 0.307, not 0.447.
     #[allow(clippy::cast_possible_truncation)]
     fn step_root(&mut self) {
         let root = u64::from(self.inverse_root) << 16;
@@ -203,7 +204,7 @@ impl Codel {
         self.inverse_root = (rest.wrapping_mul(root) >> 31 >> 16) as u16;
     }
 
-    /// Rule (3).
+    /// Begins dropping: rule (3).
     fn begin(&mut self, aim: &CodelTarget, now: Time) {
         let since_last = now.saturating_sub(self.drop_next);
         let delta = self.count.saturating_sub(self.last_count);
@@ -222,10 +223,11 @@ impl Codel {
         (self.dropping, self.dropped_last) = (true, false);
     }
 
-    /// Rule (5).
+    /// Continues dropping: rule (5).
     fn go_on(&mut self, aim: &CodelTarget, markable: bool, now: Time) -> Verdict {
         if std::mem::take(&mut self.dropped_last) {
-            // Only now is it known that the queue is still too long; otherwise the old time stays for rule (3).
+            // This is set only now, because only now the queue is known to be still too long. Otherwise rule (3) needs
+            // the old time.
             self.drop_next = self.control_law(aim, self.drop_next);
         }
         if now < self.drop_next {
@@ -296,21 +298,21 @@ mod tests {
             codel.step_root();
             f64::from(codel.inverse_root) / 65_536.0
         };
-        // x (3 - count x^2)/2 from x = 1: 0.5, 0.5625, 0.4878, ... up to 20, where it is close to 0.2236.
+        // x (3 - count x^2)/2 from x = 1: 0.5, 0.5625, 0.4878 and so on up to count 20, where it is close to 0.2236.
         let roots: Vec<f64> = (2..=20).map(&mut root_of).collect();
         for (at, expected) in [(0, 0.5), (1, 0.5625), (2, 0.4878), (18, 0.2236)] {
             assert!((roots[at] - expected).abs() < 5e-4, "{roots:?}");
         }
         assert!((root_of(5) - 0.3075).abs() < 5e-4);
-        // The gap is that part of the interval.
+        // The gap is the root times the interval.
         let aim = CodelTarget { root: Root::Newton, ..AIM };
         let gap = Codel { inverse_root: 32_768, count: 2, ..Default::default() }.control_law(&aim, Time::ZERO);
         assert_eq!(gap, Time::from_millis(50));
     }
     const LONG: Time = Time::from_millis(50);
 
-    /// The decision sequence of the RFC's pseudocode (section 5), literally: a queue of sojourn times is dequeued at
-    /// `now`; returns the sojourn time that is sent, if any, and how many were dropped before it.
+    /// Decision sequence of the RFC's pseudocode (section 5), transcribed literally. Dequeues from a queue of sojourn
+    /// times at `now`. Returns the sojourn time that is sent, if any, and the number of drops before it.
     #[derive(Default)]
     struct Rfc {
         first_above: u64,
@@ -405,7 +407,7 @@ mod tests {
         }
     }
 
-    /// Milliseconds at which a queue that is always too long drops, one packet leaving each 0.1 ms.
+    /// Times in ms of the drops of a queue that is always too long. One packet leaves every 0.1 ms.
     fn drop_times(until_ms: u64) -> Vec<f64> {
         let mut codel = Codel::default();
         (0..until_ms * 10)
@@ -420,7 +422,7 @@ mod tests {
 
     #[test]
     fn drops_come_at_the_interval_over_the_root_of_their_number() {
-        // Bad from 0 on: the first drop after 100 ms, then gaps of 100/sqrt(1), 100/sqrt(2), 100/sqrt(3) ...
+        // The delay is bad from 0 on: first drop after 100 ms, then gaps of 100/sqrt(1), 100/sqrt(2), 100/sqrt(3) ...
         let (mut at, mut expected) = (100.0, vec![]);
         for count in 1..=20 {
             expected.push(at);
@@ -456,16 +458,16 @@ mod tests {
         assert_eq!(codel.count(), first);
         assert_eq!(codel.judge(&AIM, Time::ZERO, 30_000, true, Time::from_millis(1000)), Verdict::Accept);
         assert!(!codel.is_dropping());
-        // last_count is 1 from the first begin: count restarts at first - 1, 100 ms later.
+        // last_count is 1 from the first period of drops. 100 ms later the count restarts at first - 1.
         assert_eq!(run(&mut codel, 1001, 1102), 1);
         assert_eq!(codel.count(), first - 1);
-        // After more than 16 intervals of good delay it restarts at 1.
+        // After more than 16 intervals of good delay the count restarts at 1.
         codel.judge(&AIM, Time::ZERO, 30_000, true, Time::from_millis(1103));
         assert_eq!(run(&mut codel, 3000, 3101), 1);
         assert_eq!(codel.count(), 1);
     }
 
-    /// A port that is always full; returns drops by reason and marks in 2 s.
+    /// Runs a port that is always full for 2 s. Returns drops by reason, and marks.
     fn at_port(ecn: Ecn, marks: bool) -> (usize, usize, usize) {
         let buffer = BufferParams { limit: QueueLimit::Packets(100), ..Default::default() };
         let params = CodelParams { ecn: marks, ..Default::default() };
@@ -489,8 +491,9 @@ mod tests {
 
     #[test]
     fn marks_in_place_of_drops_if_both_sides_want_it() {
-        // The delay passes 5 ms at 6 ms, is bad for an interval at 106 ms and noted at the next departure, 106.8 ms.
-        // Drop n + 1 comes 100 ms * (1/sqrt(1) + ... + 1/sqrt(n)) later: n = 103 is the last before 1998 ms.
+        // The delay passes 5 ms at 6 ms and has been bad for an interval at 106 ms; the next departure, at 106.8 ms,
+        // detects this. Drop n + 1 comes 100 ms * (1/sqrt(1) + ... + 1/sqrt(n)) later: n = 103 is the last before 1998
+        // ms.
         let later = |n: u32| 106.8 + 100.0 * (1..=n).map(|k| 1.0 / f64::from(k).sqrt()).sum::<f64>();
         assert!(later(103) < 1998.0 && later(104) > 1998.0);
         assert_eq!(at_port(Ecn::Ect0, false), (104, 0, 0));

@@ -1,37 +1,38 @@
-//! CodelAF: CoDel of each flow in one common queue, whose target is the stricter the more of the queue is the flow's.
+//! CodelAF: CoDel per flow in one common queue. The larger a flow's share of the queue, the stricter its target.
 //!
 //! Source: Morton and Heist, "Controlled Delay Approximate Fairness AQM", draft-morton-tsvwg-codel-approx-fair-01,
-//! 2020, section 3; its reference implementation `sch_cnq_codel_af.c` (github.com/chromi/sce), where the draft leaves
-//! it open; the same authors' "Cheap Nasty Queueing", draft-morton-tsvwg-cheap-nasty-queueing-01, 2019, for
-//! `sparse_first`. A packet at the head has waited for d; its flow has n of the N packets that wait, and a flows have
-//! packets.
+//! 2020, section 3; where the draft is unspecific, its reference implementation `sch_cnq_codel_af.c`
+//! (github.com/chromi/sce); for `sparse_first`, the same authors' "Cheap Nasty Queueing",
+//! draft-morton-tsvwg-cheap-nasty-queueing-01, 2019. The packet at the head has waited for d. Its flow has n of the N
+//! waiting packets, and `a` flows have waiting packets.
 //!
 //! | number | rule | code |
 //! |---|---|---|
 //! | (1) | `d * n * a > target * N`: the flow's packet has waited too long | `Occupancy::is_too_long` |
-//! | (2) | the flow's COBALT signals by (1), in whole spells, marks or drops, its own packets only | [`super::cobalt_core`], `CodelAf::judge` |
+//! | (2) | the flow's COBALT uses (1) instead of (C1), with `whole_spells`; it marks or drops only packets of this flow | [`super::cobalt_core`], `CodelAf::judge` |
 //! | (3) | `d * n * a > blue_threshold * N`: `p += increment` of the flow, at most once per target | `CodelAf::judge` |
-//! | (4) | the last packet of a flow is sent whatever (2) says | `CodelAf::judge` |
-//! | (5) | for each packet sent, one flow in turn is visited; without packets, its COBALT decays | `CodelAf::visit` |
-//! | (6) | buffer full: drop at the head, and tell the COBALT of that flow | `CodelAf::make_room` |
-//! | (7) | `sparse_first`: a packet whose flow has nothing queued goes first of all, and leaves a dummy in the common queue, which has to leave before the flow counts as sparse again; it is not judged | `CodelAf::enqueue` |
+//! | (4) | the last packet of a flow is always sent, regardless of (2) | `CodelAf::judge` |
+//! | (5) | for each packet sent, one flow is visited, in rotation; if it has no packets, its COBALT decays | `CodelAf::visit` |
+//! | (6) | buffer full: drop at the head, and notify the COBALT of that flow | `CodelAf::make_room` |
+//! | (7) | `sparse_first`: a packet whose flow has nothing queued is sent before all others, without a test. It leaves a dummy in the common queue; the flow is sparse again only after the dummy has left | `CodelAf::enqueue` |
 //!
-//! Flows with an even share of the queue (`n = N/a`) see CoDel with its target; one with half of that has twice the
-//! target.
+//! A flow with an equal share of the queue (`n = N/a`) sees CoDel with the configured target. A flow with half of that
+//! has twice the target.
 //!
-//! Cost: a hash, two products, COBALT. State: 48 bytes for each of the 1024 flows of the table, used or not.
+//! Cost: a hash, two products, COBALT. State: 48 bytes for each of the 1024 entries of the flow table, used or not.
 //!
 //! Deviations:
-//! 1. Occupancy is counted in packets and contains the packet at the head; the draft says neither. The reference
-//!    implementation counts dummies, too, and leaves out flows that the packet leaves empty.
-//! 2. The table has 1024 flows; 65 536 in the reference implementation, the draft names no number.
-//! 3. (3) raises p alone, as in the COBALT of ns-3; in the reference implementation it makes a signal due as well.
+//! 1. Occupancy is counted in packets and includes the packet at the head; the draft specifies neither. The reference
+//!    implementation also counts dummies, and does not count a flow whose last packet is at the head.
+//! 2. The table has 1024 flows; the reference implementation has 65 536, and the draft gives no number.
+//! 3. (3) raises only p, as in the COBALT of ns-3; in the reference implementation it also triggers a signal.
 //! 4. (6) follows the second draft; the first does not mention it, and the reference implementation has no limit.
-//!    Informing COBALT is our choice, as in CAKE.
-//! 5. CoDel's exemption of a queue of one packet is not in (1); the reference implementation exempts 4 MTU times, but
-//!    never sets them.
+//!    Notifying COBALT is our choice, as in CAKE.
+//! 5. (1) does not exempt a queue of one packet, as CoDel does; the reference implementation has an exemption of 4 MTU
+//!    times, but never sets it.
 //!
-//! Not implemented: SCE marks; Twin-CodelAF (section 4), two of these served by their numbers of flows.
+//! Not implemented: SCE marks; Twin-CodelAF (section 4): two such queues, served in proportion to their numbers of
+//! flows.
 
 use super::cobalt_core::{Cobalt, CobaltTarget, Signal};
 use super::codel::check_target;
@@ -42,28 +43,28 @@ use std::collections::VecDeque;
 params! {
     /// CodelAF.
     pub struct CodelAfParams {
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
+        /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "flow", source "draft section 3: the 5-tuple, or subscribers";
-        /// Flows in the table.
+        /// Entries of the flow table.
         buckets: u32 = 1024, in 1..=65536, source "ours; 65536 in the reference implementation";
-        /// Target delay of an even share of the queue.
+        /// Target delay of a flow with an equal share of the queue.
         target: Time = "5 ms", in "1 us"..="10 s", symbol "target", source "draft section 2";
         /// Time for which the delay may exceed the target.
         interval: Time = "100 ms", in "10 us"..="100 s", symbol "interval", source "draft section 2";
-        /// Mark ECN-capable packets instead of dropping them by CoDel.
+        /// Marks ECN-capable packets instead of dropping them by CoDel.
         ecn: bool = true, source "draft section 2";
-        /// Delay of an even share above which BLUE's probability of the flow grows.
+        /// Delay of a flow with an equal share, above which the flow's BLUE probability rises.
         blue_threshold: Time = "400 ms", in "1 us"..="1000 s", symbol "blue_thresh", source "reference implementation";
         /// Increment of BLUE's probability.
         increment: f64 = 0.00390625, in 0.0..=1.0, symbol "p_inc", source "reference implementation: 1/256";
-        /// Decrement of BLUE's probability at a visit to an empty queue.
+        /// Decrement of BLUE's probability when an empty flow is visited.
         decrement: f64 = 0.000244140625, in 0.0..=1.0, symbol "p_dec", source "reference implementation: 1/4096";
-        /// Serves packets of flows with nothing queued first (cheap nasty queueing).
+        /// Sends packets of flows without queued packets first (cheap nasty queueing).
         sparse_first: bool = false, source "draft section 1: may be combined; on in the reference implementation";
     }
 }
 
-/// CodelAF in the list of schemes.
+/// Registry entry of CodelAF.
 #[derive(Clone, Copy, Debug)]
 pub struct CodelAfScheme;
 
@@ -96,13 +97,12 @@ impl SchemeSpec for CodelAfScheme {
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
     cobalt: Cobalt,
-    /// Waiting packets.
     packets: u32,
-    /// In the common queue.
+    /// True if the common queue holds a dummy of this flow.
     has_dummy: bool,
 }
 
-/// A packet in the common queue, or what stands there for one that has gone first.
+/// A packet in the common queue, or the dummy of a packet that was sent first.
 #[derive(Clone, Copy, Debug)]
 struct Entry<P> {
     packet: P,
@@ -119,7 +119,7 @@ struct Occupancy {
 }
 
 impl Occupancy {
-    /// Rules (1) and (3).
+    /// Applies rules (1) and (3).
     #[inline]
     fn is_too_long(self, sojourn: Time, target: Time) -> bool {
         let weight = u128::from(self.flow_packets) * u128::from(self.active_flows);
@@ -135,7 +135,7 @@ pub struct CodelAf<P> {
     backlog: Backlog,
     flows: Box<[Flow]>,
     active_flows: u32,
-    /// The next to be visited.
+    /// Next flow to be visited.
     cursor: u32,
     /// Drawn at the first packet.
     seed: Option<u64>,
@@ -145,7 +145,7 @@ pub struct CodelAf<P> {
 }
 
 impl<P: Packet> CodelAf<P> {
-    /// A port without packets.
+    /// Creates an empty port.
     #[must_use]
     pub fn new(params: &CodelAfParams, buffer: &BufferParams) -> Self {
         let CodelAfParams { target, interval, increment, decrement, .. } = *params;
@@ -171,7 +171,7 @@ impl<P: Packet> CodelAf<P> {
         }
     }
 
-    /// Removes the next packet of `queue` from all counts; dummies before it go, too.
+    /// Removes the next packet of the queue from all counts, and any dummies before it.
     fn pop(&mut self, sparse: bool) -> Option<Entry<P>> {
         loop {
             let entry = if sparse { self.sparse.pop_front() } else { self.common.pop_front() }?;
@@ -187,7 +187,7 @@ impl<P: Packet> CodelAf<P> {
         }
     }
 
-    /// Rules (2) to (4), for a packet that has just been taken from the head of the common queue.
+    /// Applies rules (2) to (4) to a packet that has just been taken from the head of the common queue.
     fn judge(&mut self, entry: &Entry<P>, now: Time, rng: &mut Rng) -> Signal {
         let Self { flows, aim, params, backlog, active_flows, .. } = self;
         let flow = &mut flows[entry.flow as usize];
@@ -207,7 +207,7 @@ impl<P: Packet> CodelAf<P> {
         Signal { drop: drop && !is_last, mark }
     }
 
-    /// Rule (5).
+    /// Applies rule (5).
     fn visit(&mut self, now: Time) {
         let flow = &mut self.flows[self.cursor as usize];
         if flow.packets == 0 {
@@ -216,7 +216,7 @@ impl<P: Packet> CodelAf<P> {
         self.cursor = (self.cursor + 1) % self.params.buckets;
     }
 
-    /// Rule (6), for a packet of `wire_bytes` that fits into an empty buffer.
+    /// Applies rule (6) for a packet of `wire_bytes` that fits into an empty buffer.
     fn make_room(&mut self, wire_bytes: u32, now: Time, drops: &mut impl DropSink<P>) {
         let found = self.backlog;
         while !self.backlog.has_room_for(wire_bytes, self.limit) {
@@ -307,19 +307,20 @@ mod tests {
     #[test]
     fn rule_1_weighs_the_delay_by_the_flows_part_of_the_queue() {
         let target = Time::from_millis(5);
-        // For 20 packets of 4 flows an even share is 5: then 5 ms are allowed, with 10 packets half of that, with 1
-        // five times as much.
+        // With 20 packets of 4 flows an equal share is 5 packets, and 5 ms are allowed. With 10 packets half of that is
+        // allowed, with 1 packet five times as much.
         for (flow_packets, allowed_us) in [(5, 5000), (10, 2500), (1, 25_000), (20, 1250)] {
             let found = Occupancy { flow_packets, packets: 20, active_flows: 4 };
             assert!(!found.is_too_long(Time::from_micros(allowed_us), target));
             assert!(found.is_too_long(Time::from_micros(allowed_us + 1), target));
         }
-        // Alone, a flow sees CoDel.
+        // A flow that is alone sees CoDel.
         let alone = Occupancy { flow_packets: 7, packets: 7, active_flows: 1 };
         assert!(!alone.is_too_long(target, target) && alone.is_too_long(target + Time(1), target));
     }
 
-    /// Flow 1 keeps the port at 50 packets for 1 s, flow 2 sends one in 57.6 ms: flows of the packets lost, and marks.
+    /// Flow 1 keeps the port at 50 packets for 1 s; flow 2 sends one packet every 57.6 ms. Returns the flows of the
+    /// lost packets, and the number of marks.
     fn beside_a_long_flow(ecn: Ecn) -> (Vec<u32>, usize) {
         let (mut queue, mut rng) = port(&CodelAfParams::default(), 1000);
         let mut drops = Drops::default();
@@ -338,7 +339,7 @@ mod tests {
 
     #[test]
     fn only_the_flow_that_fills_the_queue_is_told() {
-        // Flow 2 has one or two of 50 packets, which wait for 60 ms: at most 60 * 2 * 2 / 50 = 4.8 ms, less than the
+        // Flow 2 has one or two of 50 packets, which wait for 60 ms: at most 60 * 2 * 2 / 50 = 4.8 ms, below the
         // target.
         let (drops, marks) = beside_a_long_flow(Ecn::NotEct);
         assert!(!drops.is_empty() && drops.iter().all(|&flow| flow == 1) && marks == 0, "{drops:?}");
@@ -348,8 +349,8 @@ mod tests {
 
     #[test]
     fn signals_of_a_flow_alone_are_those_of_cobalt() {
-        // A queue that holds 90 packets; at 6 ms the delay is 6 ms. Signal n comes at the first departure from 106 +
-        // 100 * (1/sqrt(2) + ... + 1/sqrt(n)) ms on, as in the tests of COBALT.
+        // The queue holds 90 packets; at 6 ms the delay is 6 ms. Signal n comes at the first departure from 106 + 100 *
+        // (1/sqrt(2) + ... + 1/sqrt(n)) ms on, as in the tests of COBALT.
         let (mut queue, mut rng) = port(&CodelAfParams::default(), 1000);
         let mut drops = Drops::default();
         for step in 0..1666 {
@@ -360,7 +361,7 @@ mod tests {
             queue.dequeue(now, &mut rng, &mut drops);
         }
         let due = |n: u32| 106.0 + 100.0 * (2..=n).map(|k| 1.0 / f64::from(k).sqrt()).sum::<f64>();
-        // The delay passes 5 ms with the packet of 6 ms, the same as there: 4 MTU times are 4.8 ms.
+        // The delay passes 5 ms with the packet of 6 ms, as in those tests: 4 MTU times are 4.8 ms.
         assert_eq!(drops.0.len(), (1..).take_while(|&n| due(n) <= 1998.0).count());
     }
 
@@ -369,13 +370,14 @@ mod tests {
         let (mut queue, mut rng) = port(&CodelAfParams { sparse_first: true, ..Default::default() }, 100);
         offer(&mut queue, &mut rng, 1, &[1500; 3]);
         offer(&mut queue, &mut rng, 2, &[100]);
-        // The first packet of each flow is sparse, then the two that wait; the second of flow 2 finds its dummy.
+        // The first packet of each flow is sparse. Then the two waiting packets are sent; the second packet of flow 2
+        // finds its dummy.
         assert_eq!(serve(&mut queue, &mut rng, 2), [1, 2]);
         offer(&mut queue, &mut rng, 2, &[100]);
         offer(&mut queue, &mut rng, 3, &[100]);
         assert_eq!(serve(&mut queue, &mut rng, 3), [3, 1, 1]);
         assert_eq!(queue.backlog().packets, 1);
-        // The dummy of flow 2 stands before its packet and goes with it.
+        // The dummy of flow 2 is ahead of its packet and leaves with it.
         assert_eq!(serve(&mut queue, &mut rng, 1), [2]);
         offer(&mut queue, &mut rng, 1, &[1500]);
         offer(&mut queue, &mut rng, 2, &[100]);
@@ -392,7 +394,7 @@ mod tests {
         assert_eq!((drops.0[0].0.flow, drops.0[0].1, drops.0.len()), (1, DropReason::PushedOut, 1));
         let heard: Vec<_> = queue.flows.iter().filter(|flow| flow.cobalt.probability() > 0.0).collect();
         assert!(heard.len() == 1 && heard[0].packets == 1);
-        // Its last packet is sent although p is 1.
+        // The last packet of the flow is sent although p is 1.
         assert_eq!(serve(&mut queue, &mut rng, 1), [1]);
     }
 
@@ -412,7 +414,7 @@ mod tests {
             queue.enqueue(packet(2, 1500), now, &mut rng, &mut drops);
             while queue.dequeue(now, &mut rng, &mut drops).is_some() {}
         }
-        // Each flow of the four is visited within four packets.
+        // Each of the four flows is visited within four packets.
         assert_eq!(largest(&queue), 0.0);
     }
 

@@ -1,31 +1,31 @@
-//! CP-AQM: congestion policing at the queue. Every user has an allowance of congestion and pays a price for each packet
-//! that follows the queue's congestion.
+//! CP-AQM: congestion policing at the queue. Every user has a congestion allowance and pays for each packet a price
+//! that depends on the queue length.
 //!
-//! Source: abc2018 II and its references 30 and 32, after the congestion policers of ConEx (RFC 7713). Only the idea
-//! was available to us: policers per user in front of one queue, driven by its state instead of ConEx marks. All
+//! Source: abc2018 II and its references 30 and 32, based on the congestion policers of ConEx (RFC 7713). Only the idea
+//! was available to us: policers per user in front of one queue, controlled by its length instead of ConEx marks. All
 //! numbers are our choice.
 //!
 //! | number | rule | code |
 //! |---|---|---|
 //! | (1) | price of a byte: `p(Q) = max_price * (Q - q_low)/(q_high - q_low)` between the thresholds, 0 below, `max_price` above | `CpAqm::price` |
 //! | (2) | a user's bucket fills at `allowance` times its weight, up to `depth` | `filled` |
-//! | (3) | an arrival of length L takes `L * p(Q)` from it | `Policers::admits` |
-//! | (4) | a user whose bucket is below 0 has its packets dropped until it is not | `Policers::admits` |
+//! | (3) | an arrival of length L takes `L * p(Q)` from the bucket | `Policers::admits` |
+//! | (4) | packets of a user are dropped while its bucket is below 0 | `Policers::admits` |
 //!
-//! A packet may be dropped though the queue is empty.
+//! A packet may be dropped although the queue is empty.
 //!
-//! Cost: one look-up and a few multiplications per packet; now and then a pass over all users, once per packet and user
-//! at most on average. State: 25 bytes for each user whose bucket is not full. This is a scheme with state per user in
-//! the core.
+//! Cost: one look-up and a few multiplications per packet; occasionally a pass over all users. On average the passes
+//! visit at most one user per packet. State: 25 bytes for each user whose bucket is not full. The scheme keeps state
+//! per user in the core.
 //!
 //! Deviations:
-//! 1. Dropped packets pay, too (`charge`): a user that does not react stays shut out. The bucket is at least `-depth`,
-//!    so that a user that stops is admitted again.
-//! 2. Buckets start full; full ones are forgotten.
-//! 3. The price rises linearly with the instantaneous queue, as the other schemes of abc2018 look at it.
+//! 1. Dropped packets pay, too (`charge`): a user that does not react stays blocked. The bucket is at least `-depth`,
+//!    so a user that stops is admitted again.
+//! 2. Buckets start full, and full buckets are deleted.
+//! 3. The price rises linearly with the instantaneous queue, which the other schemes of abc2018 use as well.
 //!
-//! Not implemented: ConEx itself, whose senders echo congestion as marks that a policer at the ingress reads: it needs
-//! transports that do so.
+//! Not implemented: ConEx itself, in which senders signal congestion to an ingress policer by marks. It requires
+//! transports with ConEx support.
 
 use crate::contract::prelude::*;
 use crate::flows::flow_table::FlowTable;
@@ -52,18 +52,18 @@ params! {
         depth: Bytes = "15000 B", in "1 B"..="1 GB", source "our choice: 10 full packets";
         /// Queue below which packets pay nothing. Absent: half of the limit.
         q_low: Option<Threshold> = null, source "our choice: Q_min of abc2018 in its 24 packets";
-        /// Queue from which packets pay the full price. Absent: the limit.
+        /// Queue above which packets pay the full price. Absent: the limit.
         q_high: Option<Threshold> = null, source "our choice";
         /// Price of a byte at `q_high`.
         max_price: f64 = 1.0, in 0.0..=1.0, source "our choice";
         /// Packets that pay the congestion price.
         charge: Charge = "arrivals", source "our choice";
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
+        /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "user", source "abc2018 II";
     }
 }
 
-/// CP-AQM in the list of schemes.
+/// Registry entry of CP-AQM.
 #[derive(Clone, Copy, Debug)]
 pub struct CpAqmScheme;
 
@@ -106,7 +106,7 @@ fn thresholds(params: &CpAqmParams, limit: QueueLimit) -> (QueueThreshold, Queue
     (QueueThreshold::new(params.q_low, 0.5, limit), QueueThreshold::new(params.q_high, 1.0, limit))
 }
 
-/// Allowance that a user has left.
+/// Remaining allowance of a user.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     bytes: f64,
@@ -126,7 +126,7 @@ pub struct CpAqm {
 }
 
 impl CpAqm {
-    /// A port that has seen nothing.
+    /// Creates an idle port.
     #[must_use]
     pub fn new(params: &CpAqmParams, limit: QueueLimit, weights: &Weights) -> Self {
         let (low, high) = thresholds(params, limit);
@@ -141,7 +141,7 @@ impl CpAqm {
         }
     }
 
-    /// p(Q), eq. (1).
+    /// Returns p(Q): eq. (1).
     fn price(&self, queue: &QueueView, now: Time) -> f64 {
         let above = self.low.length(queue, now) - self.low.value();
         let span = self.high - self.low.value();
@@ -177,7 +177,7 @@ impl Aqm for CpAqm {
     }
 }
 
-/// The buckets of all users that have used some of their allowance.
+/// The buckets of all users that have used a part of their allowance.
 #[derive(Clone, Debug)]
 struct Policers {
     buckets: FlowTable<Bucket>,
@@ -185,7 +185,7 @@ struct Policers {
     bytes_per_s: f64,
     depth: f64,
     charge: Charge,
-    /// Interval between searches for full buckets: the time in which an empty one, `-depth`, fills.
+    /// Interval between searches for full buckets: the time in which a bucket fills from `-depth`.
     sweep: Ticker,
 }
 
@@ -193,7 +193,7 @@ impl Policers {
     fn new(params: &CpAqmParams, weights: &Weights) -> Self {
         let (bytes_per_s, depth) = (params.allowance.as_f64() / 8.0, params.depth.0 as f64);
         let fills_within = Time::from_secs_f64(2.0 * depth / bytes_per_s);
-        // From a millisecond, which is cheap, to a minute, which bounds the memory.
+        // At least a millisecond, which is cheap, and at most a minute, which bounds the memory.
         let sweep = Ticker::new(fills_within.clamp(Time::from_millis(1), Time::from_secs(60)));
         Self {
             buckets: FlowTable::default(),
@@ -205,7 +205,7 @@ impl Policers {
         }
     }
 
-    /// Decides whether a packet of `user` that costs `cost` passes: eq. (2) to (4).
+    /// Decides if a packet of `user` that costs `cost` passes: eq. (2) to (4).
     fn admits(&mut self, user: u32, cost: f64, now: Time) -> bool {
         self.forget_full_buckets(now);
         let rate = self.bytes_per_s * self.weights.of(user);
@@ -232,7 +232,7 @@ impl Policers {
     }
 }
 
-/// Level of `bucket` at `now`, eq. (2).
+/// Level of `bucket` at `now`: eq. (2).
 #[inline]
 fn filled(bucket: &Bucket, bytes_per_s: f64, depth: f64, now: Time) -> f64 {
     depth.min(bucket.bytes + bytes_per_s * now.saturating_sub(bucket.updated).as_secs_f64())
@@ -269,7 +269,7 @@ mod tests {
             aqm.price
         };
         assert_eq!([0, 10, 12, 15, 20].map(&mut price), [0.0, 0.0, 0.1, 0.25, 0.5]);
-        // One threshold for both: a step.
+        // Equal thresholds: the price is a step.
         let step =
             CpAqmParams { q_low: Some(Threshold::Packets(5.0)), q_high: Some(Threshold::Packets(5.0)), ..params() };
         let mut aqm = policed(&step);
@@ -302,7 +302,7 @@ mod tests {
         // A packet every 500 ms at full price costs twice the allowance.
         let passed: Vec<bool> = (0..40).map(|n| offer(&mut aqm, 0, 20, 500 * n) == Verdict::Accept).collect();
         assert!(passed[..7].iter().all(|&passed| passed) && passed[10..].iter().all(|&passed| !passed), "{passed:?}");
-        // The level never falls below -depth, so three seconds of silence are enough.
+        // The level never falls below -depth, so three seconds without packets are enough.
         assert_eq!(offer(&mut aqm, 0, 20, 19_500 + 2_999), Verdict::Drop);
         let mut again = policed(&params());
         (0..40).for_each(|n| _ = offer(&mut again, 0, 20, 500 * n));

@@ -1,35 +1,37 @@
-//! DOCSIS queue protection: DualPI2 whose L queue ejects packets of the flows that build it.
+//! DOCSIS queue protection: DualPI2 that ejects packets of queue-building flows from the L queue.
 //!
-//! Source: Briscoe and White, "The DOCSIS Queue Protection Algorithm to Preserve Low Latency", RFC 9957, 2026, read in
-//! its draft draft-briscoe-docsis-q-protection-02, whose section numbers these are; CableLabs' `QueueProtection` for
-//! ns-3, after the same Annex P of CM-SP-MULPIv3.1. RFC 9332 for the two queues, see [`super::dualpi2`].
+//! Source: Briscoe and White, "The DOCSIS Queue Protection Algorithm to Preserve Low Latency", RFC 9957, 2026; section
+//! numbers are those of its draft draft-briscoe-docsis-q-protection-02, which we read. CableLabs' `QueueProtection` for
+//! ns-3, based on the same Annex P of CM-SP-MULPIv3.1. RFC 9332 for the two queues, see [`super::dualpi2`].
 //!
 //! | number | rule, with the section of the draft | code |
 //! |---|---|---|
-//! | (1) | `qdelay` = bytes of the L queue, the arrival among them, over the rate of the link (4.2.1) | [`QueueProtection::ejects`] |
+//! | (1) | `qdelay` = bytes of the L queue, including the arrival, over the rate of the link (4.2.1) | [`QueueProtection::ejects`] |
 //! | (2) | `MINTH = max(MAXTH - RANGE, 2 frames' time)`, `MAXTH = MINTH + RANGE` (4.1) | `QueueProtection::set_link_rate` |
 //! | (3) | probNative: 0 up to MINTH, 1 from MAXTH on, linear between (4.2.4) | [`Ramp::probability`] |
-//! | (4) | the flow's bucket: its own, else the first expired of those that its hash names, else the dregs, which all others share (4.2.2) | `QueueProtection::pick_bucket` |
-//! | (5) | `score = min(t_exp - now + probNative * L / AGING, MAX)`, at least that of an expired bucket, 0; `t_exp = now + score` (4.2.3) | `QueueProtection::fill_bucket` |
+//! | (4) | the flow's bucket: its present one, else the first expired bucket that its hash selects, else the dregs (shared by all other flows) (4.2.2) | `QueueProtection::pick_bucket` |
+//! | (5) | `score = min(max(t_exp - now, 0) + probNative * L / AGING, MAX)`; `t_exp = now + score` (4.2.3) | `QueueProtection::fill_bucket` |
 //! | (6) | eject if `qdelay > CRITICALqL` and `qdelay * score > CRITICALqL * CRITICALqLSCORE`, or `score >= MAX` (4.2.1) | [`QueueProtection::ejects`] |
-//! | (7) | an ejected packet goes to the classic queue, its ECN field as it was (5.5) | [`super::dualpi2`] |
+//! | (7) | an ejected packet goes to the classic queue with an unchanged ECN field (5.5) | [`super::dualpi2`] |
 //!
-//! The score is the congestion that a flow has caused, in time: bytes that came, each times the probability of a mark
-//! at that moment, over the rate of marked bytes that a flow may have without end. It ages by itself as time passes.
+//! The score is the congestion that a flow has caused, as a time. Each arriving byte counts with the marking
+//! probability at that moment; the sum is divided by the rate of marked bytes that a flow may sustain. The score
+//! decreases as time passes.
 //!
-//! Cost: for an L packet two comparisons of buckets, a division, some additions, a hash; nothing for others. State: 33
-//! buckets of 16 bytes.
+//! Cost: two bucket comparisons, a division, some additions and a hash per L packet; nothing for other packets. State:
+//! 33 buckets of 16 bytes.
 //!
 //! Deviations:
-//! 1. The two queues are those of DualPI2 with the parameters of RFC 9332, the ramp apart: DOCSIS has PIE in its
-//!    classic queue, other gains, and marks L packets when they come, not when they leave.
-//! 2. CRITICALqL is MAXTH after (2), as in CableLabs' model; the draft sets it to the MAXTH that is configured.
+//! 1. The two queues are those of DualPI2 with the parameters of RFC 9332, except the ramp. DOCSIS uses PIE in the
+//!    classic queue and other gains, and marks L packets on arrival, not on departure.
+//! 2. CRITICALqL is the MAXTH computed by (2), as in CableLabs' model; the draft uses the configured MAXTH.
 //! 3. (1) counts the arriving packet, as CableLabs' model does; the draft leaves that to the queue.
-//! 4. An ejected packet is marked or dropped by the classic queue as every packet there is; DOCSIS does not mark there.
-//! 5. Only ECT(1) and CE lead to the L queue, not a DSCP: an unresponsive flow has to set ECT(1) to be there.
-//! 6. The maximum of the score ejects, as in the draft; in CableLabs' model it only bounds.
+//! 4. The classic queue marks or drops ejected packets like any other packet; in DOCSIS it does not mark.
+//! 5. Only packets with ECT(1) or CE enter the L queue; a DSCP has no effect. An unresponsive flow therefore has to set
+//!    ECT(1).
+//! 6. A packet is ejected at the maximum score, as in the draft; in CableLabs' model the maximum is only a limit.
 //!
-//! Not implemented: the virtual queue that a cable modem takes `qdelay` from, redirecting whole flows (5.5).
+//! Not implemented: the virtual queue from which a cable modem derives `qdelay`; redirecting whole flows (5.5).
 
 use super::dualpi2::{ControlParams, DualPi2, LowGuard, Ramp, SharingParams};
 use crate::contract::prelude::*;
@@ -48,23 +50,22 @@ params! {
         aging: BitRate = "4.194304 Mbit/s", in "1 kbit/s"..="100 Gbit/s", symbol "AGING", source "draft 4.1: 2^19 B/s";
         /// Maximum score.
         max_score: Time = "5 s", in "1 us"..="100 s", symbol "qLSCORE_MAX", source "draft 4.1";
-        /// Hash bits that index a bucket: the table has 2 to this power of buckets, plus the shared overflow bucket
-        /// (dregs).
+        /// Hash bits that index a bucket: the table has `2^bucket_bits` buckets and a shared overflow bucket (dregs).
         bucket_bits: u32 = 5, in 0..=14, symbol "BI_SIZE", source "draft 4.1";
-        /// Buckets tried for each flow's hash.
+        /// Buckets tried for each flow.
         attempts: u32 = 2, in 1..=32, symbol "ATTEMPTS", source "draft 4.1";
         /// Delay of the L queue above which all its packets are marked, on a fast link.
         max_threshold: Time = "1 ms", in "1 us"..="10 s", symbol "MAXTH", source "draft 4.1";
         /// Width of the marking ramp below that delay.
         range: Time = "524288 ns", in "1 ns"..="10 s", symbol "RANGE", source "draft 4.1: 2^19 ns";
-        /// Largest frame: the delay of two such frames is never marked.
+        /// Largest frame: packets are never marked below the delay of two such frames.
         max_frame: Bytes = "2000 B", in "64 B"..="65535 B", symbol "MAX FRAME SIZE", source "CableLabs' model";
         with control: ControlParams;
         with sharing: SharingParams;
     }
 }
 
-/// DOCSIS queue protection in the list of schemes.
+/// Registry entry of DOCSIS queue protection.
 #[derive(Clone, Copy, Debug)]
 pub struct DocsisQpScheme;
 
@@ -108,14 +109,14 @@ impl SchemeSpec for DocsisQpScheme {
 #[derive(Clone, Copy, Debug, Default)]
 struct Bucket {
     owner: Option<u32>,
-    /// t_exp: now and the score.
+    /// t_exp: now plus the score.
     expires: Time,
 }
 
 /// The scores of the flows in the L queue of one port.
 #[derive(Clone, Debug)]
 pub struct QueueProtection {
-    /// The dregs last.
+    /// The buckets; the dregs are last.
     buckets: Box<[Bucket]>,
     /// Drawn at the first L packet.
     seed: Option<u64>,
@@ -127,7 +128,7 @@ pub struct QueueProtection {
 }
 
 impl QueueProtection {
-    /// Empty buckets at a link whose rate is still to be set.
+    /// Creates empty buckets. The link rate must be set before use.
     #[must_use]
     pub fn new(params: &DocsisQpParams) -> Self {
         let buckets = (1usize << params.bucket_bits) + 1;
@@ -142,7 +143,7 @@ impl QueueProtection {
         }
     }
 
-    /// Rule (4): the bucket of `flow`, whose hash is `hash`.
+    /// Bucket of `flow`, whose hash is `hash`: rule (4).
     fn pick_bucket(&mut self, flow: u32, mut hash: u32, now: Time) -> usize {
         let dregs = self.buckets.len() - 1;
         let mut chosen = dregs;
@@ -153,7 +154,7 @@ impl QueueProtection {
                 break;
             }
             if chosen == dregs && self.buckets[at].expires <= now {
-                chosen = at; // to be recycled, unless the flow has one further on
+                chosen = at; // recycled, unless the flow has a later one
             }
             hash >>= self.params.bucket_bits;
         }
@@ -161,7 +162,7 @@ impl QueueProtection {
         chosen
     }
 
-    /// Rule (5): the new score.
+    /// Computes the new score: rule (5).
     fn fill_bucket(&mut self, bucket: usize, wire_bytes: u32, probability: f64, now: Time) -> Time {
         let aged = self.buckets[bucket].expires.saturating_sub(now);
         let added = Time::from_secs_f64(probability * f64::from(wire_bytes) * 8.0 / self.params.aging.as_f64());
@@ -170,7 +171,7 @@ impl QueueProtection {
         score
     }
 
-    /// Rule (6).
+    /// Applies rule (6).
     fn is_sanctioned(&self, delay: Time, score: Time) -> bool {
         let product = |a: Time, b: Time| u128::from(a.0) * u128::from(b.0);
         let threshold = product(self.critical_delay, self.params.critical_score);
@@ -190,7 +191,7 @@ impl LowGuard for QueueProtection {
         ejects
     }
 
-    /// Rule (2).
+    /// Applies rule (2).
     fn set_link_rate(&mut self, rate: BitRate) -> Ramp {
         let DocsisQpParams { max_threshold, range, max_frame, critical_delay, .. } = *self.params;
         let start = max_threshold.saturating_sub(range).max(rate.time_of(2 * max_frame.0));
@@ -233,7 +234,7 @@ mod tests {
         guard.ejects(&packet, waiting_bytes, now, &mut Rng::stream(1, 0, "test", 0))
     }
 
-    /// The pseudocode of draft 4.1 to 4.2.4, line by line, in floating point as in the draft, and in nanoseconds (T_RES
+    /// Pseudocode of draft 4.1 to 4.2.4, line by line. As in the draft, it uses floating point, in nanoseconds (T_RES
     /// is 1). `h32` is the flow's hash; the delay of the queue is computed from `q_bytes`.
     struct Draft {
         buckets: Vec<(Option<u32>, f64)>,
@@ -318,9 +319,9 @@ mod tests {
                     draft.qprotect(flow, hash(flow, seed), f64::from(bytes), qdelay, now_ns as f64);
                 prop_assert_eq!(ours.buckets[bucket].owner, Some(flow));
                 let ours_ns = ours.buckets[bucket].expires.saturating_sub(now).as_secs_f64() * 1e9;
-                // The draft's times of 1e9 ns and more are exact to 1e-7 ns, ours to 1e-3 ns, over 600 additions.
+                // Over 600 additions, the draft's times of 1e9 ns and more are exact to 1e-7 ns, ours to 1e-3 ns.
                 prop_assert!((ours_ns - score).abs() < 1.0, "{} {}", ours_ns, score);
-                // A product within a rounding of the threshold decides nothing.
+                // Products within rounding of the threshold are not compared.
                 if (qdelay * score / 4e12 - 1.0).abs() > 1e-6 {
                     prop_assert_eq!(ejects, sanction);
                 }
@@ -357,9 +358,9 @@ mod tests {
             share in 0.01f64..0.99,
             (waiting, bytes) in (12_500u64..25_000, 40u32..1400),
         ) {
-            // Draft 3. From 1 ms on all is marked; at most 26 400 B wait: 2.11 ms. A flow of `share` of AGING never has
-            // a score above that of one packet, 1400/2^19 s = 2.67 ms times 2.11/1 < 4 ms * 1.41: ask for less than
-            // 4 ms.
+            // Draft 3. From 1 ms on all packets are marked; at most 26 400 B wait: 2.11 ms. A flow that sends `share`
+            // of AGING never has a score above that of one packet, 1400/2^19 s = 2.67 ms. 2.67 ms times 2.11/1 is below
+            // 4 ms * 1.41, so the test requires less than 4 ms.
             let score_ms = f64::from(bytes) / 524.288;
             prop_assume!(score_ms * (waiting as f64 + f64::from(bytes)) * 80e-6 < 4.0);
             let mut ours = guard(&DocsisQpParams::default());
@@ -375,10 +376,10 @@ mod tests {
     #[test]
     fn the_thresholds_follow_the_rate_of_the_link() {
         let mut guard = QueueProtection::new(&DocsisQpParams::default());
-        // Two frames of 2000 B take 320 us at 100 Mbit/s: 1 ms - 524 288 ns = 475.712 us is more.
+        // Two frames of 2000 B take 320 us at 100 Mbit/s. 1 ms - 524 288 ns = 475.712 us is more.
         let fast = Ramp { start: Time::from_nanos(475_712), end: Time::from_millis(1) };
         assert_eq!((guard.set_link_rate(RATE), guard.critical_delay), (fast, fast.end));
-        // At 10 Mbit/s they take 3.2 ms.
+        // At 10 Mbit/s two frames take 3.2 ms.
         let slow = Ramp { start: Time::from_micros(3200), end: Time::from_nanos(3_724_288) };
         assert_eq!((guard.set_link_rate(BitRate(10_000_000)), guard.critical_delay), (slow, slow.end));
         let params = DocsisQpParams { critical_delay: Some(Time::from_millis(2)), ..Default::default() };
@@ -389,7 +390,7 @@ mod tests {
 
     #[test]
     fn blame_is_shared_by_what_came_during_the_congestion() {
-        // Draft 5.1: flows of 80 and 45 % of the link bear 64 and 36 % of the blame for the queue of a burst.
+        // Draft 5.1: flows of 80 and 45 % of the link are responsible for 64 and 36 % of the queue of a burst.
         let mut guard = guard(&DocsisQpParams { aging: BitRate(1_000_000), ..Default::default() });
         let now = Time::from_secs(1);
         for _ in 0..9 {
@@ -401,8 +402,8 @@ mod tests {
             (bucket.expires - now).as_secs_f64()
         };
         let (c, b) = (score(&guard, 1), score(&guard, 2));
-        // Not quite: the delay of (1) counts the packet itself, 9800 B or 9450 B. The ramp: (784 - 475.7)/524.3 = 0.588
-        // against (756 - 475.7)/524.3 = 0.5346.
+        // The result differs slightly, because the delay of (1) includes the packet itself, 9800 B or 9450 B. The ramp:
+        // (784 - 475.7)/524.3 = 0.588 against (756 - 475.7)/524.3 = 0.5346.
         let (p_c, p_b) = ((784.0 - 475.712) / 524.288, (756.0 - 475.712) / 524.288);
         assert!((c / (c + b) - p_c * 0.8 / (p_c * 0.8 + p_b * 0.45)).abs() < 1e-9);
         assert!((c / (c + b) - 0.64).abs() < 0.03);
@@ -410,8 +411,8 @@ mod tests {
 
     #[test]
     fn the_more_harm_there_is_the_less_record_it_takes() {
-        // Draft, Figure 4: at 1, 2 and 4 times the critical delay a score above 4, 2 and 1 ms is ejected; at the
-        // critical delay itself none is.
+        // Draft, Figure 4: at 1, 2 and 4 times the critical delay, scores above 4, 2 and 1 ms are ejected. At exactly
+        // the critical delay none is.
         let guard = guard(&DocsisQpParams::default());
         let us = Time::from_micros;
         for (delay_us, limit_us) in [(1001, 3996), (2000, 2000), (4000, 1000), (8000, 500)] {
@@ -424,7 +425,7 @@ mod tests {
 
     #[test]
     fn flows_without_a_bucket_share_the_dregs() {
-        // One bucket and the dregs: the first flow of a queue has the one, all others the other.
+        // One bucket and the dregs: the first flow of a queue gets the bucket, all others share the dregs.
         let mut guard = guard(&DocsisQpParams { bucket_bits: 0, ..Default::default() });
         let now = Time::from_secs(1);
         for flow in 1..=5 {
@@ -433,7 +434,7 @@ mod tests {
         let score = |at: usize| (guard.buckets[at].expires - now).as_secs_f64();
         close(score(0), 1000.0 / 524_288.0);
         assert!((score(1) - 4000.0 / 524_288.0).abs() < 1e-11, "{}", score(1));
-        // Once it has expired, the bucket of flow 1 is for the next that comes.
+        // Once the bucket of flow 1 has expired, the next flow may take it.
         let later = now + Time::from_secs(1);
         offer(&mut guard, 9, 1000, 20_000, later);
         assert_eq!(guard.buckets[0].owner, Some(9));
@@ -450,9 +451,9 @@ mod tests {
             let packet = TestPacket { ecn: Ecn::Ect1, ..Default::default() };
             queue.enqueue(packet, Time::ZERO, &mut rng, &mut drops);
         }
-        // At 10 Mbit/s a packet takes 1.2 ms, marks begin at 3.2 and all are marked at 3.724 ms. Packets 1 and 2 find
-        // 1.2 and 2.4 ms; 3 finds 3.6 ms, p = 0.763, score 2.18 ms; 4 finds 4.8 ms, score 5.04 ms: ejected, as all that
-        // follow.
+        // At 10 Mbit/s a packet takes 1.2 ms. Marks begin at 3.2 ms; from 3.724 ms on all packets are marked. Packets 1
+        // and 2 find 1.2 and 2.4 ms. Packet 3 finds 3.6 ms: p = 0.763, score 2.18 ms. Packet 4 finds 4.8 ms and has a
+        // score of 5.04 ms, so it is ejected, as are all later ones.
         let readings = readings(|report| queue.report(report));
         assert!(readings.contains(&("low_queue_packets", 3.0)), "{readings:?}");
         assert!(readings.contains(&("ejected_packets", 17.0)), "{readings:?}");

@@ -2,25 +2,26 @@
 //!
 //! Source: the baseline "without ABC" of abc2018 IV.
 //!
-//! A packet that finds Q waiting is dropped if `Q >= Q_max`. With a limit in bytes it is dropped if its own length does
-//! not fit (`ManagedQueue::has_room_for`). Buffer and scheduler are those of all schemes without their own order of
-//! service.
+//! An arrival that finds a queue of Q is dropped if `Q >= Q_max`. With a limit in bytes it is dropped if its own length
+//! does not fit (`ManagedQueue::has_room_for`). Buffer and scheduler are the same in all schemes that define no order
+//! of service.
 //!
-//! Cost: no state and no operation beyond the test of the limit.
+//! Cost: one comparison with the limit; no state.
 //!
 //! Deviations:
-//! 1. The limit leaves out the packet in transmission, as the device queue of ns-3 does.
-//! 2. Two classes share one limit. abc2018 implies it for ABC; here it holds for every scheme, so that results compare.
+//! 1. The limit does not include the packet in transmission, as in the device queue of ns-3.
+//! 2. The two classes share one limit. abc2018 implies this for ABC; here it is true for every scheme, so that results
+//!    are comparable.
 
 use crate::contract::prelude::*;
 use crate::queue::managed_queue::ManagedQueue;
 
 params! {
-    /// Drop-tail has no parameters beyond the buffer.
+    /// Drop-tail has no parameters except those of the buffer.
     pub struct DropTailParams {}
 }
 
-/// Drop-tail in the list of schemes.
+/// Registry entry of Drop-tail.
 #[derive(Clone, Copy, Debug)]
 pub struct DropTailScheme;
 
@@ -42,7 +43,7 @@ impl SchemeSpec for DropTailScheme {
     }
 }
 
-/// Accepts everything; the buffer's limit does the rest.
+/// Accepts every packet; only the buffer's limit causes drops.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DropTail;
 

@@ -1,30 +1,30 @@
-//! DualPI2: two queues, one for scalable congestion control, one for classic, whose marks and drops are coupled by a
-//! square.
+//! DualPI2: one queue for scalable and one for classic congestion control. The drop probability of the classic queue is
+//! the square of the base probability, which also determines the marks of the other queue.
 //!
 //! Source: RFC 9332 (De Schepper, Briscoe and White, 2023), sections 2 and appendix A.
 //!
 //! | number | equation | code |
 //! |---|---|---|
 //! | (1) | `p' += alpha*(d-target) + beta*(d-d_old)`, d the larger of the two heads' waiting times, every interval | `DualPi2::update` |
-//! | (2) | `p_C = p'^2`: classic packets are dropped, or marked if they can be and `p_C < min(1, 1/k^2)` | `DualPi2::release_classic` |
+//! | (2) | `p_C = p'^2`: classic packets are dropped, or marked if ECN-capable and `p_C < min(1, 1/k^2)` | `DualPi2::release_classic` |
 //! | (3) | `p_CL = min(1, k*p')`, `p_L = max(ramp, p_CL)`: L packets are marked | `DualPi2::release_low` |
-//! | (4) | ramp of the L packet's waiting time: 0 up to `step_start`, 1 from `step_end`; 0 if it is the only one | `DualPi2::ramp` |
-//! | (5) | overload, `p_CL = 1`: L packets are dropped with p_C, too, the others marked | `DualPi2::release_low` |
-//! | (6) | recur: `sum += p`; over 1: hit, `sum -= 1`; each queue has a sum of its own | `Lottery::hits` |
+//! | (4) | ramp of the L packet's waiting time: 0 up to `step_start`, 1 from `step_end`; 0 for the only L packet | `DualPi2::ramp` |
+//! | (5) | overload, `p_CL = 1`: L packets, too, are dropped with p_C, otherwise marked | `DualPi2::release_low` |
+//! | (6) | recur: `sum += p`; above 1: hit, `sum -= 1`; each queue has a separate sum | `Lottery::hits` |
 //!
 //! ECT(1) and CE go to the L queue, the rest to the C queue. While both wait, the C queue gets `classic_share` of the
 //! bytes, the L queue the rest. The buffer's scheduler must be `fifo`: the ECN field decides the queue, not the class.
 //!
-//! Cost: a few additions a packet; eq. (1) every 15 ms, made up at the next call. State: p', the delay before, two sums
-//! of the lotteries and the credit of the scheduler; none per flow.
+//! Cost: a few additions a packet; eq. (1) every 15 ms, run at the next call. State: p', the previous delay, the two
+//! sums of eq. (6) and the scheduler's credit; no state per flow.
 //!
 //! Deviations:
 //! 1. The weight between the queues is a credit in bytes, as in Linux; RFC 9332 leaves the scheduler open.
-//! 2. Neither marks nor drops while less than two full packets wait, the packet itself included (Linux); RFC 9332
-//!    section 2.5.1 nevertheless requires the marks of the coupling.
-//! 3. Arrivals are dropped only at a full buffer, whose limit the queues share. A short packet may fit where RFC 9332
-//!    A.1 requires room for a full one. Packets of one flow keep their order as long as they stay in one queue: a flow
-//!    whose packets change between ECT(1) or CE and others may be reordered, as defined by RFC 9332.
+//! 2. No packet is marked or dropped while less than two full packets wait, including the packet itself (Linux). RFC
+//!    9332 section 2.5.1 requires the marks of the coupling even then.
+//! 3. Arrivals are dropped only at a full buffer, which the queues share. A short packet may fit where RFC 9332 A.1
+//!    requires room for a full one. Packets of one flow keep their order as long as they use one queue. A flow that
+//!    mixes ECT(1) or CE with other codepoints may be reordered, as defined by RFC 9332.
 //!
 //! Not implemented: time-shifted FIFO scheduling, classification other than by the ECN field.
 
@@ -34,11 +34,11 @@ use std::collections::VecDeque;
 use std::fmt::Debug;
 
 choices! {
-    /// Conversion of a probability into decisions.
+    /// Method to convert a probability into decisions.
     pub enum Decision {
         /// Evenly spaced: a decision each time the sum of probabilities passes 1.
         Recur = "recur",
-        /// Random.
+        /// Random: independent decisions.
         Random = "random",
     }
 }
@@ -58,7 +58,7 @@ params! {
         beta: f64 = 3.0, in 0.0..=1000.0, symbol "beta", source "RFC 9332 A.1; 3.2 in Linux";
         //= RFC 9332 2.5.1-7: The coupling factor is 2.
         //= RFC 9332 2.5.1-8: Another coupling factor may be chosen.
-        /// Coupling factor: ratio of the L queue's marking probability to p'; equal rates of both kinds at k = 2.
+        /// Coupling factor: ratio of the L queue's marking probability to p'; both kinds get equal rates at k = 2.
         coupling: f64 = 2.0, in 0.1..=1000.0, symbol "k", source "RFC 9332 2.5.1";
     }
 }
@@ -68,7 +68,7 @@ params! {
     pub struct RampParams {
         /// Waiting time above which L packets are marked by their own queue.
         step_start: Time = "800 us", in "0 s"..="10 s", symbol "minTh", source "RFC 9332 A.1; 1 ms in Linux";
-        /// Waiting time above which all of them are marked.
+        /// Waiting time above which all L packets are marked.
         step_end: Time = "1200 us", in "0 s"..="10 s", symbol "maxTh", source "RFC 9332 A.1; 1 ms in Linux";
     }
 }
@@ -96,14 +96,14 @@ params! {
     }
 }
 
-/// Parameters of the two queues, whatever guards the L queue.
+/// Parameters of the two queues, independent of the guard of the L queue.
 #[derive(Clone, Debug)]
 struct CoupledParams {
     control: ControlParams,
     sharing: SharingParams,
 }
 
-/// DualPI2 in the list of schemes.
+/// Registry entry of DualPI2.
 #[derive(Clone, Copy, Debug)]
 pub struct DualPi2Scheme;
 
@@ -143,7 +143,7 @@ impl SchemeSpec for DualPi2Scheme {
     }
 }
 
-/// Turns probabilities into decisions, eq. (6).
+/// Converts probabilities into decisions: eq. (6).
 #[derive(Clone, Copy, Debug, Default)]
 struct Lottery {
     sum: f64,
@@ -185,7 +185,7 @@ pub struct Ramp {
 }
 
 impl Ramp {
-    /// The probability after a wait of `waited`.
+    /// Probability after a wait of `waited`.
     #[must_use]
     #[inline]
     pub fn probability(self, waited: Time) -> f64 {
@@ -204,15 +204,15 @@ impl Ramp {
 pub trait LowGuard: Clone + Debug {
     /// Returns true if `packet`, which finds `waiting_bytes` in the L queue, must go to the classic queue.
     fn ejects<P: Packet>(&mut self, packet: &P, waiting_bytes: u64, now: Time, rng: &mut Rng) -> bool;
-    /// The rate of the link is `rate`; the ramp of the L queue from now on.
+    /// Sets the rate of the link to `rate`. Returns the new ramp of the L queue.
     fn set_link_rate(&mut self, rate: BitRate) -> Ramp;
-    /// Records held, and bytes on the heap.
+    /// Number of records and their bytes on the heap.
     fn state_size(&self) -> StateSize;
     /// See [`QueueDiscipline::report`].
     fn report(&self, report: Report<'_>);
 }
 
-/// No guard: every L packet enters.
+/// No guard: every L packet enters the L queue.
 #[derive(Clone, Debug)]
 pub struct Unguarded {
     ramp: Ramp,
@@ -243,11 +243,11 @@ pub struct DualPi2<P, G = Unguarded> {
     guard: G,
     ramp: Ramp,
     limit: QueueLimit,
-    /// p'.
+    /// p', the base probability.
     base_probability: f64,
     delay_before_s: f64,
     ticker: Ticker,
-    /// Bytes that the classic queue is owed, both queues waiting.
+    /// Bytes owed to the classic queue while both queues wait.
     classic_credit: f64,
     low_lottery: Lottery,
     classic_lottery: Lottery,
@@ -255,7 +255,7 @@ pub struct DualPi2<P, G = Unguarded> {
 }
 
 impl<P: Packet> DualPi2<P> {
-    /// Empty queues with the limit of `buffer`.
+    /// Creates empty queues with the limit of `buffer`.
     #[must_use]
     pub fn new(params: &DualPi2Params, buffer: &BufferParams) -> Self {
         let ramp = Ramp { start: params.ramp.step_start, end: params.ramp.step_end };
@@ -264,7 +264,7 @@ impl<P: Packet> DualPi2<P> {
 }
 
 impl<P: Packet, G: LowGuard> DualPi2<P, G> {
-    /// The same with `guard` in front of the L queue, whose ramp is `ramp` until the rate changes.
+    /// Creates empty queues with `guard` in front of the L queue. Its ramp is `ramp` until the link rate changes.
     #[must_use]
     pub fn guarded(
         (control, sharing): (&ControlParams, &SharingParams),
@@ -290,15 +290,15 @@ impl<P: Packet, G: LowGuard> DualPi2<P, G> {
         }
     }
 
-    /// Makes up the updates that were due until `now`.
+    /// Runs the updates that were due up to `now`.
     #[inline]
     fn catch_up(&mut self, now: Time) {
         while let Some(tick) = self.ticker.due(now) {
             let before = self.base_probability;
             self.update(tick);
             let delay_s = self.delay_before_s;
-            // An empty port at rest stays so. If nothing leaves a port, its delay grows with each tick: a p' that no
-            // step moves any more, or of 1 above the target, stays until something does.
+            // If the port is empty and p' does not change any more, further updates change nothing. If no packet
+            // leaves, the delay grows with each tick: p' stays if no step moves it, or if it is 1 above the target.
             let is_at_rest = if self.backlog.packets == 0 {
                 self.base_probability == 0.0 && delay_s == 0.0
             } else {
@@ -312,7 +312,7 @@ impl<P: Packet, G: LowGuard> DualPi2<P, G> {
         }
     }
 
-    /// Eq. (1), RFC 9332 appendix A.2.
+    /// Applies eq. (1); RFC 9332 appendix A.2.
     fn update(&mut self, now: Time) {
         let waited_s = |queue: &VecDeque<P>| {
             queue.front().map_or(0.0, |head| now.saturating_sub(head.enqueued_at()).as_secs_f64())
@@ -327,13 +327,13 @@ impl<P: Packet, G: LowGuard> DualPi2<P, G> {
         self.delay_before_s = delay_s;
     }
 
-    /// p_C = p'^2.
+    /// Returns p_C = p'^2.
     fn classic_probability(&self) -> f64 {
         //= RFC 9332 2.4-1: Classic packets are dropped or marked with p_C = p'^2.
         self.base_probability * self.base_probability
     }
 
-    /// p_CL = min(1, k*p').
+    /// Returns p_CL = min(1, k*p').
     fn coupled_probability(&self) -> f64 {
         //= RFC 9332 2.4-2: The coupled probability of the L queue is p_CL = k p'.
         f64::min(self.params.control.coupling * self.base_probability, 1.0)
@@ -349,7 +349,7 @@ impl<P: Packet, G: LowGuard> DualPi2<P, G> {
         }
     }
 
-    /// Takes the next packet of one of the queues and settles the credit; whether it is of the L queue.
+    /// Takes the next packet of one of the queues and updates the credit. The flag is true for a packet of the L queue.
     fn take(&mut self) -> Option<(P, bool)> {
         let contended = !self.low.is_empty() && !self.classic.is_empty();
         let from_low = self.serves_low();
@@ -363,13 +363,13 @@ impl<P: Packet, G: LowGuard> DualPi2<P, G> {
         Some((packet, from_low))
     }
 
-    /// Eq. (4).
+    /// Computes eq. (4).
     fn ramp(&self, waited: Time) -> f64 {
         //= RFC 9332 A.2-2: A packet alone in the L queue is not marked for its own delay.
         if self.low.is_empty() { 0.0 } else { self.ramp.probability(waited) }
     }
 
-    /// Eq. (3) and (5).
+    /// Applies eq. (3) and (5).
     fn release_low(&mut self, packet: &P, now: Time, rng: &mut Rng) -> Fate {
         let (coupled, decision) = (self.coupled_probability(), self.params.sharing.decision);
         if coupled < 1.0 {
@@ -384,7 +384,7 @@ impl<P: Packet, G: LowGuard> DualPi2<P, G> {
         if self.low_lottery.hits(self.classic_probability(), decision, rng) { Fate::Drop } else { Fate::Mark }
     }
 
-    /// Eq. (2).
+    /// Applies eq. (2).
     fn release_classic(&mut self, packet: &P, rng: &mut Rng) -> Fate {
         let probability = self.classic_probability();
         if !self.classic_lottery.hits(probability, self.params.sharing.decision, rng) {
@@ -494,7 +494,8 @@ mod tests {
         }
     }
 
-    /// Serves `count` packets at `now` from a queue of many of `ecn` with p' held; (dropped, marked).
+    /// Serves `count` packets at `now` from a long queue of `ecn` packets with p' held constant. Returns (dropped,
+    /// marked).
     fn serve(params: &DualPi2Params, base_probability: f64, ecn: Ecn, count: u32) -> (usize, usize) {
         let mut port = port(params);
         offer(&mut port, ecn, 9_000, Time::ZERO);
@@ -513,10 +514,10 @@ mod tests {
         offer(&mut port, Ecn::NotEct, 1, Time::from_millis(5));
         offer(&mut port, Ecn::Ect1, 1, Time::from_millis(10));
         port.catch_up(Time::from_millis(30));
-        // Tick at 15 ms: d = 10 ms: 0.15*(-5 ms) + 3*10 ms = 0.02925; at 30 ms: d = 25 ms: + 0.0015 + 0.045.
+        // At 15 ms d = 10 ms: 0.15*(-5 ms) + 3*10 ms = 0.02925. At 30 ms d = 25 ms, which adds 0.0015 + 0.045.
         assert!((port.base_probability - 0.07575).abs() < 1e-12);
         while port.dequeue(Time::from_millis(30), &mut rng(), &mut Drops::default()).is_some() {}
-        // Empty: at 45 ms d = 0: -0.00225 - 0.075 takes p' to 0.
+        // The port is empty: at 45 ms d = 0, and -0.00225 - 0.075 reduces p' to 0.
         port.catch_up(Time::from_secs(1_000_000));
         assert_eq!((port.base_probability, port.delay_before_s), (0.0, 0.0));
     }
@@ -529,7 +530,8 @@ mod tests {
                 offer(port, Ecn::NotEct, classic, Time::ZERO);
                 offer(port, Ecn::Ect1, low, Time::from_millis(7));
             }
-            // The delay grows by 1 s a second, so p' by 3 of beta alone: it is 1 before 1 s, and stays.
+            // The delay grows by 1 s per second, so beta alone adds 3 per second to p'. It is 1 before 1 s and stays
+            // there.
             for ms in [100, 2_000, 4_000, 100_000, 100_001, 100_020] {
                 while let Some(tick) = often.ticker.due(Time::from_millis(ms)) {
                     often.update(tick);
@@ -546,7 +548,7 @@ mod tests {
     #[test]
     fn equation_2_classic_packets_see_the_square() {
         let params = DualPi2Params::default();
-        // p' = 0.2: 4 % of 1000 packets, evenly spaced; the sum passes 1 for the first time at the 26th.
+        // p' = 0.2: 4 % of 1000 packets, evenly spaced. The sum exceeds 1 for the first time at the 26th packet.
         for (ecn, expected) in [(Ecn::NotEct, (39..=40, 0..=0)), (Ecn::Ect0, (0..=0, 39..=40))] {
             let (dropped, marked) = serve(&params, 0.2, ecn, 1000);
             assert!(expected.0.contains(&dropped) && expected.1.contains(&marked), "{dropped} {marked}");
@@ -554,8 +556,8 @@ mod tests {
         // From p_C = 25 % on, marks turn into drops.
         let (dropped, marked) = serve(&params, 0.5, Ecn::Ect0, 1000);
         assert!((249..=250).contains(&dropped) && marked == 0);
-        // With a coupling below 1 that is p_C = 1, not 1/k^2. The sum is 1 with the first of 9000 packets and passes it
-        // with each further one; the last is alone and passes.
+        // With a coupling below 1 marks turn into drops at p_C = 1, not 1/k^2. The sum reaches 1 at the first of 9000
+        // packets and exceeds it at each later one. The last packet is alone and passes.
         let counts = serve(
             &DualPi2Params { control: ControlParams { coupling: 0.5, ..Default::default() }, ..Default::default() },
             1.0,
@@ -563,7 +565,7 @@ mod tests {
             2,
         );
         assert_eq!(counts, (8_998, 0));
-        // By chance: standard deviation sqrt(1000*0.04*0.96) = 6.2; five of them.
+        // Random decisions: standard deviation sqrt(1000*0.04*0.96) = 6.2; five are allowed.
         let (dropped, _) =
             serve(&sharing(SharingParams { decision: Decision::Random, ..Default::default() }), 0.2, Ecn::NotEct, 1000);
         assert!(dropped.abs_diff(40) < 31, "{dropped}");
@@ -582,8 +584,8 @@ mod tests {
 
     #[test]
     fn overload_drops_of_low_packets_leave_the_lottery_of_the_classic_queue_alone() {
-        // p' = 0.6, p_C = 0.36: of ten classic packets among as many low ones the 3rd, 6th and 9th exceed 1, at sums of
-        // 1.08, 1.16 and 1.24. Low packets that drew from the same sum would lose three of theirs to the classic ones.
+        // p' = 0.6, p_C = 0.36. Of ten classic packets among ten low ones the 3rd, 6th and 9th exceed 1, at sums of
+        // 1.08, 1.16 and 1.24. If low packets used the same sum, some of these hits would fall on them.
         let mut dual = port(&DualPi2Params::default());
         dual.base_probability = 0.6;
         let mut fates = [vec![], vec![]];
@@ -622,7 +624,7 @@ mod tests {
         assert!(dual.dequeue(Time::ZERO, &mut rng(), &mut drops).is_some());
         offer(&mut dual, Ecn::NotEct, 2, Time::ZERO);
         dual.base_probability = 1.0;
-        assert!(dual.dequeue(Time::ZERO, &mut rng(), &mut drops).is_some()); // 3000 B waited: dropped; the next passes
+        assert!(dual.dequeue(Time::ZERO, &mut rng(), &mut drops).is_some()); // 3000 B waited: dropped; next passes
         assert_eq!(drops.0.len(), 1);
     }
 

@@ -1,11 +1,11 @@
-//! FRED: RED that compares the buffer use of each flow with the average of all flows that have packets waiting.
+//! FRED: RED that compares the buffer use of each flow with the average of all flows with waiting packets.
 //!
-//! Source: Lin and Morris, "Dynamics of Random Early Detection", SIGCOMM 1997 (fred1997), read through ports to J-Sim,
+//! Source: Lin and Morris, "Dynamics of Random Early Detection", SIGCOMM 1997 (fred1997), as implemented for J-Sim,
 //! ns-3 and Linux.
 //!
 //! | number | rule for a packet of flow i | code |
 //! |---|---|---|
-//! | (1) | `avgcq = max(1, avg/active)`, active = flows with packets waiting (avg if none) | `Fred::average_per_flow` |
+//! | (1) | `avgcq = max(1, avg/active)`, active = number of flows with waiting packets (avg if none) | `Fred::average_per_flow` |
 //! | (2) | `maxq = min_th`; many flows: 2 if `avg >= max_th` | `Fred::judge` |
 //! | (3) | drop and `strike += 1` if `qlen >= maxq`, or `qlen >= avgcq` and `strike > 1`, or, with many flows, `avg >= max_th` and `qlen > 2*avgcq` | `Fred::judge` |
 //! | (4) | `min_th <= avg < max_th`, `qlen >= max(minq, avgcq)`: drop with `p_b/(1-count*p_b)`, `p_b = max_p*(avg-min_th)/(max_th-min_th)` | `Fred::judge` |
@@ -15,15 +15,14 @@
 //!
 //! With `many_flow = false` rule (6) can drop a packet offered to an idle port, as long as the average is high.
 //!
-//! Cost: one look-up at an arrival, one or two more when it is stored, one when it leaves; a record of 25 bytes for
-//! each flow with packets waiting.
+//! Cost: one look-up at an arrival, one or two more when the packet is stored, and one when it leaves. State: 25 bytes
+//! for each flow with waiting packets.
 //!
 //! Deviations:
-//! 1. `many_flow` (rules A, B of the paper's section on many flows) is the default; rule (6) excludes it, for with (6)
-//!    nothing that A and B allow is ever stored. Which of the two the afpft paper used is not known.
-//! 2. A record is made when a flow's first packet is stored. Nothing of a flow without packets is counted in the paper
-//!    either.
-//! 3. With thresholds in bytes, `qlen` is in bytes, and 1, 2 and `minq` packets are as many mean packets.
+//! 1. `many_flow` (rules A, B of the paper's section on many flows) is the default; the alternative is rule (6), which
+//!    would drop every packet that A and B allow. It is not known which of the two the afpft paper used.
+//! 2. A record is made when a flow's first packet is stored. The paper does not count flows without packets either.
+//! 3. With thresholds in bytes, `qlen` is in bytes, and 1, 2 and `minq` packets are multiples of `mean_packet`.
 
 use super::red_core::check_thresholds;
 use crate::base::units::QueueMeasure;
@@ -44,18 +43,18 @@ params! {
         max_p: f64 = 0.1, in 0.000001..=1.0, symbol "max_p", source "afpft IV; 0.02 in fred1997";
         /// Weight of a new sample in the average queue.
         weight: f64 = 0.002, in 0.000000001..=1.0, symbol "w_q", source "fred1997; afpft also 1/C_pkt";
-        /// Packets that every flow may queue without random drops.
+        /// Packets that a flow may always queue without random drops.
         minq: f64 = 2.0, in 1.0..=1000000.0, symbol "minq", source "fred1997: 2 for small buffers, 4 for large";
         /// Supports many flows instead of dropping everything above `max_th`.
         many_flow: bool = true, source "fred1997, section on many flows; setting of afpft unknown";
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
+        /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "flow", source "fred1997";
         /// Mean length of a packet, for idle times and thresholds in bytes.
         mean_packet: Bytes = "500 B", in "1 B"..="1 MB", source "as RED";
     }
 }
 
-/// The thresholds, given or from the limit.
+/// The thresholds, given or derived from the limit.
 #[derive(Clone, Copy, Debug)]
 struct Thresholds {
     min_th: Threshold,
@@ -68,7 +67,7 @@ impl FredParams {
     }
 }
 
-/// FRED in the list of schemes.
+/// Registry entry of FRED.
 #[derive(Clone, Copy, Debug)]
 pub struct FredScheme;
 
@@ -113,7 +112,7 @@ struct FlowRecord {
 #[derive(Clone, Debug)]
 pub struct Fred {
     average: f64,
-    /// Packets since the last drop by chance; -1 while the average is below min_th.
+    /// Packets since the last random drop; -1 while the average is below min_th.
     count: i64,
     backlog: Backlog,
     idle_since: Time,
@@ -125,7 +124,7 @@ pub struct Fred {
 }
 
 impl Fred {
-    /// A port that has seen nothing, with the limit of its buffer, at a link of rate `rate`.
+    /// Creates the state of a port before its first packet, for a buffer of `limit` and a link of rate `rate`.
     #[must_use]
     pub fn new(params: &FredParams, limit: QueueLimit, rate: BitRate) -> Self {
         let mut fred = Self {
@@ -156,18 +155,18 @@ impl Fred {
         if self.in_bytes() { self.params.mean_packet.0 as f64 } else { 1.0 }
     }
 
-    /// Eq. (1).
+    /// Computes eq. (1).
     fn average_per_flow(&self) -> f64 {
         f64::max(self.one(), self.average / self.flows.len().max(1) as f64)
     }
 
-    /// Eq. (7), `backlog` being the queue after the event.
+    /// Computes eq. (7); `backlog` is the queue after the event.
     fn sample(&mut self, backlog: Backlog) {
         self.backlog = backlog;
         self.average += self.params.weight * (self.length(backlog.packets, backlog.bytes) - self.average);
     }
 
-    /// The average has decayed since the link fell idle.
+    /// Decays the average for the time since the link became idle.
     fn wake(&mut self, now: Time) {
         if self.idle_since != Time::NEVER {
             let missed = (self.packets_per_s * now.saturating_sub(self.idle_since).as_secs_f64()).floor();
@@ -176,7 +175,7 @@ impl Fred {
         }
     }
 
-    /// Rules (2) to (6): whether to drop a packet of flow `key`.
+    /// Applies rules (2) to (6). Returns true if a packet of flow `key` must be dropped.
     fn judge(&mut self, key: u32, rng: &mut Rng) -> bool {
         let (min_th, max_th) = (self.thresholds.min_th.magnitude(), self.thresholds.max_th.magnitude());
         let (many_flow, above) = (self.params.many_flow, self.average >= max_th);
@@ -280,7 +279,7 @@ mod tests {
     const LIMIT: QueueLimit = QueueLimit::Packets(24);
     const RATE: BitRate = BitRate(10_000_000);
 
-    /// A port where flow i has `held[i]` packets waiting, with the given average.
+    /// A port with the given average where flow i has `held[i]` waiting packets.
     fn fred(params: &FredParams, held: &[u32], average: f64) -> Fred {
         let mut fred = Fred::new(params, LIMIT, RATE);
         for (flow, &packets) in (0..).zip(held) {
@@ -309,7 +308,7 @@ mod tests {
 
     #[test]
     fn rule_3_keeps_a_flow_with_two_strikes_at_the_average() {
-        // avg 4 over 2 flows: avgcq = 2.
+        // avg is 4 and there are 2 flows: avgcq = 2.
         let mut port = fred(&FredParams::default(), &[6, 1], 4.0);
         assert!(drops(&mut port, 0) && drops(&mut port, 0));
         (0..4).for_each(|_| port.departed(&TestPacket::default(), Backlog::default(), Time::ZERO));
@@ -318,7 +317,7 @@ mod tests {
         assert_eq!(strikes(&port, 0), 3);
         port.average = 4.2;
         assert!(!drops(&mut port, 0)); // qlen 2 < 2.1
-        // The strikes go with the flow's last packet.
+        // The flow's strikes are deleted with its last packet.
         (0..2).for_each(|_| port.departed(&TestPacket::default(), Backlog::default(), Time::ZERO));
         assert!(port.flows.get(0).is_none());
     }
@@ -328,7 +327,8 @@ mod tests {
         let mut port = fred(&FredParams::default(), &[2, 1], 18.0);
         assert!(drops(&mut port, 0));
         assert!(!drops(&mut port, 1) && !drops(&mut port, 2));
-        // Rule B in bytes: 20 flows share 9 kB, one mean packet (500 B) each; 999 B is below maxq = 1000 B, not 1 kB.
+        // Rule B in bytes: 20 flows share 9 kB, less than one mean packet (500 B) each. 999 B is below maxq = 1000 B
+        // (not 1 kB).
         let bytes = FredParams {
             min_th: Some(Threshold::Bytes(3_000.0)),
             max_th: Some(Threshold::Bytes(9_000.0)),
@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn rule_4_drops_by_chance_those_at_the_average_and_above_two_packets() {
-        // avg 12 is half way: p_b = 0.05. 6 flows, avgcq = 2.
+        // avg 12 is half way: p_b = 0.05. With 6 flows, avgcq = 2.
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut port = fred(&FredParams::default(), &[3, 1, 1, 1, 1, 1], 12.0);
         let mut gaps = [0u32; 20];
@@ -364,8 +364,8 @@ mod tests {
                 gaps[std::mem::take(&mut gap) as usize] += 1;
             }
         }
-        // Uniform over 1..=19 as in RED without wait: 20 000 arrivals, a drop every 10, 105 expected for each gap, five
-        // standard deviations of 10.
+        // Uniform over 1..=19, as in RED without wait. 20 000 arrivals and a drop every 10: 105 expected for each gap,
+        // standard deviation 10; five are allowed.
         assert!(gaps[1..].iter().all(|count| count.abs_diff(105) < 52), "{gaps:?}");
     }
 
@@ -375,7 +375,7 @@ mod tests {
         port.count = 9;
         assert!(!drops(&mut port, 0));
         assert_eq!(port.count, -1);
-        // Eq. (7): the queue with the packet, and after a departure without it.
+        // Eq. (7) uses the queue including a stored packet, and after a departure the queue without the packet.
         let mut port = fred(&FredParams { weight: 0.5, ..Default::default() }, &[1], 0.0);
         port.average = 0.0;
         port.backlog = Backlog { packets: 3, bytes: 4500 };
@@ -383,7 +383,7 @@ mod tests {
         assert_eq!(port.average, 2.0);
         port.departed(&TestPacket::default(), Backlog { packets: 3, bytes: 4500 }, Time::ZERO);
         assert_eq!(port.average, 2.5);
-        // 1.3 ms idle at 2500 packets of 500 B a second: 3 whole packets, 2.5/8.
+        // Idle for 1.3 ms at 2500 packets of 500 B per second: 3 whole packets, 2.5/8.
         port.idle(Time::from_secs(1));
         port.idle(Time::from_secs(2));
         port.wake(Time::from_micros(1_001_300));
@@ -409,7 +409,7 @@ mod tests {
 
     #[test]
     fn thresholds_follow_the_limit_unless_they_are_given() {
-        // A flow may hold min_th packets, a quarter of the limit, however many others wait.
+        // A flow may hold min_th packets, a quarter of the limit, regardless of how many other packets wait.
         for (limit, most) in [(QueueLimit::Packets(24), 6), (QueueLimit::Packets(400), 100)] {
             let mut port = Fred::new(&FredParams::default(), limit, RATE);
             (0..most - 1).for_each(|_| port.accepted(&mut TestPacket::default(), Time::ZERO));
@@ -431,7 +431,7 @@ mod tests {
             error("6 packets", "25 packets"),
             "queue.max_th: \"25 packets\" is out of range, it must be from 0 to the limit of the queue, 24 packets"
         );
-        // One given, the other from the limit.
+        // One threshold is given, the other follows from the limit.
         assert!(refusal(json!({"scheme": "fred", "min_th": "19 packets"})).contains("18 packets"));
         assert!(refusal(json!({"scheme": "fred", "min_th": "3 kB"})).contains("in packets"));
         assert!(read_queue(json!({"scheme": "fred", "min_th": "3 kB", "limit": "20 kB"})).is_ok());

@@ -1,8 +1,9 @@
-//! Active queue management without labels: decisions of a port that sees packets, and perhaps flows, but no edge.
+//! Active queue management without labels: a port decides from the packets, and in some schemes the flows, that it sees
+//! itself.
 //!
-//! Below the schemes: [`red_core`], [`pie_core`] and [`cobalt_core`], what several share; [`with_red`],
-//! RED as a part of another scheme; [`sampled_queue`], from which BLACK and CHOKe draw packets; `virtual_queue`, the
-//! last packets, of which BLACK and AFC take shares.
+//! Shared parts: [`red_core`], [`pie_core`] and [`cobalt_core`] are used by several schemes. [`with_red`] is RED as a
+//! part of another scheme. [`sampled_queue`] is the queue from which BLACK and CHOKe draw packets. `virtual_queue`
+//! measures flows' shares of recent packets for BLACK and AFC.
 
 pub mod afc;
 pub mod afd;

@@ -4,30 +4,30 @@
 //!
 //! The rules are those of [`super::pie_core`].
 //!
-//! Cost: a comparison and a few additions a packet, one draw if it may be dropped; a step of the controller every 15
-//! ms, made up at the next call. Steps that would change nothing are skipped. State: probability, two delays, the burst
-//! allowance and the measurement of the departure rate; none per flow.
+//! Cost: a comparison and a few additions a packet, one draw if it may be dropped; one controller update every 15 ms,
+//! run at the next call. Updates that would change nothing are skipped. State: probability, two delays, the burst
+//! allowance and the measurement of the departure rate; no state per flow.
 //!
 //! Deviations:
-//! 1. The delay is the sojourn time of the packet that left last, as in ns-3; RFC 8033 section 5.2 estimates it from
-//!    the departure rate: `delay = "departures"`. A measurement weighs 1/4 (RFC 8033); 1/2 in ns-3.
-//!    Rates are averaged, as in ns-3; RFC 8033 averages the times that measurements took.
+//! 1. The delay is the sojourn time of the packet that left last, as in ns-3. RFC 8033 section 5.2 estimates it from
+//!    the departure rate: `delay = "departures"`. A measurement of that rate has a weight of 1/4 (RFC 8033); 1/2 in
+//!    ns-3. As in ns-3, rates are averaged; RFC 8033 averages the durations of measurements.
 //! 2. The departure rate leaves out the packet whose transmission starts when the measurement ends, so that bytes and
-//!    time belong together. RFC 8033 and ns-3 count it, which overstates the rate by one packet in eleven.
-//! 3. Derandomisation is on; off in ns-3.
-//! 4. A burst is allowed again as soon as (5) says so (RFC 8033 section 4.4). ns-3 waits 1.5 s, has no allowance before
-//!    the first decision, and holds p at 0 while an allowance lasts.
+//!    time cover the same packets. RFC 8033 and ns-3 count it and overestimate the rate by one packet in eleven.
+//! 3. Derandomisation is on by default; in ns-3 it is off.
+//! 4. A burst is allowed again as soon as (5) resets the allowance (RFC 8033 section 4.4). ns-3 waits 1.5 s, has no
+//!    allowance before the first decision, and holds p at 0 while an allowance lasts.
 //! 5. "At most two packets wait" is tested in bytes, with `mean_packet` 1500 B; ns-3 counts packets when its limit
 //!    does.
-//! 6. ns-3 tests the limit before the probability, so that a packet at a full queue draws no random number.
+//! 6. A packet at a full queue draws a random number. ns-3 draws none, since it tests the limit before the probability.
 //!
-//! Not implemented: turning PIE off in quiet times (RFC 8033 section 5.3 as an option; `ActiveThreshold` of ns-3).
+//! Not implemented: turning PIE off at low load (RFC 8033 section 5.3 as an option; `ActiveThreshold` of ns-3).
 
 use super::pie_core::{PieCore, PieParams};
 use crate::contract::prelude::*;
 use crate::queue::managed_queue::ManagedQueue;
 
-/// PIE in the list of schemes.
+/// Registry entry of PIE.
 #[derive(Clone, Copy, Debug)]
 pub struct PieScheme;
 
@@ -59,7 +59,7 @@ pub struct Pie {
 }
 
 impl Pie {
-    /// A port that has seen nothing, at a link of rate `rate`.
+    /// Creates an idle port at rate `rate`.
     #[must_use]
     pub fn new(params: &PieParams, rate: BitRate) -> Self {
         let ecn_limit = if params.ecn { params.ecn_limit } else { -1.0 };
@@ -125,8 +125,8 @@ mod tests {
     use crate::aqm::pie_core::PieDelay;
     use crate::testing::{Drops, TestPacket, readings};
 
-    /// Constant load `load` of ECN codepoint `ecn` at 10 Mbit/s for `seconds`: returns the queue, and its drops and
-    /// marks.
+    /// Offers a constant `load` of packets of ECN codepoint `ecn` at 10 Mbit/s for `seconds`. Returns the queue, its
+    /// drops and its marks.
     fn run(params: &PieParams, load: f64, ecn: Ecn, seconds: u64) -> (ManagedQueue<TestPacket, Pie>, Drops, f64) {
         let rate = BitRate(10_000_000);
         let buffer = BufferParams { limit: QueueLimit::Packets(1000), ..Default::default() };
@@ -153,8 +153,8 @@ mod tests {
 
     #[test]
     fn an_overload_of_a_fifth_is_held_at_the_target() {
-        // The integral part of the controller settles at d = target only; the loss is then 1 - 1/1.2 = 1/6 of 1000
-        // packets a second. The sojourn includes the rest of a transmission, which the backlog does not: 0.6 ms.
+        // The integral part of the controller settles only at d = target. The loss is then 1 - 1/1.2 = 1/6 of 1000
+        // packets a second. The sojourn time includes the rest of a transmission (0.6 ms), which the backlog does not.
         for (delay, derandomize) in [
             (PieDelay::Sojourn, true),
             (PieDelay::Sojourn, false),
@@ -165,7 +165,8 @@ mod tests {
             let (queue, drops, mean_delay_s) = run(&params, 1.2, Ecn::NotEct, 100);
             assert!((mean_delay_s - 0.015).abs() < 0.0015, "{mean_delay_s}");
             assert!(drops.0.iter().all(|&(_, reason, _)| reason == DropReason::Aqm));
-            // 100 000 offered, standard deviation 316; further deviations come from times without a queue: 3 % at most.
+            // 100 000 packets offered, standard deviation 316. Times without a queue cause further deviations of 3 % at
+            // most.
             assert!((15_100..16_667 + 2_500).contains(&drops.0.len()), "{}", drops.0.len());
             assert!(queue.drop_probability().is_some_and(|p| p > 0.0));
         }

@@ -1,7 +1,7 @@
-//! The core of PIE: a drop probability that a proportional-integral controller moves with the queueing delay. PIE and
-//! the schemes that build on its probability share it.
+//! The core of PIE: a proportional-integral controller that derives the drop probability from the queueing delay. PIE
+//! and the schemes that use its probability share it.
 //!
-//! Source: RFC 8033 (Pan et al., 2017), sections 4 and 5, without sections on turning PIE off.
+//! Source: RFC 8033 (Pan et al., 2017), sections 4 and 5, except turning PIE off.
 //!
 //! | number | equation, with the section of RFC 8033 | code |
 //! |---|---|---|
@@ -17,12 +17,12 @@
 //!
 //! | `delay` | d |
 //! |---|---|
-//! | `sojourn` | how long the last packet to leave had waited, 0 once nothing waits |
-//! | `departures` | backlog over the departure rate, measured over 16 384 bytes while at least as many wait (5.2) |
+//! | `sojourn` | waiting time of the last packet to leave; 0 if no packet waits |
+//! | `departures` | backlog over the departure rate, measured over 16 384 bytes, while at least 16 384 bytes wait (5.2) |
 //! | `link_rate` | backlog over the rate of the link |
 //!
-//! Cost: a comparison and a few additions a packet, one draw if it may be dropped; (1) to (5) every 15 ms, made up at
-//! the next call (see [`crate::measure::ticker`]), those that would change nothing skipped.
+//! Cost: a comparison and a few additions a packet, one draw if it may be dropped; (1) to (5) every 15 ms, run at the
+//! next call (see [`crate::measure::ticker`]). Updates that would change nothing are skipped.
 
 use crate::contract::prelude::*;
 use crate::measure::ticker::Ticker;
@@ -75,15 +75,15 @@ params! {
         departure_threshold: Bytes = "16384 B", in "1 B"..="1 GB", symbol "DQ_THRESHOLD", source "RFC 8033 5.2";
         /// Weight of a new measurement of the departure rate.
         departure_weight: f64 = 0.25, in 0.001..=1.0, source "RFC 8033 5.2 (DQ_THRESHOLD/2^16); 0.5 in ns-3";
-        /// Derandomises drops: evens out the gaps between them.
+        /// Derandomises drops: makes the gaps between them more even.
         derandomize: bool = true, source "RFC 8033 5.4; off in ns-3";
-        /// Limits steps to 0.02 once the probability is 0.1 or more.
+        /// Limits the increase per update to 0.02 once the probability is 0.1 or more.
         cap_step: bool = true, source "RFC 8033 5.5";
         /// Makes the drop probability of a packet proportional to its length.
         byte_mode: bool = false, source "RFC 8033 appendix B";
-        /// Mean length of a packet: no drop while at most two of them wait; reference of byte mode.
+        /// Mean length of a packet: no drop while at most two such packets wait; reference of byte mode.
         mean_packet: Bytes = "1500 B", in "1 B"..="1 MB", symbol "MEAN_PKTSIZE", source "our MTU; 1000 B in ns-3";
-        /// Mark ECN-capable packets instead of dropping them while the probability is low.
+        /// Marks ECN-capable packets instead of dropping them while the probability is low.
         ecn: bool = false, source "RFC 8033 5.1";
         //= RFC 8033 5.1-3: That limit is 0.1.
         /// Largest probability at which packets are marked.
@@ -93,22 +93,22 @@ params! {
 
 // `profile = "linux"` follows `sch_pie.c` of Linux 6.12, where it differs:
 //
-// - (L1) updates at ticks of 4 ms (HZ = 250), from 0.5 s on; the timer wheel adds one: every 20 ms for 15 ms:
-//   `PieParams::ticker`.
-// - (L2) d of now, not of the last update, decides that nothing is dropped below target/2: `PieState::exempts`.
-// - (L3) two full packets that wait are no exemption.
+// - (L1) Updates occur at ticks of 4 ms (HZ = 250), from 0.5 s on. The timer wheel adds one tick: every 20 ms for 15
+//   ms: `PieParams::ticker`.
+// - (L2) The present d, not that of the last update, decides that no packet is dropped below target/2:
+//   `PieState::exempts`.
+// - (L3) Two waiting full packets are not exempt.
 // - (L4) `dp += 0.02` if d > 250 ms: `PieState::update`.
-// - (L5) `p -= p/64` if `d = d_old = 0`, unless something waits.
-// - (L6) the time between departures shortens the burst allowance; (5) also resets the sum of p:
-//   `PieState::departed`.
-// - (L7) the sum of p restarts at a drop or a hit of chance; a mark at 8.5 leaves it, and all that follows is marked:
+// - (L5) `p -= p/64` if `d = d_old = 0`, unless a packet waits.
+// - (L6) The time between departures shortens the burst allowance; (5) also resets the sum of p: `PieState::departed`.
+// - (L7) A drop or a random hit restarts the sum of p. A mark at 8.5 does not, so every later packet is marked:
 //   `PieState::decide`.
 
 /// A tick of Linux at HZ = 250.
 const JIFFY: Time = Time::from_millis(4);
 
 impl PieParams {
-    /// The clock of the updates: (L1).
+    /// Clock of the updates: (L1).
     #[must_use]
     pub fn ticker(&self) -> Ticker {
         if !self.is_linux() {
@@ -123,8 +123,8 @@ impl PieParams {
     }
 }
 
-/// The state of PIE at one queue; a discipline with many queues keeps one in each, and one ticker and one set of
-/// parameters for all.
+/// PIE's state for one queue. A discipline with many queues keeps one per queue, and shares one ticker and one set of
+/// parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct PieState {
     probability: f64,
@@ -136,7 +136,7 @@ pub struct PieState {
     departures: DepartureMeter,
 }
 
-/// PIE at a port with one queue: its state, the clock of its updates, its parameters.
+/// PIE at a port with one queue: its state, the clock of its updates and its parameters.
 #[derive(Clone, Debug)]
 pub struct PieCore {
     state: PieState,
@@ -146,7 +146,7 @@ pub struct PieCore {
 }
 
 impl PieState {
-    /// A queue that has seen nothing.
+    /// Creates the state of a queue before its first packet.
     #[must_use]
     pub fn new(params: &PieParams) -> Self {
         Self {
@@ -160,7 +160,7 @@ impl PieState {
         }
     }
 
-    /// One update of the probability, RFC 8033 sections 4.2 and 4.4; whether it changed anything.
+    /// Updates the probability (RFC 8033 sections 4.2 and 4.4). Returns true if anything changed.
     pub fn update(&mut self, params: &PieParams, link_bytes_per_s: f64) -> bool {
         let (before, burst_before) = ((self.probability, self.delay_before_s), self.burst_allowance);
         let (delay_s, target_s) = (self.current_delay_s(params, link_bytes_per_s), params.target.as_secs_f64());
@@ -207,7 +207,7 @@ impl PieState {
         before != (self.probability, self.delay_before_s) || burst_before != self.burst_allowance
     }
 
-    /// The queueing delay as PIE sees it, in seconds.
+    /// Returns PIE's value of the queueing delay, in seconds.
     #[must_use]
     pub fn current_delay_s(&self, params: &PieParams, link_bytes_per_s: f64) -> f64 {
         //= RFC 8033 4.3-1: The delay is the backlog over the rate of departures, or measured by time stamps.
@@ -222,8 +222,7 @@ impl PieState {
         }
     }
 
-    /// Returns true if an arrival that finds `backlog` is exempt, whatever the probability; RFC 8033 sections 4.1 and
-    /// 4.4.
+    /// Returns true if an arrival that finds `backlog` must not be dropped at random; RFC 8033 sections 4.1 and 4.4.
     #[must_use]
     #[inline]
     pub fn exempts(&self, params: &PieParams, backlog: Backlog) -> bool {
@@ -236,8 +235,8 @@ impl PieState {
         self.burst_allowance > Time::ZERO || calm || backlog.bytes < spared
     }
 
-    /// Decides whether to drop (or mark) an arrival of `wire_bytes` that finds `backlog`; RFC 8033 sections 4.1, 4.4
-    /// and 5.4.
+    /// Decides if an arrival of `wire_bytes` that finds `backlog` is dropped or marked; RFC 8033 sections 4.1, 4.4 and
+    /// 5.4.
     pub fn decide(&mut self, params: &PieParams, backlog: Backlog, wire_bytes: u32, rng: &mut Rng) -> bool {
         if self.exempts(params, backlog) {
             return false;
@@ -266,20 +265,21 @@ impl PieState {
         hit
     }
 
-    /// A packet of `wire_bytes` was stored.
+    /// Notes that a packet of `wire_bytes` was stored.
     #[inline]
     pub fn accepted(&mut self, wire_bytes: u32) {
         self.waiting_bytes += u64::from(wire_bytes);
     }
 
-    /// A packet found the queue full, or was dropped by chance.
+    /// Notes that a packet found the queue full or was dropped at random.
     #[inline]
     pub fn overflowed(&mut self) {
         //= RFC 8033 B-2: A drop at a full buffer resets the sum of p.
         self.accumulated = 0.0;
     }
 
-    /// A packet of `wire_bytes`, stored at `enqueued_at`, starts its transmission at `now`; `behind` stays.
+    /// Notes that a packet of `wire_bytes`, stored at `enqueued_at`, starts its transmission at `now` and leaves
+    /// `behind`.
     #[inline]
     pub fn departed(&mut self, params: &PieParams, wire_bytes: u32, enqueued_at: Time, behind: Backlog, now: Time) {
         self.waiting_bytes = behind.bytes;
@@ -300,7 +300,7 @@ impl PieState {
         }
     }
 
-    /// p: the probability that the controller set last, before any scaling by length.
+    /// Returns p, the probability that the controller set last, before any scaling by length.
     #[must_use]
     #[inline]
     pub fn probability(&self) -> f64 {
@@ -315,7 +315,7 @@ impl PieState {
 }
 
 impl PieCore {
-    /// A port that has seen nothing, at a link of rate `rate`.
+    /// Creates an idle port at rate `rate`.
     #[must_use]
     pub fn new(params: PieParams, rate: BitRate) -> Self {
         Self {
@@ -326,12 +326,12 @@ impl PieCore {
         }
     }
 
-    /// The rate of the link is `rate` from now on.
+    /// Sets the rate of the link to `rate`.
     pub fn set_link_rate(&mut self, rate: BitRate) {
         self.link_bytes_per_s = rate.as_f64() / 8.0;
     }
 
-    /// Makes up the updates that were due until `now`. First at every call of the discipline.
+    /// Runs the updates that were due up to `now`. The discipline must call this first in every call.
     #[inline]
     pub fn catch_up(&mut self, now: Time) {
         while self.ticker.due(now).is_some() {
@@ -391,30 +391,30 @@ impl PieCore {
         self.state.burst_allowance()
     }
 
-    /// Bytes of the core, the parameters on the heap included.
+    /// Size of the core in bytes, including the parameters on the heap.
     #[must_use]
     pub fn bytes(&self) -> usize {
         size_of_val(self) + size_of::<PieParams>()
     }
 }
 
-/// RFC 8033 section 4.2: the smaller p, the smaller the steps.
+/// Divisor of RFC 8033 section 4.2: the smaller p, the smaller its steps.
 fn scale(probability: f64) -> f64 {
     const STEPS: [(f64, f64); 6] =
         [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
     STEPS.iter().find(|(below, _)| probability < *below).map_or(1.0, |(_, divisor)| 1.0 / divisor)
 }
 
-/// Rate of departures while a long queue keeps the link busy; RFC 8033 section 5.2.
+/// Measures the departure rate while a long queue keeps the link busy; RFC 8033 section 5.2.
 #[derive(Clone, Copy, Debug, Default)]
 struct DepartureMeter {
     bytes_per_s: f64,
-    /// Start of the measurement that runs, and bytes whose transmission started since.
+    /// Start of the present measurement, and bytes whose transmission has started since.
     running: Option<(Time, u64)>,
 }
 
 impl DepartureMeter {
-    /// Returns the duration of a measurement that ends.
+    /// Counts a departure. Returns the duration of the measurement if it ends now.
     fn departed(&mut self, wire_bytes: u32, behind: Backlog, now: Time, params: &PieParams) -> Time {
         let threshold = params.departure_threshold.0;
         let mut lasted = Time::ZERO;
@@ -449,7 +449,7 @@ mod tests {
     const RATE: BitRate = BitRate(10_000_000);
     const LONG: Backlog = Backlog { packets: 20, bytes: 30_000 };
 
-    /// Linux, whose queue has waited for `delay_ms` at a probability of `probability`.
+    /// State of Linux after a wait of `delay_ms` at a probability of `probability`.
     fn linux(delay_ms: f64, probability: f64) -> (PieParams, PieState) {
         let params = PieParams { profile: PieProfile::Linux, ..Default::default() };
         let mut state = PieState::new(&params);
@@ -464,7 +464,8 @@ mod tests {
         let mut ticker = params.ticker();
         let ticks: Vec<_> = std::iter::from_fn(|| ticker.due(Time::from_millis(545))).collect();
         assert_eq!(ticks, [500, 520, 540].map(Time::from_millis));
-        // alpha*(d - target): 0.125*0.235 and 0.125*0.245, at p = 0.2 of scale 1; at most 0.02, and another beyond.
+        // alpha*(d - target) is 0.125*0.235 and 0.125*0.245; at p = 0.2 the scale is 1. The step is limited to 0.02,
+        // and above 250 ms another 0.02 is added.
         let after = |delay_ms| {
             let (params, mut state) = linux(delay_ms, 0.2);
             state.update(&params, 1e6);
@@ -472,7 +473,7 @@ mod tests {
         };
         close(after(250.0), 0.2 + 0.02);
         close(after(260.0), 0.2 + 0.04);
-        // 63/64 once nothing waits: -0.125*0.015 first.
+        // The factor 63/64 applies once no packet waits, after the step of -0.125*0.015.
         close(after(0.0), (0.2 - 0.125 * 0.015) * 63.0 / 64.0);
         let (params, mut state) = linux(0.0, 0.2);
         state.accepted(1500);
@@ -485,14 +486,14 @@ mod tests {
         let two = Backlog { packets: 2, bytes: 3000 };
         let (params, mut state) = linux(20.0, 0.1);
         assert!(!state.exempts(&params, two) && state.exempts(&params, Backlog { packets: 2, bytes: 2999 }));
-        // 5 ms: below half the target at once, before any update.
+        // A present delay of 5 ms is below half the target, even before an update.
         state.departed(&params, 1500, Time::from_millis(95), two, Time::from_millis(100));
         assert!(state.exempts(&params, two));
         state.burst_allowance = Time::from_millis(150);
         state.update(&params, 1e6);
         state.departed(&params, 1500, Time::from_millis(95), two, Time::from_millis(130));
         assert_eq!(state.burst_allowance(), Time::from_millis(120));
-        // The sum of p stays at a certain hit, and restarts at a drop.
+        // The sum of p stays after a certain hit and restarts after a drop.
         let (params, mut state) = linux(20.0, 0.05);
         state.accumulated = 8.49;
         let mut rng = Rng::stream(1, 0, "test", 0);
@@ -527,11 +528,11 @@ mod tests {
         {
             close(after(p, 21.0, 25.0), p + 0.00625 / divisor);
         }
-        // From 0 to 100 ms in one interval: 0.125*0.085 + 1.25*0.1 = 0.1356; capped from p = 0.1 on.
+        // The delay jumps from 0 to 100 ms: 0.125*0.085 + 1.25*0.1 = 0.1356, limited to 0.02 from p = 0.1 on.
         close(after(0.1, 0.0, 100.0), 0.12);
         close(after(0.05, 0.0, 100.0), 0.05 + 0.135_625 / 2.0);
         close(after(0.99, 200.0, 1000.0), 1.0);
-        // A falling delay lowers it without a cap: 0.125*(-0.01) + 1.25*(-0.1) = -0.12625.
+        // A falling delay lowers p without a limit: 0.125*(-0.01) + 1.25*(-0.1) = -0.12625.
         close(after(0.3, 105.0, 5.0), 0.3 - 0.12625);
         close(after(0.1, 105.0, 5.0), 0.0);
     }
@@ -593,7 +594,7 @@ mod tests {
 
     #[test]
     fn equation_6_gaps_between_drops_are_neither_short_nor_long() {
-        // p = 0.1: no drop before the 9th packet (sum 0.9 >= 0.85), one at the 85th at the latest.
+        // At p = 0.1 no drop occurs before the 9th packet (sum 0.9 >= 0.85), and one occurs at the 85th at the latest.
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut core = core(0.1, 0.1, 0.1);
         let mut gaps = Vec::new();
@@ -606,10 +607,11 @@ mod tests {
         }
         assert_eq!(gaps.iter().min(), Some(&9));
         assert!(gaps.iter().all(|&gap| gap <= 86)); // rounding of the sum may cost one packet
-        // 8 packets pass, then the gap is geometric with p = 0.1: mean 18, standard deviation 9.5/sqrt(20000) = 0.067.
+        // 8 packets pass. Then the gap is geometric with p = 0.1: mean 18, standard deviation 9.5/sqrt(20000) = 0.067.
         let mean = f64::from(gaps.iter().sum::<u32>()) / gaps.len() as f64;
         assert!((mean - 18.0).abs() < 0.34, "{mean}");
-        // Without it a tenth is dropped, of packets of a tenth of the mean length a hundredth.
+        // Without derandomisation a tenth of the packets is dropped, and a hundredth if they have a tenth of the mean
+        // length.
         core.params.derandomize = false;
         let hits = (0..100_000).filter(|_| core.decide(LONG, 1500, &mut rng)).count();
         assert!(hits.abs_diff(10_000) < 475); // five standard deviations of 95
@@ -649,7 +651,7 @@ mod tests {
         sojourn.departed(1500, Time::from_millis(4), Backlog::default(), Time::from_millis(21));
         assert_eq!(sojourn.current_delay_s(), 0.0);
 
-        // A 5 Mbit/s link, 2.4 ms a packet: 11 packets are 16.5 kB >= 16384 B.
+        // A 5 Mbit/s link takes 2.4 ms per packet. 11 packets are 16.5 kB >= 16384 B.
         let mut departures = PieCore::new(params(PieDelay::Departures), RATE);
         (0..20).for_each(|_| departures.accepted(1500));
         for packet in 0..12u64 {

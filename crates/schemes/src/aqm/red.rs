@@ -1,26 +1,27 @@
-//! RED: random early detection drops arrivals with a probability that grows with the average queue.
+//! RED (random early detection): drops arrivals with a probability that grows with the average queue.
 //!
 //! Source: Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN 1993
 //! (red1993); gentle line, wait and automatic settings as in ns-2 and ns-3. ECN: RFC 3168.
 //!
-//! Equations (1) to (6): see [`super::red_core`]. Drop or mark if `U <= p_a`; drop if the average is at the end of the
-//! last line or beyond. No packet is dropped early if at most one waits.
+//! Equations (1) to (6): see [`super::red_core`]. An arrival is dropped or marked if `U <= p_a`, U uniform in (0, 1).
+//! It is dropped if the average has reached the end of the drop curve. No packet is dropped early while at most one
+//! waits.
 //!
 //! Cost: a few multiplications a packet; one division and one draw while the average is between the thresholds; one
-//! power at the first arrival after an idle time. State: average, count, probability and the beginning of an idle time;
-//! none per flow.
+//! power at the first arrival after an idle time. State: average, count, probability and the start of the idle time; no
+//! state per flow.
 //!
 //! Deviations:
 //! 1. Idle time starts when the link requests a packet and gets none, as in ns-2 and ns-3, not when the queue empties.
-//! 2. Automatic weight and thresholds follow the rate of the link when it changes; in ns-2 and ns-3 they stay.
-//! 3. A drop at a full queue happens after the decision of RED, as in ns-3. It restarts the count, and so does a forced
-//!    drop, as in ns-2. ns-3 does neither: `forced_restarts`.
+//! 2. Automatic weight and thresholds follow changes of the link's rate; in ns-2 and ns-3 they do not.
+//! 3. The test for a full queue follows the decision of RED, as in ns-3. A drop at a full queue and a forced drop
+//!    restart the count, as in ns-2 but not in ns-3; see `forced_restarts`.
 //! 4. Defaults are those of ns-3.26: `max_p` 0.02 (red1993: 0.1 with `gentle = false`, `wait = false`).
 //! 5. ns-3 derives idle times and automatic settings from its attribute `LinkBandwidth` (1.5 Mbit/s unless set); here
-//!    it is the rate of the link, also when it changes.
+//!    they use the present rate of the link.
 //! 6. ns-3 ties byte mode to the unit of the limit; here the unit of the thresholds decides how the queue is measured,
-//!    and `size_scaling` whether a packet's length counts.
-//! 7. Linux: thresholds in packets are full ones.
+//!    and `size_scaling` decides if a packet's length matters.
+//! 7. Linux: a threshold in packets counts full packets.
 //!
 //! Not implemented: random or head drop at a full queue, "cautious" variants, nonlinear RED.
 
@@ -29,7 +30,7 @@ use super::red_core::{RedCore, RedProfile, check_thresholds};
 use crate::contract::prelude::*;
 use crate::queue::managed_queue::ManagedQueue;
 
-/// RED in the list of schemes.
+/// Registry entry of RED.
 #[derive(Clone, Copy, Debug)]
 pub struct RedScheme;
 
@@ -73,7 +74,7 @@ pub struct Red {
 }
 
 impl Red {
-    /// A port that has seen nothing, at a link of rate `rate`.
+    /// Creates an idle port at rate `rate`.
     #[must_use]
     pub fn new(params: &RedParams, rate: BitRate) -> Self {
         Self { core: RedCore::new(params.clone(), rate), ecn: params.ecn, hard_drop: params.hard_drop }
@@ -118,7 +119,7 @@ mod tests {
     use crate::testing::{Drops, TestPacket, read_queue, readings, refusal};
     use serde_json::json;
 
-    /// Arrivals of `ecn` at a queue of 8 packets that is not served; the average follows immediately.
+    /// Offers packets of codepoint `ecn` to a queue of 8 packets that is not served. The average follows immediately.
     fn offer(params: &RedParams, ecn: Ecn, arrivals: u32) -> Drops {
         let buffer = BufferParams { limit: QueueLimit::Packets(8), ..Default::default() };
         let mut queue = ManagedQueue::new(&buffer, BitRate(10_000_000), Red::new(params, BitRate(10_000_000)));
@@ -129,7 +130,7 @@ mod tests {
         drops
     }
 
-    /// A weight of 1 makes the average the queue itself; thresholds 2 and 4.
+    /// Parameters with a weight of 1, so that the average equals the queue, and thresholds of 2 and 4 packets.
     fn immediate(ecn: bool, hard_drop: bool, gentle: bool) -> RedParams {
         RedParams {
             min_th: Threshold::Packets(2.0),
@@ -145,12 +146,12 @@ mod tests {
 
     #[test]
     fn queue_stops_where_the_last_line_ends() {
-        // Classic: packets 0..=2 pass (2 crosses min_th), 3 finds p_b = 0.5 and c = 2: wait gives 0.5/(2-1) = 0.5.
+        // Classic RED: packets 0 to 2 pass (2 crosses min_th). Packet 3 finds p_b = 0.5 and c = 2, and wait gives
+        // 0.5/(2-1) = 0.5.
         let drops = offer(&immediate(false, true, false), Ecn::NotEct, 100);
         assert!(drops.0.iter().all(|(_, reason, backlog)| *reason == DropReason::Aqm && backlog.packets <= 4));
         assert_eq!(drops.0.len(), 96);
-        // Gentle with max_p = 1: p_b is 1 from 4 packets on, so that wait finds c*p_b >= 1 at once and drops for
-        // certain.
+        // Gentle RED with max_p = 1: from 4 packets on p_b is 1, so c*p_b >= 1 and wait mode always drops.
         let drops = offer(&immediate(false, true, true), Ecn::NotEct, 100);
         assert!(drops.0.iter().all(|(_, reason, backlog)| *reason == DropReason::Aqm && backlog.packets <= 4));
         assert_eq!(drops.0.len(), 96);
@@ -158,20 +159,20 @@ mod tests {
 
     #[test]
     fn ecn_marks_early_and_drops_beyond_the_last_line_if_hard() {
-        // Classic without wait: packet 2 crosses min_th and starts the count; packet 3 finds p_b = 0.5 and c = 2, so
-        // that p_a = 1 (6): early. Packet 4 finds max_th: forced.
+        // Classic RED without wait: packet 2 crosses min_th and starts the count. Packet 3 finds p_b = 0.5 and c = 2,
+        // so p_a = 1 by (6) and the drop is early. Packet 4 finds max_th: forced drop.
         let certain = |hard_drop| RedParams { wait: false, ..immediate(true, hard_drop, false) };
-        // Hard: the early one is marked, all forced ones are dropped.
+        // With `hard_drop` the early drop becomes a mark, but all forced drops stay drops.
         let hard = offer(&certain(true), Ecn::Ect0, 100);
         assert_eq!(hard.1, [3]);
         assert_eq!(hard.0.iter().map(|(packet, ..)| packet.flow).collect::<Vec<_>>(), (4..100).collect::<Vec<_>>());
         assert!(hard.0.iter().all(|(_, reason, backlog)| *reason == DropReason::Aqm && backlog.packets == 4));
-        // Soft: the forced ones are marked, too, until 8 packets fill the queue.
+        // Without `hard_drop` forced drops become marks, too, until 8 packets fill the queue.
         let soft = offer(&certain(false), Ecn::Ect0, 100);
         assert_eq!(soft.1, [3, 4, 5, 6, 7]);
         assert_eq!(soft.0.iter().map(|(packet, ..)| packet.flow).collect::<Vec<_>>(), (8..100).collect::<Vec<_>>());
         assert!(soft.0.iter().all(|(_, reason, _)| *reason == DropReason::Overlimit));
-        // A transport that does not speak ECN loses packet 3, and all after it: each finds p_b = 0.5 and c = 1 again.
+        // A transport without ECN loses packet 3 and every later one, since each finds p_b = 0.5 and c = 1 again.
         let deaf = offer(&certain(false), Ecn::NotEct, 100);
         assert_eq!(deaf.0.iter().map(|(packet, ..)| packet.flow).collect::<Vec<_>>(), (3..100).collect::<Vec<_>>());
         assert!(deaf.0.iter().all(|(_, reason, backlog)| *reason == DropReason::Aqm && backlog.packets == 3));

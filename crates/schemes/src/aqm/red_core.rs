@@ -1,4 +1,5 @@
-//! The core of RED: average queue, and the probability of an early drop. RED and the schemes that build on it share it.
+//! The core of RED: the average queue and the probability of an early drop. RED and the schemes based on it use this
+//! module.
 //!
 //! Source: Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN 1993 (red1993);
 //! gentle line and automatic settings as in ns-2 and ns-3.
@@ -14,8 +15,9 @@
 //!
 //! q is the queue that an arrival finds, c the number of arrivals since the last drop or mark, this packet included,
 //! C_pkt the rate of the link in mean packets a second. The first packet that finds avg above min_th passes. Byte mode
-//! (`size_scaling`) scales p_a or p_b by length over mean length and counts c in whole mean packets, rounded down as in
-//! ns-2 and ns-3. (5) and (6) make the gap between drops uniform, over `1/p_b..2/p_b` or `1..1/p_b` packets.
+//! (`size_scaling`) multiplies p_a or p_b by the packet's length over the mean length. It counts c in mean packets,
+//! rounded down as in ns-2 and ns-3. The gap between drops is uniformly distributed: over `1/p_b..2/p_b` packets with
+//! (5), over `1..1/p_b` with (6).
 //!
 //! | `weight_rule` | w | ns-2 `q_weight_` |
 //! |---|---|---|
@@ -24,8 +26,8 @@
 //! | `ten_rtt` | `1 - exp(-1/(10*rtt*C_pkt))`, `rtt = max(100 ms, 3*(link_delay + 1/C_pkt))` | -1 |
 //! | `tenth_second` | `1 - exp(-10/C_pkt)` | -2 |
 //!
-//! Automatic thresholds (both 0): `min_th = max(5, target_delay*C_pkt/2)`, `max_th = 3*min_th`, times the mean packet
-//! if in bytes.
+//! Automatic thresholds (both 0): `min_th = max(5, target_delay*C_pkt/2)`, `max_th = 3*min_th`; thresholds in bytes are
+//! these times `mean_packet`.
 //!
 //! Cost: a few multiplications, one division and one draw while avg is between the thresholds, one power at the first
 //! arrival after an idle time.
@@ -48,12 +50,12 @@ choices! {
     pub enum WeightRule {
         /// Given by `weight`.
         Given = "given",
-        /// `1-exp(-1/C_pkt)`, C_pkt packets per second: the average forgets in one second (ns weight 0).
+        /// `1-exp(-1/C_pkt)`, C_pkt packets per second: a time constant of one second (ns weight 0).
         Second = "second",
-        /// `1-exp(-10/C_pkt)`: in a tenth of a second (ns weight -2).
+        /// `1-exp(-10/C_pkt)`: a time constant of a tenth of a second (ns weight -2).
         TenthSecond = "tenth_second",
-        /// `1-exp(-1/(10*rtt*C_pkt))`, `rtt = max(100 ms, 3*(link_delay + 1/C_pkt))`: in ten round trips (ns weight
-        /// -1).
+        /// `1-exp(-1/(10*rtt*C_pkt))`, `rtt = max(100 ms, 3*(link_delay + 1/C_pkt))`: a time constant of ten round
+        /// trips (ns weight -1).
         TenRtt = "ten_rtt",
     }
 }
@@ -61,7 +63,7 @@ choices! {
 choices! {
     /// Effect of a packet's length on its drop probability.
     pub enum SizeScaling {
-        /// None: packet mode.
+        /// No effect: packet mode.
         None = "none",
         /// `p_a` times length over mean: byte mode of ns-2 and ns-3.
         After = "after",
@@ -85,7 +87,8 @@ params! {
         weight: f64 = 0.002, in 0.000000001..=1.0, symbol "w_q", source "red1993 section VI";
         /// Source of the weight of the average; all but `given` derive it from the rate of the link.
         weight_rule: WeightRule = "given", source "ns-2 q_weight 0, -1, -2";
-        /// Gentle mode: from `max_th` to twice `max_th` the drop probability grows to 1 instead of jumping.
+        /// Gentle mode: between `max_th` and twice `max_th` the drop probability rises linearly to 1 instead of
+        /// jumping.
         gentle: bool = true, source "ns-3.26, ns-2";
         /// Wait mode: at least `1/p_b` packets between early drops.
         wait: bool = true, source "ns-3.26, ns-2";
@@ -100,9 +103,9 @@ params! {
         link_delay: Time = "20 ms", in "0 s"..="100 s", source "ns-3.26 LinkDelay";
         /// Resets the count between early drops after a forced drop or a full queue.
         forced_restarts: bool = true, source "ns-2; false in ns-3";
-        /// Mark ECN-capable packets instead of dropping them early.
+        /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false, source "RFC 3168; ns-3.26 has none";
-        /// With ECN: still drop when the average is above the upper end of the drop curve.
+        /// With ECN: still drops packets when the average is above the upper end of the drop curve.
         hard_drop: bool = true, source "ns-3 UseHardDrop";
     }
 }
@@ -110,16 +113,17 @@ params! {
 /// RED's decision on an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RedDecision {
-    /// Take it.
+    /// Accept it.
     Pass,
-    /// Drop or mark it: chance said so.
+    /// Drop or mark it, by chance.
     Early,
-    /// Drop it: the average is beyond the last line.
+    /// Drop it: the average is above the end of the drop curve.
     Forced,
 }
 
 impl RedDecision {
-    /// Verdict on the arrival at a port that marks early drops if `ecn`, and also forced ones, unless `hard_drop`.
+    /// Converts the decision into a verdict. With `ecn`, early drops become marks; so do forced drops, unless
+    /// `hard_drop`.
     #[must_use]
     #[inline]
     pub fn verdict(self, ecn: bool, hard_drop: bool) -> Verdict {
@@ -144,18 +148,18 @@ pub struct RedCore {
     probability: f64,
     /// Packets (or, in byte mode, bytes) since the last drop.
     count: u64,
-    /// When the link fell idle, [`Time::NEVER`] while it is busy.
+    /// Time at which the link became idle; [`Time::NEVER`] while it is busy.
     idle_since: Time,
     params: Box<RedParams>,
-    /// Linux: the threshold of this gap.
+    /// Linux: random threshold of the current gap, rule (L4).
     drawn: f32,
     in_bytes: bool,
-    /// True if the last arrival also met an average of at least min_th: `old` in ns-2.
+    /// True if the previous arrival, too, found an average of at least min_th (`old` in ns-2).
     was_above: bool,
 }
 
 impl RedCore {
-    /// A port that has seen nothing, at a link of rate `rate`.
+    /// Creates an idle port at rate `rate`.
     #[must_use]
     pub fn new(params: RedParams, rate: BitRate) -> Self {
         let mut core = Self {
@@ -168,7 +172,7 @@ impl RedCore {
             probability: 0.0,
             count: 0,
             drawn: 0.0,
-            // Linux does not count a port that has seen nothing as idle; its average is 0 anyway.
+            // Linux does not count the time before the first packet as idle; the average is 0 anyway.
             idle_since: Time::ZERO,
             in_bytes: params.min_th.measure() == QueueMeasure::Bytes,
             was_above: false,
@@ -178,7 +182,7 @@ impl RedCore {
         core
     }
 
-    /// The rate of the link is `rate` from now on: idle times and automatic settings follow it.
+    /// Sets the rate of the link to `rate`. Idle times and automatic settings follow it.
     pub fn set_link_rate(&mut self, rate: BitRate) {
         let params = &*self.params;
         let mean_packet = params.mean_packet.0 as f64;
@@ -200,14 +204,14 @@ impl RedCore {
         self.params.profile == RedProfile::Linux
     }
 
-    /// The waiting queue in the unit of the thresholds.
+    /// Waiting queue in the unit of the thresholds.
     #[must_use]
     #[inline]
     pub fn length(&self, backlog: Backlog) -> f64 {
         if self.in_bytes { backlog.bytes as f64 } else { f64::from(backlog.packets) }
     }
 
-    /// Counts an arrival that finds `backlog` waiting: eq. (1) and (2). Every arrival, once, before
+    /// Counts an arrival that finds `backlog` waiting: eq. (1) and (2). Call it once per arrival, before
     /// [`RedCore::decide`].
     #[inline]
     pub fn arrival(&mut self, backlog: Backlog, wire_bytes: u32, now: Time) {
@@ -230,7 +234,7 @@ impl RedCore {
         self.count = self.count.saturating_add(self.amount(wire_bytes));
     }
 
-    /// Decides on the arrival that was counted last; a drop or mark restarts the count.
+    /// Decides on the last counted arrival. A drop or mark restarts the count.
     pub fn decide(&mut self, backlog: Backlog, wire_bytes: u32, rng: &mut Rng) -> RedDecision {
         if self.is_linux() {
             return self.decide_as_linux(rng);
@@ -282,14 +286,14 @@ impl RedCore {
         decision
     }
 
-    /// The packet that was counted last did not find room.
+    /// Notes that the last counted packet found the queue full.
     pub fn overflowed(&mut self) {
         if self.params.forced_restarts {
             self.restart();
         }
     }
 
-    /// The next arrival is the first since the last drop.
+    /// Restarts the count: the next arrival is the first since the last drop.
     #[inline]
     pub fn restart(&mut self) {
         if !self.is_linux() {
@@ -297,7 +301,7 @@ impl RedCore {
         }
     }
 
-    /// The link requested a packet and none waited.
+    /// Notes that the link requested a packet while none waited.
     #[inline]
     pub fn idle(&mut self, now: Time) {
         self.idle_since = self.idle_since.min(now);
@@ -310,7 +314,7 @@ impl RedCore {
         self.average >= if self.params.gentle && !self.is_linux() { 2.0 * self.max_th } else { self.max_th }
     }
 
-    /// p_b: eq. (3) and (4), 0 below min_th, 1 beyond the last line.
+    /// Returns p_b by eq. (3) and (4): 0 below min_th, 1 above the end of the drop curve.
     #[must_use]
     pub fn base_probability(&self) -> f64 {
         if self.average < self.min_th {
@@ -324,7 +328,8 @@ impl RedCore {
         }
     }
 
-    /// p_a: `p_b` raised with the count since the last drop, eq. (5) and (6), and by the packet's length.
+    /// Returns p_a: `p_b` increased by the count since the last drop, eq. (5) and (6), and scaled by the packet's
+    /// length.
     #[must_use]
     pub fn spread(&self, p_b: f64, wire_bytes: u32) -> f64 {
         let relative_length = f64::from(wire_bytes) / self.params.mean_packet.0 as f64;
@@ -332,17 +337,17 @@ impl RedCore {
         let p_b = if scaling == SizeScaling::Before { f64::min(p_b * relative_length, 1.0) } else { p_b };
         let whole = if scaling == SizeScaling::None { self.count } else { self.count / self.params.mean_packet.0 };
         let p_a = spread_over_gap(p_b, whole as f64 * p_b, self.params.wait);
-        // As in ns-2, a certain drop stays certain for short packets.
+        // As in ns-2, byte mode does not reduce a probability of 1 for short packets.
         if scaling == SizeScaling::After && p_a < 1.0 { f64::min(p_a * relative_length, 1.0) } else { p_a }
     }
 
-    /// Contribution of a packet to the count.
+    /// Returns how much a packet adds to the count.
     #[inline]
     fn amount(&self, wire_bytes: u32) -> u64 {
         if self.params.size_scaling == SizeScaling::None { 1 } else { u64::from(wire_bytes) }
     }
 
-    /// avg, in the unit of the thresholds.
+    /// Returns avg, in the unit of the thresholds.
     #[must_use]
     #[inline]
     pub fn average(&self) -> f64 {
@@ -370,13 +375,13 @@ impl RedCore {
         self.max_p
     }
 
-    /// Changes max_p; both lines follow.
+    /// Changes max_p and with it both parts of the drop curve.
     #[inline]
     pub fn set_max_p(&mut self, max_p: f64) {
         self.max_p = max_p;
     }
 
-    /// Packets of mean length that the link serves in a second: C_pkt, `ptc` in ns-2.
+    /// Number of mean packets that the link serves per second: C_pkt, `ptc` in ns-2.
     #[must_use]
     pub fn packets_per_s(&self) -> f64 {
         self.packets_per_s
@@ -389,7 +394,7 @@ impl RedCore {
         self.probability
     }
 
-    /// Bytes of the core, the parameters on the heap included.
+    /// Size of the core in bytes, including the parameters on the heap.
     #[must_use]
     pub fn bytes(&self) -> usize {
         size_of_val(self) + size_of::<RedParams>()
@@ -407,15 +412,15 @@ impl RedCore {
 /// | (L3) | `r = -ln(1-W)/(15.625*us per mean packet)`, k the least for which `31/r < 512*2^k` | the same |
 /// | (L4) | drop if `c*floor(avg-min_th) >= floor(U*(max_th-min_th)/max_p)`, U drawn for each gap; all drop from max_th on | `RedCore::decide` |
 ///
-/// `tc` counts r in ticks of 64 ns and the kernel in us: an average fades 15.625 times slower than its comment says.
-/// `gentle`, `wait`, `weight_rule`, `size_scaling` and `forced_restarts` have no effect.
+/// `tc` counts r in ticks of 64 ns, the kernel in us. The average therefore fades 15.625 times slower than the kernel's
+/// comment says. `gentle`, `wait`, `weight_rule`, `size_scaling` and `forced_restarts` have no effect.
 mod linux {
     use crate::base::units::Time;
 
-    /// Ticks of `tc` in a microsecond, which the kernel takes for microseconds.
+    /// Ticks of `tc` per microsecond. The kernel takes a tick for a microsecond.
     const TICKS_PER_US: f64 = 15.625;
 
-    /// (L2) and (L3): `average` after an idle time.
+    /// Returns `average` after an idle time: rules (L2) and (L3).
     pub(super) fn fade(average: f64, weight: f64, packets_per_s: f64, idle: Time) -> f64 {
         let ticks = (TICKS_PER_US * 1e6 / packets_per_s).ceil();
         let rate = -libm::log1p(-weight) / ticks;
@@ -431,7 +436,7 @@ mod linux {
     }
 }
 
-/// Eq. (5) and (6), `progress` being `c*p_b`.
+/// Computes eq. (5) and (6); `progress` is `c*p_b`.
 #[inline]
 fn spread_over_gap(p_b: f64, progress: f64, wait: bool) -> f64 {
     let certain = if wait { 2.0 } else { 1.0 };
@@ -454,10 +459,10 @@ fn automatic_weight(params: &RedParams, packets_per_s: f64) -> f64 {
     -libm::expm1(-1.0 / (time_constant_s * packets_per_s))
 }
 
-/// Checks thresholds of RED: packets or bytes, one unit, both 0 or `0 < min_th < max_th`.
+/// Checks thresholds of RED: both in packets or both in bytes, and both 0 or `0 < min_th < max_th`.
 ///
 /// # Errors
-/// Names the key, its value and the allowed values.
+/// If the thresholds are not valid. The error names the key, its value and the allowed values.
 pub fn check_thresholds(min_th: Threshold, max_th: Threshold, table: &Table<'_>) -> Result<(), ConfigError> {
     let error = |name, problem| Err(ConfigError::new(table.key(name), problem));
     for (name, threshold) in [("min_th", min_th), ("max_th", max_th)] {
@@ -511,14 +516,14 @@ mod tests {
         let mut core = with_average(RedParams::default(), 10.0);
         core.arrival(backlog(20), 1500, Time::from_secs(1));
         close(core.average(), 0.998 * 10.0 + 0.002 * 20.0);
-        // 10 Mbit/s are 2500 packets of 500 B a second: 4.1 ms of idle time are m = 10 packets. Asking again does not
-        // restart the idle time.
+        // At 10 Mbit/s the link serves 2500 packets of 500 B per second, so 4.1 ms of idle time are m = 10 packets. A
+        // second idle request does not restart the idle time.
         let before = core.average();
         core.idle(Time::from_secs(2));
         core.idle(Time::from_micros(2_004_000));
         core.arrival(backlog(0), 1500, Time::from_micros(2_004_100));
         close(core.average(), before * 0.998f64.powi(11));
-        // Busy again: one step only.
+        // The link is busy again, so the average makes only one step.
         let before = core.average();
         core.arrival(backlog(0), 1500, Time::from_secs(9));
         close(core.average(), before * 0.998);
@@ -532,21 +537,21 @@ mod tests {
     #[test]
     fn linux_averages_whole_packets_and_fades_by_the_table_of_tc() {
         let mut core = with_average(linux(5.0, 0.002), 10.5);
-        // w = 2^-9; the average moves by the distance from its whole part.
+        // w = 2^-9. The average moves by w times the difference between the queue and the average's integer part.
         core.arrival(backlog(10), 1500, Time::ZERO);
         close(core.average(), 10.5);
         core.arrival(backlog(20), 1500, Time::ZERO);
         close(core.average(), 10.5 + 10.0 / 512.0);
-        // 500 B at 10 Mbit/s are 6250 ticks: r = 3.1281e-7/us, 31/r/512 = 193.6 ms, so that a cell has 2^18 us.
+        // 500 B at 10 Mbit/s are 6250 ticks: r = 3.1281e-7/us and 31/r/512 = 193.6 ms, so a cell has 2^18 us.
         let faded = |ms| linux::fade(8.0, 1.0 / 512.0, 2500.0, Time::from_millis(ms));
         close(faded(26), 8.0 * (1.0 - 26_000.0 / 262_144.0));
-        assert_eq!([132, 1000, 3000].map(faded), [4.0; 3]); // 11 cells are 0.902 of the first shift
+        assert_eq!([132, 1000, 3000].map(faded), [4.0; 3]); // 11 cells: 0.902 of the first shift
         assert_eq!([3500, 7000, 100_000].map(faded), [4.0, 2.0, 0.0]); // 13 and 26 cells: shifts of 1 and 2; 31
     }
 
     #[test]
     fn linux_draws_a_threshold_for_each_gap() {
-        // floor(avg - min_th) = 5 of 10 and max_p = 0.1: a gap of n has 5 n >= floor(100 U), n from 1 to 20.
+        // floor(avg - min_th) = 5 of 10 and max_p = 0.1. A gap of n packets needs 5 n >= floor(100 U), so n is 1 to 20.
         let mut core = with_average(linux(5.0, 0.002), 10.5);
         let mut rng = Rng::stream(1, 0, "test", 0);
         assert_eq!(core.decide(backlog(10), 1500, &mut rng), RedDecision::Pass);
@@ -558,7 +563,8 @@ mod tests {
                 counts[std::mem::take(&mut gap)] += 1;
             }
         }
-        // Uniform, except that n = 1 has 0..=5 of the 100 values and n = 20 four: mean 10.31, 1940 gaps for each n.
+        // Gaps are uniform, but n = 1 covers the 6 values 0..=5 of the 100, and n = 20 only 4. The mean is 10.31: about
+        // 1940 gaps for each n.
         let expected = |values: f64| 400_000.0 / 10.31 * values / 100.0;
         for (gap, &count) in counts.iter().enumerate().skip(1) {
             let values = if gap == 1 {
@@ -570,11 +576,11 @@ mod tests {
             };
             assert!((f64::from(count) - expected(values)).abs() < 250.0, "{count} gaps of {gap}");
         }
-        // Less than a whole packet above min_th: only a draw of 0 drops, which starts another gap.
+        // The average is less than a whole packet above min_th: only a draw of 0 drops, which starts another gap.
         core.average = 5.9;
         core.drawn = 1.0;
         assert!((0..1000).all(|_| core.decide(backlog(1), 1500, &mut rng) == RedDecision::Pass));
-        // From max_th on all, and the next packet below it draws again.
+        // Every arrival is dropped from max_th on. The next packet below max_th starts another gap.
         core.average = 15.0;
         assert_eq!(core.decide(backlog(1), 1500, &mut rng), RedDecision::Forced);
         core.average = 10.0;
@@ -601,9 +607,9 @@ mod tests {
         }
     }
 
-    /// Numbers of arrivals from one drop to the next, at a constant p_b of 1/20.
+    /// Numbers of arrivals between drops at a constant p_b of 1/20.
     fn gaps(wait: bool, drops: usize) -> Vec<u32> {
-        // (avg - 5)/10 * 0.1 = 1/20 at avg = 10, and a weight of 0 keeps it there.
+        // At avg = 10, p_b is (avg - 5)/10 * 0.1 = 1/20. A weight of 0 keeps the average there.
         let settings = RedParams { wait, max_p: 0.1, weight: 0.0, ..Default::default() };
         let mut core = with_average(settings, 10.0);
         let mut rng = Rng::stream(1, 0, "test", 0);
@@ -620,8 +626,9 @@ mod tests {
 
     #[test]
     fn equations_5_and_6_make_the_gap_between_drops_uniform() {
-        // The hazard at n is 1/(20-n) without wait, so that each gap 1..=19 has probability 1/19; with wait it is
-        // 1/(40-n) from 20 on: each gap 20..=39 has 1/20. 38 000 gaps: 2000 expected, standard deviation 44.
+        // Without wait the hazard at n is 1/(20-n), so each gap in 1..=19 has probability 1/19. With wait it is
+        // 1/(40-n) from 20 on, so each gap in 20..=39 has probability 1/20. 38 000 gaps: 2000 expected for each,
+        // standard deviation 44.
         for (wait, low, high) in [(false, 1, 19), (true, 20, 39)] {
             let drops = 2000 * (high - low + 1);
             let mut counts = vec![0u32; high + 1];
@@ -660,7 +667,7 @@ mod tests {
         core.arrival(backlog(15), 1500, Time::ZERO);
         // c = 2 and p_b = 0.99: c*p_b > 1.
         assert_eq!(core.decide(backlog(9), 1500, &mut rng), RedDecision::Early);
-        // An almost empty queue restarts it.
+        // An almost empty queue restarts the count.
         core.decide(backlog(1), 1500, &mut rng);
         assert!(!core.was_above);
     }
@@ -693,7 +700,7 @@ mod tests {
             core.count = 2_999; // 5 whole mean packets
             core.spread(core.base_probability(), wire_bytes)
         };
-        // p_b = 0.05, c = 5: p_b/(1-0.25) = 1/15, times 3 for 1500 B and 0.08 for 40 B.
+        // p_b = 0.05 and c = 5: p_b/(1-0.25) = 1/15, multiplied by 3 for 1500 B and by 0.08 for 40 B.
         close(probability(SizeScaling::After, 1500), 3.0 / 15.0);
         close(probability(SizeScaling::After, 40), 0.08 / 15.0);
         // p_b = 0.15, c = 5: 0.15/0.25.
@@ -709,7 +716,7 @@ mod tests {
 
     #[test]
     fn automatic_settings_are_those_of_ns2() {
-        // 10 Mbit/s, 500 B: 2500 packets/s. Target 5 ms: 12.5 packets, half of it 6.25 > 5.
+        // 500 B at 10 Mbit/s are 2500 packets/s. A target of 5 ms is 12.5 packets; half of that is 6.25 > 5.
         let automatic = RedParams {
             min_th: Threshold::Packets(0.0),
             max_th: Threshold::Packets(0.0),
@@ -720,7 +727,7 @@ mod tests {
         assert_eq!((core.min_th(), core.max_th()), (6.25, 18.75));
         // 3*(20 ms + 0.4 ms) = 61.2 ms < 100 ms: w = 1 - exp(-1/(10*0.1*2500)).
         close(core.weight, 1.0 - (-1.0f64 / 2500.0).exp());
-        // At 1 Mbit/s the floor of 5 packets holds.
+        // At 1 Mbit/s min_th is its lower bound, 5 packets.
         core.set_link_rate(BitRate(1_000_000));
         assert_eq!((core.min_th(), core.max_th()), (5.0, 15.0));
         let bytes = RedParams { min_th: Threshold::Bytes(0.0), max_th: Threshold::Bytes(0.0), ..automatic };

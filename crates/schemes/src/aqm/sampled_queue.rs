@@ -1,14 +1,14 @@
-//! FIFO from which arrivals sample waiting packets before RED decides on them: what BLACK and CHOKe have in common.
+//! FIFO queue in which arrivals sample waiting packets before RED decides on them. BLACK and CHOKe use it.
 
 use super::red_core::{RedCore, RedParams};
 use crate::contract::prelude::*;
 use crate::queue::random_access_fifo::RandomAccessFifo;
 use std::fmt::Debug;
 
-/// The part of such a scheme that samples.
+/// Sampling part of BLACK or CHOKe.
 pub trait Sampler: Clone + Debug {
-    /// Decides whether to drop an arrival before the queue is full. RED's average includes it; waiting packets may be
-    /// dropped.
+    /// Returns true if an arrival must be dropped although the queue is not full. RED's average already includes it.
+    /// May also drop waiting packets.
     fn drops_early<P: Packet>(
         &mut self,
         arrival: (&P, Time),
@@ -17,11 +17,11 @@ pub trait Sampler: Clone + Debug {
         rng: &mut Rng,
         drops: &mut impl DropSink<P>,
     ) -> bool;
-    /// Drop probability of the last decision; that of RED if the rest depends on a random draw.
+    /// Drop probability of the last decision, or that of RED if the sampling part depends on a random draw.
     fn drop_probability(&self, red: &RedCore) -> f64 {
         red.probability()
     }
-    /// Records, and bytes on the heap.
+    /// Number of records and their bytes on the heap.
     fn state_size(&self) -> StateSize {
         StateSize::default()
     }
@@ -29,20 +29,20 @@ pub trait Sampler: Clone + Debug {
     fn report(&self, report: Report<'_>);
 }
 
-/// The queue of one port, with RED.
+/// Queue of one port, with sampling and RED.
 #[derive(Clone, Debug)]
 pub struct SampledQueue<P, S> {
     /// Waiting packets.
     pub queue: RandomAccessFifo<P>,
     limit: QueueLimit,
-    /// Decides on packets that the sampler does not drop.
+    /// Decides on packets that the sampler accepts.
     pub red: RedCore,
-    /// The part that samples.
+    /// Sampling part.
     pub sampler: S,
 }
 
 impl<P: Packet, S> SampledQueue<P, S> {
-    /// An empty queue of `limit` at a link of rate `rate`.
+    /// Creates an empty queue of `limit` at a link of rate `rate`.
     #[must_use]
     pub fn new(sampler: S, red: RedParams, limit: QueueLimit, rate: BitRate) -> Self {
         Self { queue: RandomAccessFifo::default(), limit, red: RedCore::new(red, rate), sampler }

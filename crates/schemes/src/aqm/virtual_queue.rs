@@ -1,20 +1,20 @@
-//! Shares of flows in recent traffic: the virtual queue of BLACK and AFC, in three readings.
+//! Shares of flows in recent traffic: the virtual queue of BLACK and AFC, in three interpretations.
 //!
-//! afc section 3 calls `HitFraction` the share of a virtual queue of size m, which BLACK fills with sampled packets and
-//! AFC with enqueued ones, weighed by their bytes. When it is computed is left open:
+//! `HitFraction` is a flow's share of a virtual queue of m packets (afc section 3). BLACK fills that queue with sampled
+//! packets, AFC with enqueued packets weighted by their bytes. The paper leaves open when to compute the share:
 //!
 //! | window | Hit of flow i | new value |
 //! |---|---|---|
-//! | sliding | its part of the last m packets | at every packet |
-//! | jumping | its part of this period over the whole of the last period | at every packet; falls to 0 with each period |
-//! | period end | its part of the last whole period | every m packets |
+//! | sliding | its fraction of the last m packets | at every packet |
+//! | jumping | its amount in this period over the total of the last period | at every packet; falls to 0 with each period |
+//! | period end | its fraction of the last complete period | every m packets |
 
 use crate::contract::prelude::*;
 use crate::flows::lru_cache::LruCache;
 use std::collections::VecDeque;
 
 choices! {
-    /// Reading of the virtual queue.
+    /// Interpretation of the virtual queue.
     pub enum WindowKind {
         /// The last m packets.
         Sliding = "sliding",
@@ -28,24 +28,24 @@ choices! {
 /// Share of a cached flow in the virtual queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Share {
-    /// In the window, of what passed since the flow came into the cache.
+    /// Packets or bytes in the window since the flow entered the cache.
     size: u64,
-    /// Sliding: index of the first packet counted. Otherwise: the period that `size` is of.
+    /// Sliding: index of the first packet counted. Otherwise: period that `size` belongs to.
     since: u64,
     /// Hit at the end of the last period, except for [`WindowKind::Sliding`].
     settled: f64,
 }
 
 impl Share {
-    /// Hit of the last whole period.
+    /// Returns Hit of the last complete period.
     pub(super) fn settled(&self) -> f64 {
         self.settled
     }
 }
 
-/// Record of a cached flow: its share, and data of the scheme.
+/// Record of a cached flow: its share and the data of the scheme.
 pub(super) trait Record {
-    /// The share in it.
+    /// Share of the flow.
     fn share(&mut self) -> &mut Share;
 }
 
@@ -55,7 +55,7 @@ impl Record for Share {
     }
 }
 
-/// The virtual queue, without the flows in it.
+/// The virtual queue, without the records of flows.
 #[derive(Clone, Debug)]
 pub(super) enum Window {
     Sliding(Sliding),
@@ -72,7 +72,7 @@ impl Window {
         }
     }
 
-    /// `HitFraction` of a cached flow now.
+    /// Present `HitFraction` of a cached flow.
     #[inline]
     pub(super) fn hit(&self, share: &Share) -> f64 {
         match self {
@@ -83,7 +83,7 @@ impl Window {
         }
     }
 
-    /// Duration of the last whole period, or of the first one so far; 0 without periods.
+    /// Duration of the last complete period, or of the first one so far; 0 without periods.
     pub(super) fn period(&self, now: Time) -> Time {
         match self {
             Self::Sliding(_) => Time::ZERO,
@@ -91,8 +91,8 @@ impl Window {
         }
     }
 
-    /// A packet of `flow`, of weight `size`, passes: it enters window and cache, where `new` makes a record. Returns
-    /// whether a period ended with it; then all shares are settled.
+    /// Counts a packet of `flow` of weight `size` in the window and the cache; `new` creates a record. Returns true if
+    /// the packet ended a period. Then all shares are settled.
     pub(super) fn pass<R: Record>(
         &mut self,
         cache: &mut LruCache<R>,
@@ -133,7 +133,7 @@ impl Window {
     }
 }
 
-/// 0 of 0 is 0: packets without length.
+/// Returns `part / whole`, and 0 if both are 0, as with packets of length 0.
 #[inline]
 fn fraction(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
@@ -149,7 +149,7 @@ fn settle<R: Record>(cache: &mut LruCache<R>, period: &Period) {
     });
 }
 
-/// The last m packets.
+/// Window of the last m packets.
 #[derive(Clone, Debug)]
 pub(super) struct Sliding {
     ring: VecDeque<(u32, u32)>,
@@ -174,14 +174,14 @@ impl Sliding {
         let index = self.packets_seen - self.ring.len() as u64;
         let (oldest, oldest_size) = self.ring.pop_front().expect("it holds more than its capacity");
         self.size -= u64::from(oldest_size);
-        // A flow that was forgotten and returns has no share from its earlier packets.
+        // A flow that was evicted and returns has no share from its earlier packets.
         if let Some(share) = cache.get_mut(oldest).map(Record::share).filter(|share| share.since <= index) {
             share.size -= u64::from(oldest_size);
         }
     }
 }
 
-/// A period of m packets, and the size of the one before.
+/// Present period of m packets, and the size of the last one.
 #[derive(Clone, Debug)]
 pub(super) struct Period {
     length: u32,
@@ -189,7 +189,7 @@ pub(super) struct Period {
     size: u64,
     last_size: u64,
     number: u64,
-    /// When the present one began, with the first packet or at the end of the last.
+    /// Start of the present period: its first packet, or the end of the last period.
     began: Option<Time>,
     last_duration: Time,
 }
@@ -199,7 +199,7 @@ impl Period {
         Self { length, packets: 0, size: 0, last_size: 0, number: 0, began: None, last_duration: Time::ZERO }
     }
 
-    /// Counts a packet; whether a period ended with it.
+    /// Counts a packet. Returns true if the packet ended a period.
     fn count(&mut self, size: u32, now: Time) -> bool {
         let began = *self.began.get_or_insert(now);
         self.packets += 1;
@@ -213,12 +213,12 @@ impl Period {
         ended
     }
 
-    /// Size of a whole period: the last, as far as it goes the first.
+    /// Size of the last complete period, or of the first one so far.
     fn reference(&self) -> u64 {
         if self.number == 0 { self.size } else { self.last_size }
     }
 
-    /// Duration of a whole period: as [`Period::reference`].
+    /// Duration of the last complete period, or of the first one so far.
     fn duration(&self, now: Time) -> Time {
         match self.began {
             Some(began) if self.number == 0 => now.saturating_sub(began),
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Hit of flow 1 after each of `packets` (flow, bytes), one a second.
+    /// Returns Hit of flow 1 after each of `packets` (flow, bytes), one packet per second.
     fn hits(kind: WindowKind, packets: &[(u32, u32)]) -> Vec<f64> {
         let (mut window, mut cache) = (Window::new(kind, 4), LruCache::new(8));
         let mut after = |(at, &(flow, bytes)): (u64, &(u32, u32))| {
@@ -278,7 +278,7 @@ mod tests {
         let mut pass = |at, flow| window.pass(&mut cache, (flow, 100), Time::from_secs(at), |share: Share| share);
         assert_eq!([(1, 1), (3, 1), (4, 2), (8, 1)].map(|(at, flow)| pass(at, flow)), [false, true, false, true]);
         assert_eq!([1, 2].map(|flow| cache.get_mut(flow).unwrap().settled()), [0.5, 0.5]);
-        // From 3 s, the end of the first, to 8 s.
+        // From 3 s, the end of the first period, to 8 s.
         assert_eq!(window.period(Time::from_secs(9)), Time::from_secs(5));
     }
 
@@ -290,7 +290,7 @@ mod tests {
             packets in prop::collection::vec((0u32..6, 0u32..1500), 1..200),
         ) {
             let (mut window, mut cache) = (Window::new(WindowKind::Sliding, capacity), LruCache::new(cached));
-            // Flows in the cache, with the packet that brought them in.
+            // Flows in the cache, each with the index of the packet that brought it in.
             let mut since: Vec<(u32, usize)> = Vec::new();
             for (at, &(flow, bytes)) in packets.iter().enumerate() {
                 window.pass(&mut cache, (flow, bytes), Time::ZERO, |share| share);

@@ -1,13 +1,13 @@
-//! RED as a part of another scheme: its parameters, in one table with those of the scheme.
+//! RED as a part of another scheme. One table holds its parameters and those of the scheme.
 //!
-//! Thresholds that are not given follow from the limit: a sixth and a half of it, which are the 50 and 150 packets of
-//! afc section 4 if 300 fit.
+//! By default the thresholds are 1/6 and 1/2 of the limit. With a limit of 300 packets these are the 50 and 150 packets
+//! of afc section 4.
 
 use super::red_core::{RedParams, check_thresholds};
 use crate::contract::prelude::*;
 
 params! {
-    /// RED behind another scheme.
+    /// Parameters of RED as a part of another scheme.
     pub struct RedPartParams {
         /// Average queue below which no packet is dropped. Absent: a sixth of the limit.
         min_th: Option<Threshold> = null, symbol "min_th", source "afc 4: 50 packets";
@@ -17,7 +17,7 @@ params! {
         max_p: f64 = 0.1, in 0.000001..=1.0, symbol "max_p", source "ns-2; not in afc";
         /// Weight of a new sample in the average queue.
         weight: f64 = 0.002, in 0.000000001..=1.0, symbol "w_q", source "red1993 section VI; not in afc";
-        /// Gentle mode: from `max_th` to twice `max_th` RED's probability grows to 1 instead of jumping.
+        /// Gentle mode: between `max_th` and twice `max_th` RED's probability rises linearly to 1 instead of jumping.
         gentle: bool = true, source "afc 4";
         /// Wait mode: at least `1/p_b` packets between early drops of RED.
         wait: bool = true, source "ns-2";
@@ -27,7 +27,7 @@ params! {
 }
 
 impl RedPartParams {
-    /// The settings of the core in front of a queue of `limit`.
+    /// Settings of the RED core for a queue of `limit`.
     #[must_use]
     pub fn settings(&self, limit: QueueLimit) -> RedParams {
         let (min_th, max_th) = self.thresholds(limit);
@@ -46,7 +46,7 @@ impl RedPartParams {
     /// Checks the thresholds against each other.
     ///
     /// # Errors
-    /// Two units, or not `0 < min_th < max_th`.
+    /// If the two thresholds have different units or do not satisfy `0 < min_th < max_th`.
     pub fn check(&self, limit: QueueLimit, table: &Table<'_>) -> Result<(), ConfigError> {
         let (min_th, max_th) = self.thresholds(limit);
         if min_th.magnitude() == 0.0 {
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn thresholds_that_contradict_each_other_are_refused() {
-        // The default of max_th, half of 24, is below.
+        // The default of max_th is half of 24 packets, which is not above min_th.
         let message = refusal(json!({"scheme": "choke", "min_th": "12 packets"}));
         assert!(message.starts_with(r#"queue.max_th: "12 packets" does not fit min_th "12 packets""#), "{message}");
         assert!(refusal(json!({"scheme": "choke", "min_th": "5 kB"})).contains("it must be in bytes"));
@@ -108,9 +108,9 @@ mod tests {
         }
     }
 
-    /// An idle time at a link whose rate has changed, eq. (1) and (2) of [`crate::aqm::red_core`]: the average queue of
-    /// a port of scheme `S` whose weight is a half, after three packets, which find 0, 1 and 2 (averages 0, 1/2 and
-    /// 5/4), and a fourth after the time of two mean packets (1/8 of it are left).
+    /// Checks the average of a port of scheme `S` after an idle time, eq. (1) and (2) of [`crate::aqm::red_core`]. The
+    /// link's rate has changed before, and the weight is a half. Three packets find 0, 1 and 2 packets, so the averages
+    /// are 0, 1/2 and 5/4. A fourth arrives after the time of two mean packets, when 1/8 of the average is left.
     fn fades_in_idle_times<S: SchemeSpec>(params: impl FnOnce(RedPartParams) -> S::Params) {
         let params = params(RedPartParams { weight: 0.5, mean_packet: Bytes(1000), ..Default::default() });
         let port = Port { buffer: &BufferParams::default(), rate: BitRate(80_000_000), weights: &Weights::equal() };
@@ -120,7 +120,7 @@ mod tests {
         (0..3).for_each(|_| queue.enqueue(TestPacket::default(), Time::ZERO, &mut rng, &mut drops));
         assert_eq!(average(&queue), ("average_queue", 1.25));
         while queue.dequeue(Time::ZERO, &mut rng, &mut drops).is_some() {}
-        queue.set_link_rate(BitRate(8_000_000)); // 1 ms for a packet of mean length
+        queue.set_link_rate(BitRate(8_000_000)); // 1 ms per packet of mean length
         queue.enqueue(TestPacket::default(), Time::from_millis(2), &mut rng, &mut drops);
         assert_eq!((average(&queue).1, queue.drop_probability()), (1.25 / 8.0, Some(0.0)));
         assert_eq!(drops.0.len(), 0);

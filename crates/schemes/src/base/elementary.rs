@@ -1,7 +1,7 @@
-//! Exponential and logarithm for what happens at each packet: short, portable, with bounded error.
+//! Exponential and logarithm for per-packet computations: short, portable, with bounded error.
 //!
-//! Both use IEEE additions and multiplications in a fixed order, so that they give the same bits on every machine. They
-//! take a third of the time of `libm`'s, which handles the remaining arguments.
+//! Both use IEEE additions and multiplications in a fixed order, so they give the same bits on every machine. They take
+//! a third of the time of `libm`, which handles the remaining arguments.
 //!
 //! | function | formula | error |
 //! |---|---|---|
@@ -13,14 +13,14 @@
 
 use std::f64::consts::{LN_2, LOG2_E};
 
-/// `1 - exp(-x)`, what fades of a memory over the time `x`, which is not negative and in units of the memory.
+/// Returns `1 - exp(-x)`, the decayed fraction after a time `x` in units of the memory; `x` is not negative.
 #[must_use]
 #[inline]
 pub fn fade(x: f64) -> f64 {
     if x > 1.0 / 32.0 {
         return fade_of_long(x);
     }
-    // Pairs of terms, so that the processor computes them side by side.
+    // Pairs of terms, which the processor can compute in parallel.
     let (x2, x4) = (x * x, (x * x) * (x * x));
     let low = (1.0 / 2.0 - x * (1.0 / 6.0)) + x2 * (1.0 / 24.0 - x * (1.0 / 120.0));
     let high = (1.0 / 720.0 - x * (1.0 / 5_040.0)) + x2 * (1.0 / 40_320.0);
@@ -32,7 +32,7 @@ fn fade_of_long(x: f64) -> f64 {
     -libm::expm1(-x)
 }
 
-/// Bits of the significand that choose the interval.
+/// Bits of the significand that select the interval.
 const INDEX_BITS: u32 = 6;
 const INTERVALS: usize = 1 << INDEX_BITS;
 /// Bits of the fraction of a double.
@@ -43,7 +43,7 @@ const REST_BITS: u32 = FRACTION_BITS - INDEX_BITS;
 /// `1/c` and `log2(c)` for the middle `c` of each interval of [1, 2).
 static MIDDLES: [(f64, f64); INTERVALS] = middles();
 
-/// Base-2 logarithm. Zero, infinity, subnormal and negative numbers are as in `libm`.
+/// Base-2 logarithm. Results for zero, infinity, subnormal and negative numbers are those of `libm`.
 #[must_use]
 #[inline]
 pub fn log2(x: f64) -> f64 {
@@ -91,12 +91,12 @@ const fn middles() -> [(f64, f64); INTERVALS] {
 mod tests {
     use super::*;
 
-    /// Distance from one double of the size of `x` to the next.
+    /// Distance from `x` to the next double of its magnitude.
     fn ulp(x: f64) -> f64 {
         x.abs().next_up() - x.abs()
     }
 
-    /// Numbers from `from` to `to` in steps of a factor, which hits no power of two.
+    /// Numbers from `from` to `to`, each `factor` times the previous one; none is a power of two.
     fn sweep(from: f64, to: f64, factor: f64) -> impl Iterator<Item = f64> {
         std::iter::successors(Some(from), move |x| Some(x * factor)).take_while(move |&x| x < to)
     }

@@ -1,8 +1,8 @@
-//! Randomness: one named generator, one named stream per component, and our own samplers.
+//! Random numbers: one generator, a named stream per component, and our own samplers.
 //!
-//! The generator is xoshiro256++ (Blackman and Vigna 2018). A stream is seeded from (seed, replication, name,
-//! index), so that the draws of one component never shift those of another. The samplers use only IEEE arithmetic
-//! and `libm`'s portable logarithm: the same seed gives the same bits on every machine.
+//! The generator is xoshiro256++ (Blackman and Vigna 2018). A stream is seeded from (seed, replication, name, index),
+//! so the draws of one component do not affect those of another. The samplers use only IEEE arithmetic and `libm`'s
+//! portable logarithm: the same seed gives the same bits on every machine.
 
 use rand_core::{Rng as _, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -40,7 +40,7 @@ impl Rng {
         -mean * libm::log(self.open01())
     }
 
-    /// Normal with mean 0 and variance 1 (Box and Muller 1958); takes two draws.
+    /// Normal with mean 0 and variance 1 (Box and Muller 1958); uses two draws.
     #[inline]
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * libm::log(self.open01())).sqrt();
@@ -60,7 +60,7 @@ impl Rng {
     }
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014): every input bit reaches every output bit.
+/// Finaliser of SplitMix64 (Steele, Lea and Flood 2014): every input bit affects every output bit.
 pub(crate) fn mix(mut z: u64) -> u64 {
     z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn open01_never_reaches_its_ends() {
-        // The extreme draws of the formula itself: all bits zero, all bits one.
+        // The extreme draws of the formula: all bits zero, all bits one.
         let cell = 1.0 / (1u64 << 52) as f64;
         assert!(0.5 * cell > 0.0);
         assert!((((1u64 << 52) - 1) as f64 + 0.5) * cell < 1.0);
@@ -87,7 +87,8 @@ mod tests {
         let draws: Vec<f64> = (0..n).map(|_| rng.exponential(2.0)).collect();
         let mean = draws.iter().sum::<f64>() / f64::from(n);
         let variance = draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / f64::from(n);
-        // Standard error of the mean 2/sqrt(n) = 0.0045, of the variance about 4*sqrt(8/n) = 0.025: five of each.
+        // Standard error of the mean 2/sqrt(n) = 0.0045, of the variance about 4*sqrt(8/n) = 0.025. The test allows
+        // five of each.
         assert!((mean - 2.0).abs() < 0.023, "{mean}");
         assert!((variance - 4.0).abs() < 0.13, "{variance}");
     }
@@ -98,7 +99,8 @@ mod tests {
         let n = 200_000;
         let draws: Vec<f64> = (0..n).map(|_| rng.normal()).collect();
         let moment = |power| draws.iter().map(|x| x.powi(power)).sum::<f64>() / f64::from(n);
-        // Moments 0, 1, 0, 3; E[X^2k] gives standard errors sqrt(1, 2, 15, 96 over n): five of each.
+        // Moments are 0, 1, 0, 3; E[X^2k] gives standard errors sqrt(1, 2, 15, 96 over n). The test allows five of
+        // each.
         let error = |variance: f64| 5.0 * (variance / f64::from(n)).sqrt();
         assert!(moment(1).abs() < error(1.0), "{}", moment(1));
         assert!((moment(2) - 1.0).abs() < error(2.0), "{}", moment(2));
@@ -111,8 +113,8 @@ mod tests {
 
     #[test]
     fn pareto_and_lomax_have_their_tails_and_moments() {
-        // Type I: P(X > x) = (scale/x)^shape and E[ln(X/scale)] = 1/shape with variance 1/shape^2. Lomax: P(X > x) =
-        // (1 + x/scale)^-shape. Five standard errors of n draws each.
+        // Type I: P(X > x) = (scale/x)^shape and E[ln(X/scale)] = 1/shape with variance 1/shape^2. Lomax: P(X > x) = (1
+        // + x/scale)^-shape. The test allows five standard errors of n draws.
         let (mean, shape, n) = (30.0, 1.3, 200_000);
         let scale = mean * (shape - 1.0) / shape;
         let mut rng = Rng::stream(1, 0, "test", 0);
@@ -148,7 +150,7 @@ mod tests {
 
     #[test]
     fn draws_are_pinned_to_the_last_bit() {
-        // Not derived: the bytes themselves, which no machine, compiler or version may change.
+        // These values are recorded, not derived: no machine, compiler or version may change them.
         let mut rng = Rng::stream(1, 0, "test", 0);
         let draws = [rng.exponential(1.0), rng.pareto(30.0, 1.3), rng.lomax(15.0, 1.2), rng.open01()];
         assert_eq!(draws.map(f64::to_bits), PINNED);

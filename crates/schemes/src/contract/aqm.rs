@@ -1,16 +1,16 @@
-//! The contract of active queue management: the part of a discipline that judges packets.
+//! The interface of active queue management, the part of a discipline that decides on packets.
 
 use crate::base::rng::Rng;
 use crate::base::units::{BitRate, Time};
 use crate::contract::discipline::{Backlog, Report, StateSize};
 use crate::contract::packet::Packet;
 
-/// View of the queue for active queue management.
+/// State of the queue for active queue management.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueView {
     /// Backlog.
     pub backlog: Backlog,
-    /// When the packet at the head arrived; `None` if nothing waits.
+    /// Arrival time of the packet at the head; `None` if no packet waits.
     pub head_enqueued_at: Option<Time>,
     /// Rate of the link.
     pub link_rate: BitRate,
@@ -23,42 +23,41 @@ pub enum Verdict {
     Accept,
     /// Drop it.
     Drop,
-    /// Enqueue it with a congestion mark if there is room and its transport understands marks, otherwise drop it
-    /// (RFC 3168 section 5).
+    /// Enqueue it with a congestion mark if there is room and its transport supports marks; otherwise drop it (RFC 3168
+    /// section 5).
     Mark,
 }
 
-/// Active queue management that decides when a packet arrives: the early-drop half of a discipline.
+/// Active queue management that decides when a packet arrives: the early-drop part of a discipline.
 ///
-/// [`crate::queue::managed_queue::ManagedQueue`] joins it with buffer, limit and scheduler to a
+/// [`crate::queue::managed_queue::ManagedQueue`] combines it with buffer, limit and scheduler into a
 /// [`QueueDiscipline`](crate::contract::discipline::QueueDiscipline).
 pub trait Aqm {
-    /// True if the scheme can drop before the queue is full.
+    /// True if the scheme can drop packets before the queue is full.
     const DROPS_EARLY: bool = true;
-    /// True if the scheme also judges packets at the head of the queue, in [`Aqm::release`]. If it is false, the port
-    /// knows when a packet will leave as soon as it arrives.
+    /// True if the scheme also decides on packets at the head of the queue, in [`Aqm::release`]. If false, the port
+    /// knows a packet's departure time when the packet arrives.
     const JUDGES_AT_HEAD: bool = false;
-    /// Judges an arriving packet, before the capacity of the queue is looked at.
+    /// Decides on an arriving packet, before the test for a full queue.
     fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, rng: &mut Rng) -> Verdict;
-    /// The packet is about to be stored, its label may be rewritten.
+    /// The packet is about to be stored; its label may be rewritten.
     #[inline]
     fn accepted<P: Packet>(&mut self, _packet: &mut P, _now: Time) {}
     /// The packet passed [`Aqm::admit`] but found the queue full.
     fn overflowed<P: Packet>(&mut self, _packet: &P, _now: Time) {}
-    /// Judges a packet at the head of the queue whose transmission could start at `now`; `backlog` is what would stay
-    /// behind. A packet that is dropped here is followed by the next one at the same time. Called only if
-    /// [`Aqm::JUDGES_AT_HEAD`] is true.
+    /// Decides on a packet at the head of the queue whose transmission could start at `now`; `backlog` would be left.
+    /// If it is dropped, the next packet follows at the same time. Called only if [`Aqm::JUDGES_AT_HEAD`] is true.
     #[inline]
     fn release<P: Packet>(&mut self, _packet: &P, _backlog: Backlog, _now: Time, _rng: &mut Rng) -> Verdict {
         Verdict::Accept
     }
-    /// The packet's transmission starts; `backlog` is what stays behind.
+    /// The packet's transmission starts; `backlog` is left.
     #[inline]
     fn departed<P: Packet>(&mut self, _packet: &P, _backlog: Backlog, _now: Time) {}
-    /// The link requested a packet and none waited. May be called again for the same idle period.
+    /// The link requested a packet while none waited. May be called again for the same idle period.
     #[inline]
     fn idle(&mut self, _now: Time) {}
-    /// See `QueueDiscipline::set_link_rate`; called once before the first packet, too.
+    /// See `QueueDiscipline::set_link_rate`. Also called once before the first packet.
     fn set_link_rate(&mut self, _rate: BitRate) {}
     /// See `QueueDiscipline::drop_threshold`.
     fn drop_threshold(&self) -> Option<f64> {
@@ -68,7 +67,7 @@ pub trait Aqm {
     fn drop_probability(&self) -> Option<f64> {
         None
     }
-    /// See `QueueDiscipline::state_size`. A scheme that allocates or keeps records says so here.
+    /// See `QueueDiscipline::state_size`. A scheme with heap memory or records must override it.
     fn state_size(&self) -> StateSize {
         StateSize { records: 0, bytes: size_of_val(self) }
     }

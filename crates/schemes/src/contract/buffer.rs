@@ -1,4 +1,4 @@
-//! The buffer of a port: one limit over all traffic classes, and the order of service between them.
+//! The buffer of a port: one limit for all traffic classes, and the scheduler between them.
 
 use crate::base::units::{Bytes, QueueLimit};
 use crate::choices;
@@ -11,13 +11,13 @@ choices! {
         Fifo = "fifo",
         /// Strict priority for EF; BE can starve.
         Strict = "strict",
-        /// Modified earliest deadline first: EF first, but BE no later than its offset.
+        /// Modified earliest deadline first: EF first, but BE waits no longer than its offset.
         Medf = "medf",
     }
 }
 
 params! {
-    /// Buffer of a port; all schemes have it.
+    /// Buffer of a port, with any scheme.
     pub struct BufferParams {
         /// Maximum queue of all classes together; the packet in transmission does not count.
         limit: QueueLimit = "24 packets", in "1 packets"..="16777216 packets", symbol "Q_max", source "abc2018 Table 1";
@@ -31,7 +31,7 @@ params! {
 }
 
 impl BufferParams {
-    /// Bytes of a full buffer, with full packets if the limit is in packets.
+    /// Bytes of a full buffer; a limit in packets counts full packets.
     #[must_use]
     pub fn full_bytes(&self) -> u64 {
         match self.limit {

@@ -1,5 +1,4 @@
-//! Classes of a port: a tree with rates, and the class of each user. Schemes that shape by classes take it, others have
-//! none.
+//! Classes of a port: a tree with rates, and the class of each user. Only schemes that shape by classes use them.
 
 use crate::base::units::BitRate;
 use std::sync::Arc;
@@ -7,11 +6,11 @@ use std::sync::Arc;
 /// A class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Class {
-    /// Index of the class above, smaller than its own; the root has none.
+    /// Index of the parent, smaller than the class's own index; the root has none.
     pub parent: Option<u32>,
-    /// Rate that it is assured.
+    /// Assured rate.
     pub rate: BitRate,
-    /// Maximum rate with borrowing; without it, as much as the classes above leave.
+    /// Maximum rate with borrowing; if absent, limited only by the ancestors.
     pub ceil: Option<BitRate>,
 }
 
@@ -31,7 +30,7 @@ pub struct Classes {
 pub struct ClassTree(Option<Arc<Classes>>);
 
 impl ClassTree {
-    /// These.
+    /// Creates a tree of these classes.
     #[must_use]
     pub fn new(classes: Classes) -> Self {
         Self(Some(Arc::new(classes)))
@@ -43,14 +42,14 @@ impl ClassTree {
         self.0.as_ref().map_or(&[], |classes| &classes.inner)
     }
 
-    /// The leaf of a user; `None` if it has none.
+    /// The leaf of a user, if any.
     #[must_use]
     pub fn leaf(&self, user: u32) -> Option<Class> {
         let classes = self.0.as_ref()?;
         classes.leaves.get(user.checked_sub(classes.first_user)? as usize).copied()
     }
 
-    /// Bytes that the list of classes takes.
+    /// Bytes of the list of classes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.0.as_ref().map_or(0, |classes| (classes.inner.len() + classes.leaves.len()) * size_of::<Class>())

@@ -1,4 +1,4 @@
-//! Interface between schemes and hosts, and its building blocks: none of this knows a scheme.
+//! Interface between schemes and hosts, and its parts. None of this depends on a particular scheme.
 
 pub mod aqm;
 pub mod buffer;

@@ -1,10 +1,10 @@
-//! Properties of a packet that a scheme may use, in any host.
+//! Properties of a packet that a scheme may use in any host.
 
 use crate::base::units::Time;
 use std::fmt::Debug;
 
 crate::choices! {
-    /// Traffic class, i.e. the per-hop behaviour (abc2018 III-D).
+    /// Traffic class, that is, the per-hop behaviour (abc2018 III-D).
     pub enum TrafficClass {
         /// Best effort.
         BestEffort = "BE",
@@ -14,7 +14,7 @@ crate::choices! {
 }
 
 impl TrafficClass {
-    /// Position in [`TrafficClass::ALL`], and in arrays that hold one entry per class.
+    /// Index in [`TrafficClass::ALL`], and in arrays with one entry per class.
     #[must_use]
     #[inline]
     pub const fn index(self) -> usize {
@@ -25,7 +25,7 @@ impl TrafficClass {
 /// The ECN field of the IP header (RFC 3168, section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
-    /// The transport does not speak ECN.
+    /// The transport does not support ECN.
     #[default]
     NotEct,
     /// ECN-capable, codepoint ECT(1).
@@ -37,7 +37,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// Returns true if the transport understands congestion marks: then a packet may be marked instead of dropped.
+    /// Returns true if the transport supports congestion marks, so that a packet may be marked instead of dropped.
     #[must_use]
     #[inline]
     pub const fn is_capable(self) -> bool {
@@ -45,16 +45,16 @@ impl Ecn {
     }
 }
 
-/// A packet as markers and queue disciplines see it.
+/// Packet interface for markers and queue disciplines.
 ///
-/// Packets are small and `Copy`: they move by value through ring buffers, without allocation or indirection.
+/// Packets are small and `Copy`: ring buffers move them by value, without allocation or indirection.
 pub trait Packet: Copy + Debug {
     /// Identifies the transport connection.
     fn flow(&self) -> u32;
-    /// Identifies the user, that is the traffic aggregate. Known at the edge; in the core only a scheme that keeps
-    /// state per user may ask, and says so.
+    /// Identifies the user, that is, the traffic aggregate. It is known at the edge. In the core, only a scheme that
+    /// declares state per user may call this.
     fn user(&self) -> u32;
-    /// Bytes that the packet occupies on the link: the length L of the papers.
+    /// Bytes that the packet occupies on the link: L in the papers.
     fn wire_bytes(&self) -> u32;
     /// Traffic class.
     fn class(&self) -> TrafficClass;
@@ -62,12 +62,12 @@ pub trait Packet: Copy + Debug {
     fn ecn(&self) -> Ecn;
     /// Sets the ECN field.
     fn set_ecn(&mut self, ecn: Ecn);
-    /// The label that the edge wrote: an activity, a rate, a tag, by scheme.
+    /// The label that the edge wrote: an activity, a rate or a tag, depending on the scheme.
     fn label(&self) -> f64;
     /// Writes the label.
     fn set_label(&mut self, label: f64);
-    /// When the packet entered the queue that it is in.
+    /// Time when the packet entered its present queue.
     fn enqueued_at(&self) -> Time;
-    /// Stamps the packet with the time at which it enters a queue.
+    /// Sets the time when the packet enters a queue.
     fn set_enqueued_at(&mut self, now: Time);
 }

@@ -1,4 +1,4 @@
-//! Imports for writing a scheme: `use crate::contract::prelude::*` brings all contracts, units, and the macros that
+//! Imports for writing a scheme: `use crate::contract::prelude::*` imports all interfaces, units, and the macros that
 //! declare parameters.
 
 pub use crate::base::config::{ConfigError, Table};

@@ -11,18 +11,18 @@ use serde::Serialize;
 use serde_json::Map;
 use std::fmt::Debug;
 
-/// Catalogue entry of a scheme, besides its parameters.
+/// Catalogue entry of a scheme, without its parameters.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct About {
     /// Full name.
     pub title: &'static str,
-    /// Queue type, and where it drops.
+    /// Queue type, and which packets it drops.
     pub kind: &'static str,
-    /// Summary, in one sentence.
+    /// Summary in one sentence.
     pub summary: &'static str,
     /// Paper or RFC.
     pub source: &'static str,
-    /// State that it keeps per port, flow and user.
+    /// State per port, flow and user.
     pub state: &'static str,
     /// State that a port keeps per flow or user.
     pub flow_state: FlowState,
@@ -30,87 +30,88 @@ pub struct About {
     pub order: Order,
 }
 
-/// State that a port keeps per flow or user, which a core node must be able to hold.
+/// State that a port keeps per flow or user, and that a core node must be able to store.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FlowState {
-    /// Nothing: its memory does not depend on them.
+    /// None: the memory does not depend on flows or users.
     None,
     /// A table of limited size: hashed queues, counters or samples.
     Table,
-    /// A record of each active flow or user.
+    /// A record for each active flow or user.
     Each,
-    /// Not declared, as of schemes outside the tree.
+    /// Not declared, as for schemes outside the tree.
     Unknown,
 }
 
-/// Order in which a port sends the packets of a traffic class: which queues a core node has to have.
+/// Order in which a port sends the packets of a traffic class. It determines the queues that a core node needs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
-    /// The order of arrival: one queue.
+    /// Arrival order: one queue.
     Fifo,
     /// Arrival order within each of several queues.
     Queues,
-    /// By a number of each packet: a sorted queue.
+    /// Order by a number in each packet: a sorted queue.
     Sorted,
-    /// Not declared, as of schemes outside the tree.
+    /// Not declared, as for schemes outside the tree.
     Unknown,
 }
 
 impl About {
-    /// For a scheme outside the tree: its full name, and a summary in one sentence.
+    /// Creates the entry of a scheme outside the tree, with its full name and a summary in one sentence.
     #[must_use]
     pub const fn new(title: &'static str, summary: &'static str) -> Self {
         Self { title, kind: "", summary, source: "", state: "", flow_state: FlowState::Unknown, order: Order::Unknown }
     }
 }
 
-/// The port that a discipline is built for.
+/// The port for which a discipline is built.
 #[derive(Clone, Copy, Debug)]
 pub struct Port<'a> {
-    /// Limit and order of service between the classes.
+    /// Limit, and scheduler between the classes.
     pub buffer: &'a BufferParams,
-    /// Rate of the link at first.
+    /// Initial rate of the link.
     pub rate: BitRate,
-    /// Weights of the flows or users, by the key that the scheme uses.
+    /// Weights of the flows or users, by the scheme's key.
     pub weights: &'a Weights,
 }
 
-/// A scheme as its hosts see it.
+/// Definition of a scheme for its hosts.
 pub trait SchemeSpec {
-    /// Its entry in the catalogue.
+    /// Catalogue entry.
     const ABOUT: About;
-    /// The marker that its labels come from.
+    /// Marker that writes the scheme's labels.
     const MARKER: MarkerScheme = MarkerScheme::NONE;
-    /// True if it decides the order of service itself: then the buffer's scheduler must be `fifo`.
+    /// True if the scheme decides the order of service itself. The buffer's scheduler must then be `fifo`.
     const ORDERS_PACKETS: bool = false;
-    /// True if it may drop a packet that finds the queue empty: its definition does not look at the queue.
+    /// True if the scheme may drop a packet that finds the queue empty, because its rules do not depend on the queue.
     const DROPS_WHEN_EMPTY: bool = false;
     /// True if packets of one flow may be reordered.
     const REORDERS_FLOWS: bool = false;
-    /// True if the buffer's limit applies to each user's queue, not to all of them together.
+    /// True if the buffer's limit applies to each user's queue instead of to all together.
     const LIMITS_EACH_USER: bool = false;
-    /// True if it enforces configured rates, and so may leave the link idle while packets wait.
+    /// True if the scheme enforces configured rates, so that the link may be idle while packets wait.
     const SHAPES: bool = false;
-    /// Its parameters beyond the buffer.
+    /// Parameters, without those of the buffer.
     type Params: ParamSet + Clone + Debug + PartialEq;
-    /// The discipline at a port.
+    /// Discipline of a port.
     type Discipline<P: Packet>: QueueDiscipline<P> + Debug;
-    /// Checks what no single range can.
+    /// Checks conditions on several parameters.
     ///
     /// # Errors
-    /// Parameters that contradict each other or the buffer.
+    /// If parameters contradict each other or the buffer.
     fn check(_params: &Self::Params, _buffer: &BufferParams, _table: &Table<'_>) -> Result<(), ConfigError> {
         Ok(())
     }
-    /// True if it may mark ECN-capable packets, instead of dropping them or in addition. Most that do have a key `ecn`.
+    /// True if the scheme may mark ECN-capable packets, instead of or in addition to dropping them. Most of these
+    /// schemes have a key `ecn`.
     #[must_use]
     fn marks(params: &Self::Params) -> bool {
         let mut written = Map::new();
         params.write(&mut written);
         written.get("ecn").is_some_and(|ecn| ecn == true)
     }
-    /// The discipline of an idle port.
+    /// Builds the discipline of an idle port.
     fn build<P: Packet>(params: &Self::Params, port: &Port<'_>) -> Self::Discipline<P>;
 }

@@ -1,19 +1,19 @@
-//! Weights: how many shares of a link a user has.
+//! Weights: the number of shares of a link that a user has.
 
 use std::sync::Arc;
 
-/// Weights of users; shared by all ports. A flow has the weight of its user, so that no list of flows is needed.
+/// Weights of users, shared by all ports. A flow has the weight of its user, so no list of flows is needed.
 #[derive(Clone, Debug, Default)]
 pub struct Weights(Option<Arc<[f64]>>);
 
 impl Weights {
-    /// Everyone has weight 1.
+    /// Gives all users weight 1.
     #[must_use]
     pub fn equal() -> Self {
         Self(None)
     }
 
-    /// User `i` has weight `weights[i]`, which must be positive; later users have weight 1.
+    /// Gives user `i` the weight `weights[i]`, which must be positive, and later users weight 1.
     #[must_use]
     pub fn new(weights: impl Into<Arc<[f64]>>) -> Self {
         Self(Some(weights.into()))
@@ -32,7 +32,7 @@ impl Weights {
         self.0.as_deref().unwrap_or_default()
     }
 
-    /// The smallest weight of all, at most the 1 of later users.
+    /// The smallest weight; at most 1, the weight of later users.
     #[must_use]
     pub fn smallest(&self) -> f64 {
         self.0.iter().flat_map(|weights| weights.iter()).copied().fold(1.0, f64::min)

@@ -1,40 +1,40 @@
-//! Approximate fair queueing: a calendar of FIFO queues, one for each of the next rounds, and a bid per flow.
+//! Approximate fair queueing: a calendar of FIFO queues, one per future round, and a bid per flow.
 //!
 //! Source: N. Sharma, M. Liu, K. Atreya and A. Krishnamurthy, "Approximating fair queueing on reconfigurable switches",
 //! NSDI 2018, and its public simulation code. In a round each flow may send BpR bytes; the bid of a flow is the number
-//! of bytes after which its last packet is sent.
+//! of bytes up to and including its last packet.
 //!
 //! | number | rule | code |
 //! |---|---|---|
 //! | (1) | arrival: `bid = max(bid, round * BpR) + L / w` | `Afq::enqueue` |
-//! | (2) | `slot = floor(bid / BpR)`; drop if `slot - round >= nQ`, and leave the bid as it was | `Afq::enqueue` |
+//! | (2) | `slot = floor(bid / BpR)`; drop if `slot - round >= nQ`, without a change of the bid | `Afq::enqueue` |
 //! | (3) | the packet waits in queue `slot mod nQ` | `Afq::enqueue` |
 //! | (4) | serve queue `round mod nQ`; when it is empty, `round += 1`, empty queues are skipped | `Afq::dequeue` |
 //!
-//! Bids are exact, in a table, or kept in a count-min sketch: each flow has a cell in every row, its bid is read as the
-//! least of them, and all are raised to it. A sketch takes flows that share all cells for one.
+//! Bids are exact, in a table, or in a count-min sketch. In a sketch each flow has one cell per row; its bid is the
+//! minimum of its cells, and an update raises all of them to the new bid. Flows that share all cells count as one flow.
 //!
-//! A flow may have `nQ * BpR * w` bytes in the calendar. That must be well below the buffer; otherwise the buffer is
-//! full before rule (2) drops anything, and the port is a drop-tail queue. At the default limit of 24 packets BpR is
+//! A flow may have `nQ * BpR * w` bytes in the calendar. That must be well below the buffer size. Otherwise the buffer
+//! is full before rule (2) drops a packet, and the port is a drop-tail queue. At the default limit of 24 packets BpR is
 //! 375 bytes. If more than three flows fill their calendars, the buffer still overflows, and arriving packets of all
-//! flows are dropped. In the paper the buffer of a switch is large enough.
+//! flows are dropped. The paper assumes that the buffer of a switch is large enough.
 //!
-//! Cost: O(1) per packet, plus empty queues that are skipped, at most nQ; one hash, with a sketch one for each row.
-//! State: the sketch, 64 kB by default, or 25 bytes a flow that waits, and 29 once it does not, until the round ends.
+//! Cost: O(1) per packet, plus at most nQ empty queues to skip; one hash, or with a sketch one per row. State: the
+//! sketch, 64 kB by default, or 25 bytes per flow with waiting packets and 29 per flow without, until the round ends.
 //!
 //! Deviations:
-//! 1. `>=` in rule (2): the code tests `>`, by which the last slot would be the present queue.
+//! 1. `>=` in rule (2): the code tests `>`, with which the last slot would be the present queue.
 //! 2. Bids are real numbers and divided by the weight of the flow; the paper has no weights.
-//! 3. At an idle port the round is over: every flow is reset.
+//! 3. When the port becomes idle the round ends, and every flow is reset.
 //! 4. A packet longer than `nQ * BpR * w` is always dropped, by rule (2).
-//! 5. Classes are not looked at.
+//! 5. Classes have no effect.
 //! 6. A full buffer drops the arriving packet; the code limits each queue to 320 packets instead.
-//! 7. The default BpR follows from the buffer: a third of it in the calendar of a flow of weight 1, but room for two
-//!    full packets of the flow with the smallest weight. A parameter by which a calendar would not fit into the buffer
-//!    is refused. A limit in packets counts as one of full packets, so that short packets fill the buffer before the
-//!    calendar: give it in bytes then.
+//! 7. The default BpR depends on the buffer: the calendar of a flow of weight 1 takes a third of it, but has room for
+//!    two full packets of the flow with the smallest weight. Parameters with which a calendar does not fit into the
+//!    buffer are rejected. A limit in packets counts full packets, so short packets fill the buffer before the
+//!    calendar; for short packets, give the limit in bytes.
 //!
-//! Not implemented: marks (the code marks from 48 kB on; of what, is not clear from it).
+//! Not implemented: marks (the code marks from 48 kB on, but does not show what these 48 kB measure).
 
 use crate::contract::prelude::*;
 use crate::fairqueue::queue_store::{LengthMeasure, QueueStore};
@@ -54,24 +54,23 @@ choices! {
 params! {
     /// Approximate fair queueing.
     pub struct AfqParams {
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
+        /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "flow", source "Sharma et al. 2018 section 3";
         /// Number of FIFO queues.
         queues: u32 = 32, in 2..=4096, symbol "nQ", source "Sharma et al. 2018: what a switch has, 8 to 32; our choice";
-        /// Bytes that a flow of weight 1 may send per round; absent: chosen such that `nQ * BpR` is a third of the
-        /// limit.
+        /// Bytes that a flow of weight 1 may send per round; absent: chosen so that `nQ * BpR` is a third of the limit.
         bytes_per_round: Option<Bytes> = null, in "64 B"..="16 MB", symbol "BpR", source "our choice; Sharma et al. \
             2018: 1 to 2 full packets, and buffers that hold the calendars of many flows";
         /// Storage of bids.
         bids: BidStore = "sketch", source "Sharma et al. 2018 section 3.2";
         /// Rows of the sketch.
         rows: u32 = 4, in 1..=16, source "our choice";
-        /// Cells of a row.
+        /// Cells per row.
         columns: u32 = 2048, in 1..=1048576, source "our choice";
     }
 }
 
-/// Approximate fair queueing in the list of schemes.
+/// Registry entry of Approximate fair queueing.
 #[derive(Clone, Copy, Debug)]
 pub struct AfqScheme;
 
@@ -112,15 +111,14 @@ impl SchemeSpec for AfqScheme {
     }
 }
 
-/// Part of the buffer that a flow of weight 1 may take, unless BpR is given: deviation 7.
+/// Fraction of the buffer that a flow of weight 1 may use, unless BpR is given: deviation 7.
 const CALENDAR_PART: f64 = 1.0 / 3.0;
-/// Full packets that every flow may have in the calendar at least.
+/// Minimum number of full packets that every flow may have in the calendar.
 const LEAST_PACKETS: f64 = 2.0;
 
-/// BpR where it is not given.
 fn default_bytes_per_round(queues: u32, buffer: &BufferParams, weights: &Weights) -> f64 {
     let least = LEAST_PACKETS * buffer.mtu.0 as f64 / weights.smallest();
-    // Whole bytes: then `floor(round * BpR / BpR)` is the round.
+    // BpR is an integer, so that `floor(round * BpR / BpR)` is the round.
     (f64::max(CALENDAR_PART * buffer.full_bytes() as f64, least) / f64::from(queues)).ceil()
 }
 
@@ -131,7 +129,7 @@ enum Bids {
     Exact { bids: FlowTable<ExactBid>, served: Vec<u32> },
 }
 
-/// The bid of a flow and how many of its packets wait.
+/// Bid of a flow and number of its waiting packets.
 #[derive(Clone, Copy, Debug, Default)]
 struct ExactBid {
     bid: f64,
@@ -151,7 +149,7 @@ impl Bids {
         }
     }
 
-    /// The cells of `key`, one in each row.
+    /// Cells of `key`, one per row.
     fn cells(key: u32, seeds: &[u64], columns: u32) -> impl Iterator<Item = usize> {
         seeds.iter().enumerate().map(move |(row, &seed)| row * columns as usize + bucket(hash(key, seed), columns))
     }
@@ -168,7 +166,7 @@ impl Bids {
         }
     }
 
-    /// A packet of `key` was stored; its bid is `bid` from now on.
+    /// Notes that a packet of `key` was stored, and sets the flow's bid to `bid`.
     fn raise(&mut self, key: u32, bid: f64) {
         match self {
             Self::Sketch { cells, seeds, columns, .. } => {
@@ -182,7 +180,7 @@ impl Bids {
         }
     }
 
-    /// A packet of `key` was served.
+    /// Notes that a packet of `key` was served.
     fn departed(&mut self, key: u32) {
         if let Self::Exact { bids, served } = self
             && let Some(record) = bids.get_mut(key)
@@ -194,7 +192,7 @@ impl Bids {
         }
     }
 
-    /// A round is over: a flow whose packets have all been served has a bid of the past.
+    /// Ends a round. The bid of a flow without waiting packets is now in the past.
     fn round_over(&mut self) {
         if let Self::Exact { bids, served } = self {
             for key in served.drain(..) {
@@ -213,7 +211,7 @@ pub struct Afq<P> {
     queues: QueueStore<P, (), ()>,
     bids: Bids,
     round: u64,
-    /// True if nothing has arrived since the port was found idle.
+    /// True if no packet has arrived since the port was found idle.
     idle: bool,
     share_per: FlowKey,
     queue_count: u32,
@@ -223,7 +221,7 @@ pub struct Afq<P> {
 }
 
 impl<P: Packet> Afq<P> {
-    /// A port without packets.
+    /// Creates an empty port.
     #[must_use]
     pub fn new(params: &AfqParams, buffer: &BufferParams, weights: Weights) -> Self {
         let bytes_per_round = match params.bytes_per_round {
@@ -333,7 +331,7 @@ mod tests {
 
     #[test]
     fn packets_wait_for_the_round_of_their_bid() {
-        // BpR 1000. Flow 0 bids 600, 1200, 1800: rounds 0, 1, 1. Flow 1 bids 500, 999, 1500: rounds 0, 0, 1.
+        // BpR is 1000. Flow 0 bids 600, 1200 and 1800: rounds 0, 1, 1. Flow 1 bids 500, 999 and 1500: rounds 0, 0, 1.
         for bids in STORES {
             let (mut queue, mut rng) = port(&with(bids, 8), 100, &Weights::equal());
             offer(&mut queue, &mut rng, 0, &[600, 600, 600]);
@@ -347,7 +345,7 @@ mod tests {
     fn a_bid_beyond_the_calendar_drops_and_does_not_count() {
         for bids in STORES {
             let (mut queue, mut rng) = port(&with(bids, 4), 100, &Weights::new([1.0, 2.0]));
-            // Rounds 0 to 3 take bids below 4000: three packets of 1300; the fourth would bid 5200.
+            // Rounds 0 to 3 accept bids below 4000: three packets of 1300 bytes. The fourth would bid 5200.
             let drops = offer(&mut queue, &mut rng, 0, &[1300, 1300, 1300, 1300, 99]);
             let log: Vec<_> = drops.0.iter().map(|drop| (drop.0.wire_bytes, drop.1)).collect();
             assert_eq!(log, [(1300, DropReason::Aqm)], "the last bids 3999");
@@ -366,7 +364,7 @@ mod tests {
                 assert_eq!(drain(&mut queue, &mut rng).len(), 3);
                 assert!(queue.dequeue(Time::ZERO, &mut rng, &mut Drops::default()).is_none());
             }
-            // Rounds 0-3, 4-7, 8-11, one more at each idle time, reported once or twice.
+            // Rounds 0-3, 4-7 and 8-11, and one more per idle time, no matter if that is reported once or twice.
             assert_eq!(queue.round, 12);
         }
     }
@@ -410,8 +408,8 @@ mod tests {
 
     #[test]
     fn no_limit_makes_the_defaults_a_drop_tail_queue() {
-        // 20 against 10 Mbit/s on a link of 10: 2 to 1 under drop-tail. Within 3 %: at the end as much as the buffer
-        // holds, 60 ms of 2 s at most, may be of one flow.
+        // 20 against 10 Mbit/s on a link of 10 Mbit/s would be 2 to 1 with drop-tail. The tolerance is 3 %: at the end,
+        // all packets in the buffer (60 ms of 2 s at most) may belong to one flow.
         for limit in [6, 24, 50].map(QueueLimit::Packets).into_iter().chain([QueueLimit::Bytes(30_000)]) {
             let params = AfqParams::default();
             let rates = shares::<AfqScheme>(&params, limit, &Weights::equal(), &[20e6, 10e6], &[1500, 1500]);
@@ -427,7 +425,7 @@ mod tests {
 
     #[test]
     fn a_calendar_that_the_buffer_cannot_hold_is_refused() {
-        // 24 packets of 1500 B are 36 000 B: 32 queues of 1124 B are 35 968, of 1125 B as many as the buffer.
+        // 24 packets of 1500 B are 36 000 B. 32 queues of 1124 B are 35 968 B; with 1125 B they equal the buffer.
         assert!(read_queue(json!({"scheme": "afq", "bytes_per_round": "1124 B"})).is_ok());
         assert_eq!(
             refusal(json!({"scheme": "afq", "bytes_per_round": "1125 B"})),

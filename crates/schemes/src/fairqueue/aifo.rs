@@ -1,39 +1,37 @@
-//! AIFO: one FIFO queue imitates a sorted queue by the packets that it lets in, the better their rank among the last
-//! ones.
+//! AIFO: one FIFO queue approximates a sorted queue. It admits a packet by the quantile of its rank among recent ranks.
 //!
 //! Source: Z. Yu, C. Hu, J. Wu, X. Sun, V. Braverman, M. Chowdhury, Z. Liu and X. Jin, "Programmable packet scheduling
-//! with a single queue", SIGCOMM 2021, by its abstract and by its authors' public simulation and switch program
-//! (`netx-repo/AIFO`: `AIFOOutputPort.java`, `WFQAIFOOutputPort.java`, `aifo_switch`); the text of the paper itself was
-//! not at hand. C is the limit of the queue, c what waits, W the window of the last ranks, r the rank of the arriving
-//! packet:
+//! with a single queue", SIGCOMM 2021. We follow its abstract and its authors' public simulation and switch program
+//! (`netx-repo/AIFO`: `AIFOOutputPort.java`, `WFQAIFOOutputPort.java`, `aifo_switch`), and did not have the paper. C is
+//! the limit of the queue, c its length, W the window of the last ranks, r the rank of the arriving packet:
 //!
 //! | number | rule | code |
 //! |---|---|---|
-//! | (1) | `W.quantile(r)`: the part of W below r | [`RankWindow::quantile`] |
+//! | (1) | `W.quantile(r)`: fraction of W below r | [`RankWindow::quantile`] |
 //! | (2) | admit if `c <= k C` or `W.quantile(r) <= (C - c)/C / (1 - k)` | `Aifo::admits` |
 //! | (3) | every s-th arriving packet, admitted or not, enters W | [`RankWindow::arrived`] |
 //!
 //! The rank is the start tag of start-time fair queueing, (1) and (2) of [`crate::fairqueue::stfq`], as in the paper's
-//! fairness experiment: the port then drops what STFQ would push out. Ranks can also be drawn, to measure the
-//! imitation.
+//! fairness experiment: the port then drops the packets that STFQ would push out. Ranks can also be random, to measure
+//! the approximation.
 //!
-//! Start tags grow with virtual time: a window that reaches back further than packets wait holds tags of the past,
-//! above which every packet is, and only rule (2)'s first part is left, a drop-tail queue of k C. The window should
-//! span no more than the packets that wait.
+//! Start tags grow with virtual time, so the window should not contain more ranks than packets wait. Otherwise it holds
+//! old tags, which are all below that of an arrival. Then only the first part of rule (2) admits packets, and the port
+//! is a drop-tail queue of k C.
 //!
-//! Cost: 20 comparisons per packet, one look-up of a flow, a second one for a drop. State: 160 bytes for the window, 17
-//! bytes a flow whose finish tag is ahead of virtual time.
+//! Cost: 20 comparisons and one flow look-up per packet, a second look-up per drop. State: 160 bytes for the window, 17
+//! bytes per flow whose finish tag is ahead of virtual time.
 //!
 //! Deviations:
-//! 1. `<=` in rule (2), by which the whole window below r is let in while `c <= k C`, so that the first condition
-//!    follows from the second, as a comment of the Linux qdisc of the authors of SCRR (`sch_aifo_stfq.c`) remarks. The
-//!    simulation has `<` and tests the first.
+//! 1. Rule (2) uses `<=`. It admits every rank while `c <= k C`, so the first condition follows from the second, as a
+//!    comment in the Linux qdisc of SCRR's authors (`sch_aifo_stfq.c`) notes. The simulation uses `<` and tests the
+//!    first condition.
 //! 2. Virtual time is the largest start tag that was served, as in the qdisc. The simulation uses that of the last
 //!    packet served, which may decrease. At the end of a busy period all flows are reset, as in `stfq`.
-//! 3. A dropped packet leaves no trace in its flow, as in both.
-//! 4. Every packet is sampled by default, as in the authors' fairness experiment and on their switch; other experiments
-//!    and the qdisc take one in 15. The qdisc samples admitted packets only.
-//! 5. Classes are not looked at.
+//! 3. A dropped packet does not advance its flow's tags, as in both.
+//! 4. Every packet is sampled by default, as in the authors' fairness experiment and on their switch. Other experiments
+//!    and the qdisc sample one packet in 15; the qdisc samples only admitted packets.
+//! 5. Classes have no effect.
 //!
 //! Not implemented: marks (the simulation's fairness experiment marks from 48 kB on).
 
@@ -46,20 +44,20 @@ use crate::fairqueue::ranked_queues::{QueueRoom, RankedQueues};
 params! {
     /// One queue with admission by rank.
     pub struct AifoParams {
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
+        /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "flow", source "WFQAIFOOutputPort.java";
         /// Rank by which packets are admitted.
         rank: RankSource = "start_tag", source "WFQAIFOOutputPort.java";
-        /// Number of ranks that an arriving packet is compared with.
+        /// Number of ranks with which the rank of an arriving packet is compared.
         window: u32 = 20, in 1..=65536, symbol "|W|", source "window_size of the simulations";
-        /// Sampling period of the window: one packet of this number enters it.
+        /// Sampling period of the window: one of this number of packets enters it.
         sample_period: u32 = 1, in 1..=65536, symbol "s", source "sample_count: 1 for fairness, else 15";
-        /// Share of the limit up to which every packet is admitted.
+        /// Fraction of the limit up to which every packet is admitted.
         headroom: f64 = 0.1, in 0.0..=0.999, symbol "k", source "k_value of the simulations";
     }
 }
 
-/// AIFO in the list of schemes.
+/// Registry entry of AIFO.
 #[derive(Clone, Copy, Debug)]
 pub struct AifoScheme;
 
@@ -94,7 +92,7 @@ pub struct Aifo {
 }
 
 impl Aifo {
-    /// Rule (2), with this part of the queue used.
+    /// Applies rule (2); `used` is the used fraction of the queue.
     #[inline]
     fn admits(&self, rank: f64, used: f64) -> bool {
         used <= self.headroom || self.window.quantile(rank) <= (1.0 - used) / (1.0 - self.headroom)
@@ -141,8 +139,8 @@ mod tests {
     fn rule_2_by_hand() {
         let (mut queue, _) = port(&AifoParams { window: 4, headroom: 0.25, ..Default::default() }, 8);
         [10.0, 20.0, 30.0, 40.0].into_iter().for_each(|rank| queue.placement.window.arrived(rank));
-        // With c packets the quantile may be up to (8 - c)/8/0.75: all up to c = 2, then 5/6, 2/3, 1/2, 1/3, 1/6.
-        // Ranks 15, 25, 35 and 45 are at 1/4, 1/2, 3/4 and 1.
+        // With c packets, the quantile may be up to (8 - c)/8/0.75: all ranks up to c = 2, then 5/6, 2/3, 1/2, 1/3,
+        // 1/6. Ranks 15, 25, 35 and 45 are at 1/4, 1/2, 3/4 and 1.
         let last_admitted = [15.0, 25.0, 35.0, 45.0].map(|rank| {
             let (mut queue, mut last) = (queue.clone(), None);
             for length in 0..8 {
@@ -157,20 +155,22 @@ mod tests {
     #[test]
     fn a_flow_that_is_ahead_is_dropped_and_one_that_is_behind_gets_in() {
         let (mut queue, mut rng) = port(&AifoParams { window: 10, ..Default::default() }, 20);
-        // Tags 0, 8000, 16 000, each above all of the window: three are admitted, while c <= k C = 2. Then the tag
-        // stays at 24 000: with c = 3 the quantile may be 17/20/0.9 = 0.94, which 3 of 3, 3 of 4 ... are not above from
-        // the second on. Tag 32 000 with c = 4 may be at 0.89: 5 lower ones of 5 and of 6 ... a drop or two for each.
+        // Tags are 0, 8000 and 16 000, each above the whole window. These three are admitted while c <= k C = 2. Then
+        // the tag stays at 24 000. With c = 3 the quantile may be 17/20/0.9 = 0.94; the first quantile, 3 of 3, is
+        // above that, 3 of 4 and later ones are not. With c = 4 tag 32 000 may be at 0.89: 5 lower ranks of 5 and of 6
+        // ... cause a drop or two for each.
         let dropped = offer(&mut queue, &mut rng, 0, &[1000; 6]).0;
         assert_eq!(dropped.iter().map(|drop| drop.1).collect::<Vec<_>>(), [DropReason::Aqm, DropReason::Aqm]);
         let before = queue.backlog().packets;
-        // Another flow starts at 0, below the window: it is let in for as long as its tag is.
+        // Another flow starts at 0, below the window. It is admitted as long as its tags are below it.
         assert_eq!(offer(&mut queue, &mut rng, 1, &[1000, 1000, 1000]).0.len(), 0);
         assert_eq!(queue.backlog().packets, before + 3);
         assert_eq!(serve(&mut queue, &mut rng, 3), [0, 0, 0]);
     }
 
     proptest! {
-        /// An admitted packet would also be admitted with a lower rank or a shorter queue; the first k C always are.
+        /// An admitted packet would also be admitted with a lower rank or a shorter queue. The first k C packets are
+        /// always admitted.
         #[test]
         fn admission_is_monotonic_in_rank_and_length(
             window in prop::collection::vec(0u8..50, 1..30), rank in 0u8..60, lower in 0u8..60, length in 0u32..20,
@@ -182,7 +182,7 @@ mod tests {
             (0..length).for_each(|_| queue.queues.accept(0, packet(0, 1500), 0.0, Time::ZERO));
             (0..=length).for_each(|_| longer.queues.accept(0, packet(0, 1500), 0.0, Time::ZERO));
             let (rank, lower) = (f64::from(rank), f64::from(lower.min(rank)));
-            // The definition, on the last 20 ranks.
+            // Quantile by its definition, on the last 20 ranks.
             let last = &window[window.len().saturating_sub(20)..];
             let below = last.iter().filter(|&&other| f64::from(other) < rank).count() as f64 / last.len() as f64;
             let (c, limit) = (f64::from(length), 20.0);

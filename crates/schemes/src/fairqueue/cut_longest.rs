@@ -1,5 +1,5 @@
-//! Room made at the expense of the longest queue, in batches from its head. As in Linux half of its bytes go, where RFC
-//! 8290 section 4.1 takes half of its packets.
+//! Drops packets from the head of the longest queue, in batches. As in Linux, it drops up to half of the queue's bytes;
+//! RFC 8290 section 4.1 drops half of its packets.
 
 use crate::contract::prelude::*;
 use crate::fairqueue::queue_store::QueueStore;
@@ -7,14 +7,14 @@ use crate::fairqueue::queue_store::QueueStore;
 /// An arrival that has been stored although it may exceed the limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Stored {
-    /// The queue that it is in.
+    /// Its queue.
     pub queue: u32,
     /// Backlog before it.
     pub found: Backlog,
 }
 
-/// While the backlog exceeds `limit`, drops `batch` packets or half the bytes of the longest queue, whichever is first,
-/// at its head. Calls `cut` for each queue that lost packets, with their number.
+/// While the backlog exceeds `limit`, drops `batch` packets or half the bytes of the longest queue, whichever comes
+/// first, from its head. Calls `cut` for each queue that lost packets, with their number.
 pub fn cut_longest<P: Packet, T: Copy, R>(
     queues: &mut QueueStore<P, T, R>,
     limit: QueueLimit,

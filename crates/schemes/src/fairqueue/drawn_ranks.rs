@@ -1,4 +1,4 @@
-//! Random ranks, and the resulting order of packets: the microbenchmark that compares SP-PIFO, AIFO and PACKS with a
+//! Random ranks and the resulting order of packets: the microbenchmark that compares SP-PIFO, AIFO and PACKS with a
 //! sorted queue.
 //!
 //! Cost: a draw and a search of 128 steps per arrival, 128 sums per departure. State: 3 kB.
@@ -10,7 +10,7 @@ choices! {
     pub enum RankSource {
         /// Start tag of fair queueing, by which users or flows share fairly.
         StartTag = "start_tag",
-        /// Uniform from 0 to 99: a test of the scheme, not a way to share.
+        /// Uniform from 0 to 99: a test of the scheme, not a way to share the link.
         Uniform = "uniform",
         /// Exponential with mean 25.
         Exponential = "exponential",
@@ -23,23 +23,23 @@ choices! {
     }
 }
 
-/// Ranks are below this; all but one in 10^12 of each distribution.
+/// Upper bound of ranks, which excludes less than one in 10^12 of each distribution.
 const RANKS: usize = 128;
-/// Ranks of the uniform, exponential and convex distributions are below this.
+/// Upper bound of ranks of the uniform, exponential and convex distributions.
 const BOUND: usize = 100;
-/// A rank counts as dropped once this part of its packets is.
+/// A rank counts as dropped if this fraction of its packets is dropped.
 const DROPPED_PART: f64 = 0.01;
 
-/// A distribution of ranks and counts of what happened to them.
+/// A distribution of ranks, and counts of waiting, dropped and served packets per rank.
 #[derive(Clone, Debug)]
 pub struct DrawnRanks {
-    /// Probability of the rank or one below.
+    /// Cumulative probability of each rank.
     cumulative: [f64; RANKS],
-    /// Packets that wait.
+    /// Waiting packets per rank.
     waiting: [u32; RANKS],
     offered: [u64; RANKS],
     dropped: [u64; RANKS],
-    /// Inversions: packets of a lower rank left behind by a served packet.
+    /// Inversions: waiting packets of a lower rank when a packet is served.
     inversions: [u64; RANKS],
     served: u64,
 }
@@ -65,7 +65,7 @@ impl DrawnRanks {
         }
     }
 
-    /// The rank of an arriving packet.
+    /// Draws the rank of an arriving packet.
     pub fn draw(&mut self, rng: &mut Rng) -> f64 {
         let cell = rng.open01();
         let rank = self.cumulative.partition_point(|&sum| sum < cell).min(RANKS - 1);
@@ -73,19 +73,19 @@ impl DrawnRanks {
         rank as f64
     }
 
-    /// A packet of `rank` waits from now on.
+    /// Notes that a packet of `rank` was queued.
     #[inline]
     pub fn accepted(&mut self, rank: f64) {
         self.waiting[rank as usize] += 1;
     }
 
-    /// An arriving packet of `rank` was dropped.
+    /// Notes that an arriving packet of `rank` was dropped.
     #[inline]
     pub fn dropped(&mut self, rank: f64) {
         self.dropped[rank as usize] += 1;
     }
 
-    /// A packet of `rank` leaves.
+    /// Notes that a packet of `rank` leaves.
     pub fn served(&mut self, rank: f64) {
         let rank = rank as usize;
         self.waiting[rank] -= 1;
@@ -93,7 +93,7 @@ impl DrawnRanks {
         self.inversions[rank] += self.waiting[..rank].iter().map(|&waiting| u64::from(waiting)).sum::<u64>();
     }
 
-    /// Readings for users: shares of all, ranks.
+    /// Reports readings for users: fractions of all packets, and ranks.
     pub fn report(&self, report: Report<'_>) {
         let part =
             |counts: &[u64], of: &[u64]| counts.iter().sum::<u64>() as f64 / of.iter().sum::<u64>().max(1) as f64;
@@ -110,7 +110,7 @@ impl DrawnRanks {
     }
 }
 
-/// Weight of `rank`, in any unit: the distributions of the simulations of SP-PIFO (`LstfTcpSocket.java`).
+/// Unnormalised weight of `rank`: the distributions of the simulations of SP-PIFO (`LstfTcpSocket.java`).
 fn weight(source: RankSource, rank: usize) -> f64 {
     let below_bound = |weight: f64| if rank < BOUND { weight } else { 0.0 };
     match source {
@@ -129,7 +129,6 @@ fn exponential(value: usize) -> f64 {
     libm::exp(-(value as f64) / 25.0)
 }
 
-/// Probability of a Poisson variable.
 fn poisson(mean: f64, value: usize) -> f64 {
     libm::exp(-mean) * (1..=value).map(|factor| mean / factor as f64).product::<f64>()
 }
@@ -146,10 +145,10 @@ mod tests {
 
     #[test]
     fn the_distributions_have_the_moments_of_their_definitions() {
-        // Uniform on 0 ..= 99: mean 49.5. Poisson: mean 50. Exponential of mean 25, rounded down and cut at 100:
-        // 1/(e^0.04 - 1) - 100/(e^4 - 1) = 22.64; its mirror image at 100: 77.36. Convex: a Poisson variable of mean
-        // 100 modulo 100; it is 100 or more with probability 0.5133, so that the mean is 100 - 51.33. Standard errors
-        // of the means of 100 000 draws: at most 0.15.
+        // Uniform on 0 ..= 99: mean 49.5. Poisson: mean 50. Exponential with mean 25, rounded down and truncated at
+        // 100: 1/(e^0.04 - 1) - 100/(e^4 - 1) = 22.64; mirrored at 100: 77.36. Convex: a Poisson variable of mean 100,
+        // modulo 100. It is 100 or more with probability 0.5133, so the mean is 100 - 51.33. Standard errors of the
+        // means of 100 000 draws are at most 0.15.
         let expected = [
             (RankSource::Uniform, 49.5),
             (RankSource::Poisson, 50.0),
@@ -168,7 +167,7 @@ mod tests {
     fn inversions_are_lower_ranks_left_behind() {
         let mut ranks = DrawnRanks::new(RankSource::Uniform);
         [90.0, 10.0, 10.0, 50.0].into_iter().for_each(|rank| ranks.accepted(rank));
-        // 90 leaves three lower ones behind, 50 two, 10 none of a lower rank.
+        // Rank 90 leaves three lower ranks behind, 50 two, and 10 none.
         [90.0, 50.0, 10.0, 10.0].into_iter().for_each(|rank| ranks.served(rank));
         let readings = readings(|report| ranks.report(report));
         assert_eq!(readings[0], ("inversions_per_packet", 5.0 / 4.0));

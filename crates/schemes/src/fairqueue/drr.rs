@@ -1,32 +1,32 @@
-//! Deficit round robin: queues take turns, and each turn is worth a quantum of bytes.
+//! Deficit round robin: serves queues in turn, a quantum of bytes per turn.
 //!
 //! Source: M. Shreedhar and G. Varghese, "Efficient fair queuing using deficit round robin", IEEE/ACM Transactions on
-//! Networking 4(3), 1996; drop policies also after the code of ns-2 (`drr.cc`). Queue i has weight w_i, deficit D_i:
+//! Networking 4(3), 1996; drop policies also from the code of ns-2 (`drr.cc`). Queue i has weight w_i, deficit D_i:
 //!
 //! | number | rule | code |
 //! |---|---|---|
 //! | (1) | visit of queue i: `D_i += quantum * w_i`, once | `Drr::begin_visit` |
 //! | (2) | while the head is not longer than `D_i`: send it, `D_i -= L` | `Drr::dequeue` |
-//! | (3) | queue empty: `D_i = 0`, it leaves the round | `Drr::leave` |
+//! | (3) | queue empty: `D_i = 0`, and the queue leaves the round | `Drr::leave` |
 //! | (4) | head longer than `D_i`: the queue goes to the end of the round and keeps `D_i` | `Drr::dequeue` |
-//! | (5) | buffer full: drop from the queue with most bytes, at its tail or its head, until the limit holds | `Drr::make_room`, `QueueStore::longest` |
+//! | (5) | buffer full: drop from the queue with most bytes, at its tail or head, until the backlog is within the limit | `Drr::make_room`, `QueueStore::longest` |
 //!
 //! Bound (theorem 2 of the paper): while flows i and j are backlogged, `|S_i/w_i - S_j/w_j| <= quantum + 2 * L_max` for
-//! the bytes S that they are sent, if the smallest weight is 1.
+//! the bytes S sent of each flow, if the smallest weight is 1.
 //!
-//! Cost: O(1) per packet if `quantum * w_i >= L_max`, otherwise a round without a packet is found and all its
-//! successors are made up in one step over the active queues. One hash of the key per packet. State: 101 bytes for each
-//! flow or user that waits, none for one that does not.
+//! Cost: O(1) per packet if `quantum * w_i >= L_max`, otherwise one pass over the active queues skips all rounds
+//! without a packet. One hash of the key per packet. State: 101 bytes for each flow or user with waiting packets, none
+//! for others.
 //!
 //! Deviations:
-//! 1. A queue for every flow or user, where the paper hashes flows into a fixed number of queues; ns-2 has 10 buckets.
-//!    The scheme is then exact, and weights have a meaning; for hashing see [`crate::fairqueue::sfq`].
-//! 2. Default quantum of one full packet, where ns-2 has 250 bytes: the condition for O(1).
-//! 3. Default drop from the tail, where the paper and ns-2 drop from the head (`drop_from = "head"`): then a flow's own
-//!    burst is cut, and queues of one packet work.
-//! 4. Overflow is looked at with the arriving packet in its queue, as in ns-2; a packet that exceeds the limit alone is
-//!    dropped itself.
-//! 5. Classes are not looked at.
+//! 1. Every flow or user has a queue. The scheme is therefore exact, and weights have a meaning. The paper hashes flows
+//!    into a fixed number of queues, and ns-2 has 10 buckets; for hashing see [`crate::fairqueue::sfq`].
+//! 2. The default quantum is one full packet, the condition for O(1); ns-2 uses 250 bytes.
+//! 3. By default packets are dropped from the tail, so a flow loses packets of its latest burst, and queues of one
+//!    packet work. The paper and ns-2 drop from the head (`drop_from = "head"`).
+//! 4. The arriving packet counts in its queue when the longest queue is determined, as in ns-2. A packet that alone
+//!    exceeds the limit is dropped itself.
+//! 5. Classes have no effect.
 
 use crate::contract::prelude::*;
 use crate::fairqueue::intrusive_list::IntrusiveList;
@@ -47,9 +47,9 @@ choices! {
 params! {
     /// Deficit round robin.
     pub struct DrrParams {
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
+        /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "user", source "Shreedhar and Varghese 1996 section II: the entity to be isolated is free";
-        /// Bytes that a queue of weight 1 may send per round. At least a full packet for O(1).
+        /// Bytes that a queue of weight 1 may send per round; at least a full packet for O(1) cost.
         quantum: Bytes = "1500 B", in "1 B"..="16 MB", symbol "Q", source "Shreedhar and Varghese 1996 section III; \
             ns-2: 250 B";
         /// Packet of the longest queue that is dropped when the buffer is full.
@@ -57,7 +57,7 @@ params! {
     }
 }
 
-/// Deficit round robin in the list of schemes.
+/// Registry entry of Deficit round robin.
 #[derive(Clone, Copy, Debug)]
 pub struct DrrScheme;
 
@@ -87,31 +87,30 @@ struct DrrQueue {
     key: u32,
     /// Bytes per visit: quantum times weight.
     quantum: f64,
-    /// Bytes that may be sent in this visit, or are saved.
+    /// Bytes that may still be sent in this visit, or saved bytes.
     deficit: f64,
-    /// The round of its last visit; of an empty queue, the round in which it left.
+    /// Round of its last visit; for an empty queue, the round in which it left.
     round: u64,
 }
 
-/// Queues that are empty and save their turns, see [`crate::fairqueue::drr_lds`].
+/// Empty queues that save their turns, see [`crate::fairqueue::drr_lds`].
 #[derive(Clone, Debug)]
 struct Savings {
     /// D_max in bytes.
     most: f64,
-    /// Empty queues whose saving is below `most`, in the order in which they left.
+    /// Empty queues that have saved less than `most`, in the order in which they left.
     saving: IntrusiveList,
 }
 
-/// The queues of one port and their round.
+/// The queues of one port and the order of their visits.
 #[derive(Clone, Debug)]
 pub struct Drr<P> {
     queues: QueueStore<P, (), DrrQueue>,
     by_key: FlowTable<u32>,
     /// Queues with packets, in the order of their visits.
     round: IntrusiveList,
-    /// Number of the round.
     round_number: u64,
-    /// True if the first queue of the round has got its quantum.
+    /// True if the first queue of the round has received its quantum.
     visiting: bool,
     savings: Option<Savings>,
     share_per: FlowKey,
@@ -122,7 +121,7 @@ pub struct Drr<P> {
 }
 
 impl<P: Packet> Drr<P> {
-    /// A port without packets.
+    /// Creates an empty port.
     #[must_use]
     pub fn new(params: &DrrParams, limit: QueueLimit, weights: Weights) -> Self {
         Self {
@@ -140,14 +139,14 @@ impl<P: Packet> Drr<P> {
         }
     }
 
-    /// The same, with empty queues that save up to `most` bytes.
+    /// Creates an empty port whose empty queues save up to `most` bytes.
     #[must_use]
     pub fn with_savings(params: &DrrParams, most: Bytes, limit: QueueLimit, weights: Weights) -> Self {
         let savings = Savings { most: most.0 as f64, saving: IntrusiveList::default() };
         Self { savings: Some(savings), ..Self::new(params, limit, weights) }
     }
 
-    /// The queue of `packet`, put at the end of the round if it was empty.
+    /// Queue of `packet`. Puts it at the end of the round if it was empty.
     fn queue_of(&mut self, packet: &P) -> u32 {
         let key = self.share_per.of(packet);
         let Self { queues, by_key, quantum, weights, savings, .. } = self;
@@ -167,7 +166,7 @@ impl<P: Packet> Drr<P> {
         queue
     }
 
-    /// An empty queue leaves the round, rule (3), also after a drop.
+    /// Removes an empty queue from the round: rule (3), also after a drop.
     fn leave(&mut self, queue: u32) {
         self.visiting &= self.round.front() != Some(queue);
         self.round.remove(self.queues.elements(), queue);
@@ -185,8 +184,8 @@ impl<P: Packet> Drr<P> {
         self.queues.close(queue);
     }
 
-    /// Forgets queues that have saved all that they may, or all that save if no queue is `busy`: rounds of no queues
-    /// take no time. A queue that is not known has saved all.
+    /// Deletes the records of queues that have saved the maximum, or of all saving queues if no queue is `busy`,
+    /// because rounds without queues take no time. A queue without a record has saved the maximum.
     fn forget_savers(&mut self, busy: bool) {
         let Some(Savings { most, .. }) = self.savings else { return };
         while let Some(savings) = &mut self.savings
@@ -198,7 +197,7 @@ impl<P: Packet> Drr<P> {
         }
     }
 
-    /// Rule (5). `offered` is the queue of the arriving packet, `found` the backlog before it.
+    /// Applies rule (5). `offered` is the queue of the arriving packet, `found` the backlog before it.
     fn make_room(&mut self, offered: u32, found: Backlog, drops: &mut impl DropSink<P>) {
         while self.queues.exceeds(self.limit) {
             let longest = self.queues.longest().expect("more waits than the limit");
@@ -216,7 +215,7 @@ impl<P: Packet> Drr<P> {
         }
     }
 
-    /// Rule (1), at the first queue of the round.
+    /// Applies rule (1) to the first queue of the round.
     #[inline]
     fn begin_visit(&mut self, queue: u32) {
         let turn = &mut self.queues[queue];
@@ -226,7 +225,8 @@ impl<P: Packet> Drr<P> {
         self.visiting = true;
     }
 
-    /// All queues were visited and none could send: makes up the rounds up to the last one of this kind.
+    /// Skips rounds: called when all queues were visited and none could send. Stops before the first round in which one
+    /// can.
     fn skip_rounds(&mut self) {
         let visits = |queues: &QueueStore<P, (), DrrQueue>, queue| {
             let head = queues.front(queue).map_or(0.0, |(packet, ())| f64::from(packet.wire_bytes()));
@@ -240,7 +240,7 @@ impl<P: Packet> Drr<P> {
     }
 }
 
-/// The round of a queue that has never been in one.
+/// Round of a queue that has never been in the round.
 const NEW: u64 = u64::MAX;
 
 /// Savings of an empty queue by round `now`.
@@ -330,9 +330,9 @@ mod tests {
 
     #[test]
     fn a_head_longer_than_the_deficit_waits_and_saves() {
-        // The figures of the paper (section III): quantum 500; queue 0 holds 200, 750; queue 1 holds 500, 500.
-        // Round 1: queue 0 sends 200 (deficit 300 left, 750 does not fit), queue 1 sends 500.
-        // Round 2: queue 0 has 800 and sends 750; queue 1 sends 500.
+        // Example of the paper (section III): quantum 500; queue 0 holds 200 and 750, queue 1 holds 500 and 500. Round
+        // 1: queue 0 sends 200 (deficit 300; 750 does not fit), queue 1 sends 500. Round 2: queue 0 has 800 and sends
+        // 750; queue 1 sends 500.
         let mut queue = drr(&with_quantum(500), QueueLimit::Packets(24), &Weights::equal());
         for (user, bytes) in [(0, 200), (0, 750), (1, 500), (1, 500)] {
             offer(&mut queue, user, bytes, &mut Drops::default());
@@ -346,7 +346,8 @@ mod tests {
         let mut queue = drr(&with_quantum(1000), QueueLimit::Packets(24), &Weights::equal());
         offer(&mut queue, 0, 100, &mut Drops::default());
         assert_eq!(drain(&mut queue), [(0, 100)]);
-        // With the 900 bytes of the first turn queue 0 could send both at once; without, one a round.
+        // If queue 0 kept the 900 bytes of the first turn it would send both packets at once; without them it sends one
+        // per round.
         for (user, bytes) in [(0, 1000), (0, 900), (1, 1000)] {
             offer(&mut queue, user, bytes, &mut Drops::default());
         }
@@ -384,7 +385,7 @@ mod tests {
         for (user, bytes) in [(0, 1000), (1, 1500), (0, 1000), (0, 3001)] {
             offer(&mut queue, user, bytes, &mut drops);
         }
-        // The third makes queue 0 the longest, 2000 of 3500 bytes; the fourth would never fit.
+        // The third packet makes queue 0 the longest, 2000 of 3500 bytes. The fourth never fits.
         let log: Vec<_> = drops.0.iter().map(|drop| (drop.0.wire_bytes, drop.1)).collect();
         assert_eq!(log, [(1000, DropReason::Overlimit), (3001, DropReason::Overlimit)]);
         assert_eq!(queue.backlog(), Backlog { packets: 2, bytes: 2500 });
@@ -405,11 +406,11 @@ mod tests {
 
     #[test]
     fn rates_are_the_weighted_max_min_shares() {
-        // Within one packet per flow and round: 2 s hold 1666 packets, 0.1 %.
+        // The tolerance is one packet per flow and round: 2 s hold 1666 packets, so 0.1 %.
         assert_max_min::<DrrScheme>(&DrrParams::default(), 100, [1.0, 1.0, 2.0], 0.01);
     }
 
-    /// The order of service that the rules give when every round is walked through.
+    /// Order of service by the rules, walking through every round.
     fn literal(quanta: &[f64], packets: &[Vec<u32>]) -> Vec<(u32, u32)> {
         let mut queues: Vec<std::collections::VecDeque<u32>> =
             packets.iter().map(|q| q.iter().copied().collect()).collect();
@@ -456,7 +457,7 @@ mod tests {
                 offer(&mut queue, (at % weights.len()) as u32, bytes, &mut Drops::default());
             }
             let bound = quantum as f64 + 2.0 * f64::from(*sizes.iter().max().unwrap());
-            // max - min of the difference over time is its largest change over any interval.
+            // The maximum minus the minimum of the difference is its largest change over any interval.
             let mut served = vec![0.0; weights.len()];
             let mut extremes = vec![(0.0f64, 0.0f64); weights.len()];
             let count = |user| sizes.iter().skip(user).step_by(weights.len()).count();

@@ -1,26 +1,25 @@
-//! Deficit round robin with limited deficit savings: a queue that runs empty keeps some of its turns for later.
+//! Deficit round robin with limited deficit savings: a queue that becomes empty saves some of its turns for later.
 //!
 //! Source: M. Menth, M. Mehl and S. Veith, "Deficit round robin with limited deficit savings (DRR-LDS) for fairness
-//! among TCP users", MMB 2018. Of the paper only the abstract was at hand: it names the problem (a user with one TCP
-//! flow loses turns while its queue is empty for a moment, above all with shallow buffers) and the remedy (savings,
-//! limited), but not the rules. These are ours:
+//! among TCP users", MMB 2018. We had only the abstract of the paper. It names the problem: a user with one TCP flow
+//! loses turns while its queue is briefly empty, above all with shallow buffers. It also names the remedy, limited
+//! savings, but not the rules. These are ours:
 //!
 //! | number | rule | code |
 //! |---|---|---|
 //! | (1), (2), (4), (5) | as in [`crate::fairqueue::drr`] |  |
-//! | (3') | queue empty: it leaves the round and keeps `min(D_i, D_max)` | `Drr::leave` |
-//! | (6) | each round without it: `D_i = min(D_i + quantum * w_i, D_max)` | `saved`, `Drr::queue_of` |
-//! | (7) | backlogged again: it joins the round at its end, and may use `D_i` in its first visit | `Drr::queue_of` |
-//! | (8) | the port is idle: every empty queue has `D_max`, since rounds of no queues take no time | `Drr::forget_savers` |
+//! | (3') | queue empty: the queue leaves the round and keeps `min(D_i, D_max)` | `Drr::leave` |
+//! | (6) | each round without the queue: `D_i = min(D_i + quantum * w_i, D_max)` | `saved`, `Drr::queue_of` |
+//! | (7) | backlogged again: the queue joins the end of the round and may use `D_i` in its first visit | `Drr::queue_of` |
+//! | (8) | the port is idle: every empty queue has `D_max`, since rounds without queues take no time | `Drr::forget_savers` |
 //!
-//! Cost: that of DRR. Rounds are counted, so rule (6) is computed when a queue returns. In addition to waiting users
-//! there are records of queues that save: at most the queues that left in the last `D_max / quantum` rounds (of the
-//! smallest weight). A queue that has saved `D_max` needs no record: unknown queues have that much.
+//! Cost: as DRR. Rounds are counted, so rule (6) is computed when a queue returns. Additional state: records of the
+//! queues that left in the last `D_max / quantum` rounds (for the smallest weight) and still save. A queue that has
+//! saved `D_max` needs no record, since every unknown queue has `D_max`.
 //!
 //! Deviations:
 //! 1. The rules above are ours, see source.
-//! 2. A new user begins with `D_max` by the last sentence. Otherwise a record of every user that ever came had to be
-//!    kept.
+//! 2. A new user starts with `D_max`. Otherwise every user that ever sent a packet would need a record.
 //! 3. `D_max` is the same for all weights. At 0 the scheme is DRR.
 
 use crate::contract::prelude::*;
@@ -29,20 +28,20 @@ use crate::fairqueue::drr::{DropFrom, Drr, DrrParams};
 params! {
     /// Deficit round robin with limited deficit savings.
     pub struct DrrLdsParams {
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
+        /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "user", source "Menth, Mehl and Veith 2018, abstract";
-        /// Bytes that a queue of weight 1 may send per round. At least a full packet for O(1).
+        /// Bytes that a queue of weight 1 may send per round; at least a full packet for O(1) cost.
         quantum: Bytes = "1500 B", in "1 B"..="16 MB", symbol "Q", source "Shreedhar and Varghese 1996 section III";
         /// Packet of the longest queue that is dropped when the buffer is full.
         drop_from: DropFrom = "tail", source "our choice";
-        /// Maximum deficit that an empty queue can save. Worth sweeping up to the size of the buffer; at 0 the scheme
-        /// is DRR.
+        /// Maximum deficit that an empty queue can save. Try values up to the size of the buffer; at 0 the scheme is
+        /// DRR.
         max_saving: Bytes = "15 kB", in "0 B"..="1 GB", symbol "D_max", source "our choice: 10 full packets; the \
             paper was not at hand";
     }
 }
 
-/// Deficit round robin with limited deficit savings in the list of schemes.
+/// Registry entry of Deficit round robin with limited deficit savings.
 #[derive(Clone, Copy, Debug)]
 pub struct DrrLdsScheme;
 
@@ -86,27 +85,27 @@ mod tests {
         testing::offer(queue, rng, user, &vec![1000; packets]);
     }
 
-    /// User 1 spends its saving next to user 0, is away for `rounds` rounds, and returns with 20 packets. Returns how
-    /// many of them are sent in its first visit.
+    /// User 1 spends its savings while user 0 sends, too, is absent for `rounds` rounds, and returns with 20 packets.
+    /// Returns how many of them are sent in its first visit.
     fn first_visit_after(rounds: usize, max_saving: u64) -> usize {
         let (mut queue, mut rng) = port(max_saving);
         let burst = max_saving as usize / 1000 + 1;
         offer(&mut queue, &mut rng, 0, 200);
-        // A new user may send D_max + quantum in its first visit: it is empty after it, with nothing saved.
+        // A new user may send D_max + quantum in its first visit. It is empty afterwards, with no savings.
         offer(&mut queue, &mut rng, 1, burst);
         let first = serve(&mut queue, &mut rng, burst + burst);
         assert_eq!(first[..burst], vec![0; burst]);
         assert_eq!(first[burst..], vec![1; burst]);
         serve(&mut queue, &mut rng, rounds);
         offer(&mut queue, &mut rng, 1, 20);
-        // The visit of user 0 that is under way or next comes first.
+        // User 0's present or next visit comes first.
         let order = serve(&mut queue, &mut rng, 25);
         order.iter().skip_while(|&&user| user == 0).take_while(|&&user| user == 1).count()
     }
 
     #[test]
     fn each_round_away_saves_a_quantum_up_to_the_limit() {
-        // Saved quanta: rounds that began while it was away; one more is the visit's own.
+        // Saved quanta: one for each round that began while the user was absent; the visit itself adds one.
         for max_saving in [3000, 5000] {
             let most = max_saving as usize / 1000;
             for rounds in [1, 2, 3, 4, 8] {

@@ -1,30 +1,30 @@
-//! FDPA, flow dynamic priority assignment: users that send above the fair share fall to a lower priority.
+//! FDPA (flow dynamic priority assignment): assigns a lower priority to users that send above the fair share.
 //!
 //! Source: C. Cascone, N. Bonelli, L. Bianchi, A. Capone and B. Sansò, "Towards approximate fair bandwidth sharing via
-//! dynamic priority queuing", LANMAN 2017. Only the abstract was at hand: rate estimators per user choose a queue under
-//! strict priority, so that TCP users above their share are slowed down. The numbers are ours:
+//! dynamic priority queuing", LANMAN 2017. We had only the abstract: rate estimators per user select one of several
+//! strict-priority queues, so that TCP users above their share slow down. Rules and numbers are ours:
 //!
 //! | number | rule | code |
 //! |---|---|---|
 //! | (1) | `r_u`: rate of arrivals of user u, TDRM-UTEMA with memory M, see [`crate::measure::utema`] | `Fdpa::priority` |
-//! | (2) | share of u: `C * w_u / sum of w` over the users that sent within the last T | `ActiveUsers` |
+//! | (2) | share of u: `C * w_u / sum of w` over the users that sent a packet within the last T | `ActiveUsers` |
 //! | (3) | priority 0 if `r_u <= share`, otherwise `min(n - 1, 1 + floor(s * log2(r_u / share)))` | `Fdpa::priority` |
-//! | (4) | the packet waits in the queue of its priority; the first queue that is not empty is served | `Fdpa::dequeue` |
-//! | (5) | drop it if the buffer is full, or for a p > 0, up to its priority, the queues from p on hold `part^p` of it | `Fdpa::has_room` |
+//! | (4) | the packet waits in the queue of its priority; the first non-empty queue is served | `Fdpa::dequeue` |
+//! | (5) | drop it if the buffer is full, or if, for a p from 1 up to its priority, the queues from p on hold `part^p` of the buffer | `Fdpa::has_room` |
 //!
-//! It reorders packets: a user whose priority rises overtakes its own packets, which TCP may take for losses. Users
-//! that do not slow down are not cut to their share: those above it are served by rate, the slower first, and the
-//! fastest gets what is left.
+//! FDPA reorders packets: when a user's priority rises, its new packets overtake older ones, and TCP may interpret this
+//! as loss. Users that do not slow down are not limited to their share: those above it are served by rate, the slower
+//! first, and the fastest gets the rest.
 //!
-//! Cost: an exponential (two for a new user) and a logarithm per packet, one hash of the key. State: 65 bytes a user
+//! Cost: an exponential (two for a new user), a logarithm and one hash of the key per packet. State: 65 bytes per user
 //! that sent within the last T, none for others.
 //!
 //! Deviations:
 //! 1. The rules are ours, see source.
-//! 2. The lower priorities may take half of the buffer only (`part`), those below them half of that, and so on, each
-//!    part with room for a packet: with a buffer that is shared freely the lowest fill it, and high ones find no room.
-//!    A user below its share loses nothing to users above theirs.
-//! 3. Classes are not looked at.
+//! 2. The priorities below the first may use only half of the buffer (`part`), those below the second half of that, and
+//!    so on; each part has room for a packet. Otherwise the lowest priorities would fill the buffer, and the highest
+//!    would find no room. A user below its share thus loses no packets because of users above theirs.
+//! 3. Classes have no effect.
 
 use crate::contract::prelude::*;
 use crate::fairqueue::intrusive_list::{IntrusiveList, Link, Linked};
@@ -35,7 +35,7 @@ use crate::measure::utema::{Memory, RateState};
 params! {
     /// Flow dynamic priority assignment.
     pub struct FdpaParams {
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
+        /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "user", source "Cascone et al. 2017, abstract";
         /// Number of queues.
         queues: u32 = 8, in 2..=64, symbol "n", source "what a switch has, our choice";
@@ -45,13 +45,13 @@ params! {
         active_time: Time = "0.3 s", in "1 ms"..="1 h", symbol "T", source "our choice: three memories";
         /// Priorities lost for each doubling of the rate.
         steps_per_doubling: f64 = 2.0, in 0.01..=64.0, symbol "s", source "our choice";
-        /// Share of the buffer for all priorities below the first together. Those below the second get this share of
-        /// that share, and so on; at least one packet.
+        /// Fraction of the buffer for all priorities below the first together. Those below the second get this fraction
+        /// of it, and so on; at least one packet.
         queue_part: f64 = 0.5, in 0.001..=0.999, source "our choice";
     }
 }
 
-/// Flow dynamic priority assignment in the list of schemes.
+/// Registry entry of Flow dynamic priority assignment.
 #[derive(Clone, Copy, Debug)]
 pub struct FdpaScheme;
 
@@ -76,7 +76,6 @@ impl SchemeSpec for FdpaScheme {
     }
 }
 
-/// An active user.
 #[derive(Clone, Debug)]
 struct User {
     key: u32,
@@ -95,7 +94,7 @@ impl Linked for User {
     }
 }
 
-/// The users that sent of late, the longest silent first.
+/// The users that sent recently, the longest inactive first.
 #[derive(Clone, Debug)]
 struct ActiveUsers {
     users: Vec<User>,
@@ -116,17 +115,17 @@ impl ActiveUsers {
             self.weight -= self.users[at as usize].weight;
         }
         if self.by_silence.is_empty() {
-            self.weight = 0.0; // exactly, whatever the subtractions left
+            self.weight = 0.0; // removes rounding errors of the subtractions
         }
     }
 
-    /// The user of `key` with this weight, who sends at `now`.
+    /// User of `key` with this weight, which sends a packet at `now`.
     fn sends(&mut self, key: u32, weight_of_user: f64, now: Time) -> &mut User {
         let Self { users, by_key, by_silence, free, weight } = self;
         let mut is_new = false;
         let at = *by_key.or_insert_with(key, || {
             is_new = true;
-            // As if measured from time 0 without packets so far: the first packet gives a rate of L / M.
+            // Measured from time 0 without packets so far, so the first packet gives a rate of L / M.
             let rate = RateState::new(Time::ZERO);
             let user = User { key, link: Link::NONE, last: now, weight: weight_of_user, rate };
             *weight += user.weight;
@@ -165,7 +164,7 @@ pub struct Fdpa<P> {
     weights: Weights,
 }
 
-/// `part^priority` of `limit`, rounded down.
+/// Returns `part^priority` of `limit`, rounded down.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn part_of(limit: QueueLimit, part: f64, priority: u32) -> QueueLimit {
     let part = libm::pow(part, f64::from(priority));
@@ -176,7 +175,7 @@ fn part_of(limit: QueueLimit, part: f64, priority: u32) -> QueueLimit {
 }
 
 impl<P: Packet> Fdpa<P> {
-    /// A port without packets.
+    /// Creates an empty port.
     #[must_use]
     pub fn new(params: &FdpaParams, port: &Port<'_>) -> Self {
         let mut queues = QueueStore::new(LengthMeasure::Packets);
@@ -202,7 +201,7 @@ impl<P: Packet> Fdpa<P> {
         }
     }
 
-    /// Rules (1) to (3).
+    /// Applies rules (1) to (3).
     fn priority(&mut self, packet: &P, now: Time) -> u32 {
         self.active.forget_before(now.saturating_sub(self.params.active_time));
         let user = self.active.sends(self.params.share_per.of(packet), self.weights.of(packet.user()), now);
@@ -216,7 +215,7 @@ impl<P: Packet> Fdpa<P> {
         (1 + steps.min(64.0) as u32).min(self.params.queues - 1)
     }
 
-    /// Rule (5): whether one more packet fits.
+    /// Applies rule (5). Returns true if the packet fits.
     fn has_room(&self, priority: u32, wire_bytes: u32) -> bool {
         let mut held = Backlog::default();
         let fits_parts = (1..self.params.queues).rev().all(|p| {
@@ -279,7 +278,8 @@ mod tests {
         build::<FdpaScheme>(params, QueueLimit::Packets(limit), weights)
     }
 
-    /// Priority of the last of the packets that users 0, 1 ... send for a second at these rates, user by user.
+    /// Users 0, 1 ... send packets at these rates for a second, one user after the other. Returns the priority of each
+    /// user's last packet.
     fn priorities(params: &FdpaParams, weights: &Weights, rates: &[f64]) -> Vec<u32> {
         let (mut queue, _) = port(params, 100, weights);
         let mut last = vec![0; rates.len()];
@@ -295,11 +295,11 @@ mod tests {
 
     #[test]
     fn priority_falls_with_the_logarithm_of_the_rate_above_the_share() {
-        // 10 Mbit/s, 4 users: share 2.5 Mbit/s. 1 Mbit/s: below. 3: 1 + floor(2 log2 1.2 = 0.53) = 1.
-        // 4: 1 + floor(1.36) = 2. 20: 1 + floor(6) = 7. The estimate is up to L / M = 0.12 Mbit/s high.
+        // 10 Mbit/s and 4 users: share 2.5 Mbit/s. 1 Mbit/s is below. 3: 1 + floor(2 log2 1.2 = 0.53) = 1. 4: 1 +
+        // floor(1.36) = 2. 20: 1 + floor(6) = 7. The estimate is too high by up to L / M = 0.12 Mbit/s.
         let rates = [1e6, 3e6, 4e6, 20.5e6];
         assert_eq!(priorities(&FdpaParams::default(), &Weights::equal(), &rates), [0, 1, 2, 7]);
-        // Weights 1, 3, 4, 2: shares 1, 3, 4 and 2 Mbit/s; a tenth more than the share is one step down.
+        // Weights 1, 3, 4, 2: shares 1, 3, 4 and 2 Mbit/s. A tenth more than the share lowers the priority by one.
         let rates = [0.85e6, 3.3e6, 4.4e6, 100e6];
         let weights = Weights::new([1.0, 3.0, 4.0, 2.0]);
         assert_eq!(priorities(&FdpaParams::default(), &weights, &rates), [0, 1, 1, 7]);
@@ -323,18 +323,18 @@ mod tests {
     fn high_priorities_go_first_and_find_room() {
         let (mut queue, mut rng) = port(&FdpaParams::default(), 10, &Weights::equal());
         let mut drops = Drops::default();
-        // User 1 was there before, so that the share is 5 Mbit/s; user 0 sends a burst of 80 packets, 9.6 Mbit/s.
+        // User 1 is active, so the share is 5 Mbit/s. User 0 sends a burst of 80 packets, 9.6 Mbit/s.
         queue.enqueue(packet(1, 40), Time::ZERO, &mut rng, &mut drops);
         (0..80).for_each(|_| queue.enqueue(packet(0, 1500), Time::ZERO, &mut rng, &mut drops));
         assert!(drops.0.iter().all(|drop| drop.0.user == 0 && drop.1 == DropReason::Overlimit));
-        // The first 41 packets have priority 0 and find room for 9. Serve them, and the same again.
+        // The first 41 packets have priority 0 and find room for 9. These are served, then the burst repeats.
         while queue.dequeue(Time::ZERO, &mut rng, &mut drops).is_some() {}
         (0..80).for_each(|_| queue.enqueue(packet(0, 1500), Time::ZERO, &mut rng, &mut drops));
-        // 9.6 to 19.2 Mbit/s are 1.9 to 3.8 shares, priorities 2, 3 and 4 in this order: the first two packets of
-        // priority 2 take the quarter of 10 that is for 2 and all below.
+        // 9.6 to 19.2 Mbit/s are 1.9 to 3.8 shares: priorities 2, 3 and 4 in this order. The first two packets of
+        // priority 2 fill the quarter of 10 packets for priority 2 and below.
         let lengths: Vec<_> = (0..8).map(|priority| queue.queues.length(priority).packets).collect();
         assert_eq!(lengths, [0, 0, 2, 0, 0, 0, 0, 0]);
-        // A user below its share finds the rest of the buffer, and goes first.
+        // A user below its share finds the rest of the buffer, and is served first.
         let before = drops.0.len();
         (0..8).for_each(|_| queue.enqueue(packet(1, 40), Time::ZERO, &mut rng, &mut drops));
         assert_eq!(drops.0.len(), before);
@@ -345,14 +345,15 @@ mod tests {
 
     #[test]
     fn a_user_below_its_share_loses_nothing_to_users_above_it() {
-        // Beside the last on a link of 10: 20 and 14 Mbit/s, of priorities 6 and 5; or 2.4, 3.4, 4.8 and 6.8, 1.2 to
-        // 3.4 shares, of priorities 1 to 4. Each could fill its queue.
+        // The last user sends next to others on a link of 10 Mbit/s: 20 and 14 Mbit/s, of priorities 6 and 5; or 2.4,
+        // 3.4, 4.8 and 6.8 Mbit/s, 1.2 to 3.4 shares, of priorities 1 to 4. Each of them could fill its queue.
         for rates in [&[20e6, 14e6, 2e6][..], &[2.4e6, 3.4e6, 4.8e6, 6.8e6, 1.6e6]] {
             for limit in [24, 100].map(QueueLimit::Packets) {
                 let sizes = vec![1500; rates.len()];
                 let served = shares::<FdpaScheme>(&FdpaParams::default(), limit, &Weights::equal(), rates, &sizes);
                 let (light, served_light) = (rates[rates.len() - 1], served[rates.len() - 1]);
-                // Within the 2 % that a packet of 2 s and the first packets, at priority 0 for all, are.
+                // The tolerance of 2 % covers one packet in 2 s and the first packets, which have priority 0 for all
+                // users.
                 assert!((served_light - light).abs() < 0.02 * light, "{rates:?} {served:?}");
             }
         }
@@ -360,7 +361,7 @@ mod tests {
 
     #[test]
     fn no_order_of_arrival_lets_the_lower_priorities_take_more_than_their_part() {
-        // 12 of 24 from 1 on, 6 from 2 on, 3 from 3 on, and one from 4 on.
+        // 12 of 24 packets from priority 1 on, 6 from 2 on, 3 from 3 on, one from 4 on.
         for (order, expected) in [
             ([1, 2, 3, 4, 5, 6, 7], [0, 12, 0, 0, 0, 0, 0, 0]),
             ([7, 6, 5, 4, 3, 2, 1], [0, 6, 3, 2, 0, 0, 0, 1]),
@@ -380,7 +381,7 @@ mod tests {
     #[test]
     fn the_share_follows_the_rate_of_the_link() {
         let (mut queue, _) = port(&FdpaParams::default(), 100, &Weights::equal());
-        // A burst of 10 packets in a memory of 0.1 s: 1.2 Mbit/s.
+        // A burst of 10 packets over a memory of 0.1 s: 1.2 Mbit/s.
         (0..10).for_each(|_| assert_eq!(queue.priority(&packet(0, 1500), Time::from_secs(10)), 0));
         queue.set_link_rate(BitRate(1_000_000));
         assert_eq!(queue.priority(&packet(0, 0), Time::from_secs(10)), 1);

@@ -1,26 +1,26 @@
-//! FQ-CoDel: flows are hashed into queues that take turns, new ones first, each with its own CoDel.
+//! FQ-CoDel: hashes flows into queues that are served in turn, new queues first. Each queue has its own CoDel.
 //!
 //! Source: RFC 8290, sections 4 and 5; RFC 8289 for CoDel, see [`crate::aqm::codel`]; Linux `sch_fq_codel.c` where the
-//! RFC leaves it open. The turns are those of [`super::new_and_old`].
+//! RFC is unspecific. [`super::new_and_old`] determines the turns.
 //!
 //! | number | rule | code |
 //! |---|---|---|
-//! | (N1) to (N5) | hashed queues take turns, new ones before old | [`super::new_and_old`] |
-//! | (1) | CoDel at the queue drops at its head; what it lets pass is sent | `serve` |
-//! | (2) | buffer full: drop at the head of the queue with most bytes, `drop_batch` packets or half its bytes, whichever is first | `cut_longest` |
+//! | (N1) to (N5) | hashed queues are served in turn, new before old | [`super::new_and_old`] |
+//! | (1) | CoDel drops at the head of the queue; packets that it accepts are sent | `serve` |
+//! | (2) | buffer full: drop at the head of the queue with most bytes, `drop_batch` packets or half its bytes, whichever comes first | `cut_longest` |
 //!
-//! Cost: O(1) per packet except for (2), see [`crate::fairqueue::queue_store`]; one hash. State: a record of 116 bytes
-//! for each of the 1024 queues, whether used or not; none per flow.
+//! Cost: O(1) per packet except for (2), see [`crate::fairqueue::queue_store`]; one hash. State: 116 bytes for each of
+//! the 1024 queues, used or not; no state per flow.
 //!
 //! Deviations:
-//! 1. The queue with most bytes is found through a heap, not by a scan of all.
-//! 2. Rounds in which all queues are in debt are made up in one step.
-//! 3. A packet that exceeds the limit alone is dropped itself.
-//! 4. Classes are not looked at.
-//! 5. The limit is the buffer's, by default far below the 10 240 packets of the RFC. With 24 packets overflow, not
-//!    CoDel, drops most.
-//! 6. Over the limit a queue loses half its bytes, as in Linux; RFC 8290 section 4.1 takes half its packets.
-//! 7. CoDel looks at the bytes of its own queue, as in ns-3. RFC 8289 section 4.4 requires those of the port, available
+//! 1. A heap finds the queue with most bytes, instead of a scan of all queues.
+//! 2. Rounds in which all queues are in debt are skipped in one step.
+//! 3. A packet that alone exceeds the limit is dropped itself.
+//! 4. Classes have no effect.
+//! 5. The limit is the buffer's, by default far below the 10 240 packets of the RFC. With 24 packets most drops come
+//!    from overflow, not from CoDel.
+//! 6. At overflow a queue loses half its bytes, as in Linux; in RFC 8290 section 4.1 half its packets.
+//! 7. CoDel tests the backlog of its own queue, as in ns-3. RFC 8289 section 4.4 requires those of the port, available
 //!    as `short_queue = "port"`, as in Linux.
 //! 8. Drops at a full buffer count for CoDel, as in Linux; in RFC 8289 section 5.4 they do not.
 //!
@@ -45,7 +45,7 @@ choices! {
 params! {
     /// FQ-CoDel.
     pub struct FqCodelParams {
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
+        /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "flow", source "RFC 8290 section 4.1: the 5-tuple";
         //= RFC 8290 5.2.5-1: There are 1024 queues by default.
         /// Number of queues.
@@ -60,7 +60,7 @@ params! {
         /// Time for which the delay may exceed the target.
         interval: Time = "100 ms", in "10 us"..="100 s", symbol "INTERVAL", source "RFC 8290 section 5.2.1";
         //= RFC 8290 5.2.6-1: ECN is on by default and can be turned off.
-        /// Mark ECN-capable packets instead of dropping them.
+        /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = true, source "RFC 8290 section 5.2.6";
         /// Maximum number of packets dropped at one overflow.
         drop_batch: u32 = 64, in 1..=65536, source "RFC 8290 section 4.1, Linux";
@@ -72,7 +72,7 @@ params! {
     }
 }
 
-/// FQ-CoDel in the list of schemes.
+/// Registry entry of FQ-CoDel.
 #[derive(Clone, Copy, Debug)]
 pub struct FqCodelScheme;
 
@@ -110,7 +110,7 @@ pub struct FqCodel<P> {
 }
 
 impl<P: Packet> FqCodel<P> {
-    /// A port without packets.
+    /// Creates an empty port.
     #[must_use]
     pub fn new(params: &FqCodelParams, buffer: &BufferParams) -> Self {
         Self {
@@ -126,7 +126,7 @@ impl<P: Packet> FqCodel<P> {
     }
 }
 
-/// Rule (1): the next packet of `queue` that CoDel lets pass.
+/// Next packet of `queue` that CoDel accepts: rule (1).
 fn serve<P: Packet>(
     (aim, params): (&CodelTarget, &FqCodelParams),
     queues: &mut QueueStore<P, (), Turning<Codel>>,
@@ -219,7 +219,7 @@ mod tests {
         let (mut queue, mut rng) = port(&FqCodelParams::default(), 10);
         assert!(offer(&mut queue, &mut rng, 1, &[100, 200, 300, 400, 500, 600, 700, 800]).0.is_empty());
         assert!(offer(&mut queue, &mut rng, 2, &[10, 10]).0.is_empty());
-        // 3600 B in the fattest: 100 + ... + 600 = 2100 is the first sum not below 1800.
+        // The longest queue has 3600 B: 100 + ... + 600 = 2100 is the first sum of at least 1800.
         let drops = offer(&mut queue, &mut rng, 2, &[10]);
         assert!(drops.0.iter().all(|drop| drop.1 == DropReason::PushedOut));
         let lengths: Vec<_> = drops.0.iter().map(|drop| drop.0.wire_bytes).collect();
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(drops.0.len(), 2);
         let (mut queue, mut rng) = port(&FqCodelParams::default(), 1);
         let drops = offer(&mut queue, &mut rng, 1, &[1500, 40]);
-        // Half of 1540 is reached by the first; the arriving one stays.
+        // The first packet is more than half of 1540 B, so the arriving one stays.
         assert_eq!((drops.0.len(), drops.0[0].0.wire_bytes, drops.0[0].1), (1, 1500, DropReason::PushedOut));
     }
 
@@ -242,7 +242,7 @@ mod tests {
     fn codel_cuts_the_long_queue_and_leaves_the_short_one() {
         let params = FqCodelParams::default();
         let (drops, marks) = standing_queue::<FqCodelScheme>(&params, Ecn::NotEct);
-        // The delay passes 5 ms at 6 ms and is noted 100 ms later, at 106.8 or 108 ms; drop n + 1 comes 100 ms *
+        // The delay passes 5 ms at 6 ms. This is detected 100 ms later, at 106.8 or 108 ms. Drop n + 1 comes 100 ms *
         // (1/sqrt(1) + ... + 1/sqrt(n)) after that: n = 26 is the last before 998.4 ms.
         assert_eq!((drops.len(), marks), (27, 0));
         assert!(drops.iter().all(|&flow| flow == 1));
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_short_queue_is_spared_by_its_own_length_or_by_the_ports() {
-        // Flow 1 has two packets, of which the first is served after 150 ms and leaves one full packet behind.
+        // Flow 1 has two packets. The first is served after 150 ms and leaves one full packet behind.
         let dropped = |short_queue| {
             let (mut queue, mut rng) = port(&FqCodelParams { short_queue, ..Default::default() }, 1000);
             let mut drops = Drops::default();

@@ -1,4 +1,4 @@
-//! FQ-PIE: flows are hashed into queues that take turns, new ones first, each with its own PIE.
+//! FQ-PIE: hashes flows into queues that are served in turn, new queues first. Each queue has its own PIE.
 //!
 //! Source: Linux `sch_fq_pie.c` (Tahiliani, Patil, Saicharan, Bhasi, Monis, Ramakrishnan, 2019 to date);
 //! `FqPieQueueDisc` of ns-3; RFC 8033 for PIE, see [`crate::aqm::pie_core`]; RFC 8290 for the turns, see
@@ -6,28 +6,29 @@
 //!
 //! | number | rule | code |
 //! |---|---|---|
-//! | (N1) to (N5) | hashed queues take turns, new ones before old | [`super::new_and_old`] |
-//! | (1) | PIE of the queue judges its arrivals by the queue's own delay and bytes: store, mark or drop | `FqPie::enqueue` |
-//! | (2) | every update interval the controllers of all queues make a step | `FqPie::catch_up` |
-//! | (3) | what leaves tells its queue's controller how long it waited | `FqPie::dequeue` |
-//! | (4) | buffer full, `overflow = "arriving"`: drop the arrival without asking PIE | `FqPie::enqueue` |
-//! | (5) | buffer full, `overflow = "longest"`: drop at the head of the queue with most bytes, `drop_batch` packets or half its bytes, whichever is first | `cut_longest` |
+//! | (N1) to (N5) | hashed queues are served in turn, new before old | [`super::new_and_old`] |
+//! | (1) | the queue's PIE stores, marks or drops an arrival by the queue's delay and bytes | `FqPie::enqueue` |
+//! | (2) | every update interval, the controllers of all queues are updated | `FqPie::catch_up` |
+//! | (3) | a packet that leaves reports its waiting time to its queue's controller | `FqPie::dequeue` |
+//! | (4) | buffer full, `overflow = "arriving"`: drop the arrival without a decision of PIE | `FqPie::enqueue` |
+//! | (5) | buffer full, `overflow = "longest"`: drop at the head of the queue with most bytes, `drop_batch` packets or half its bytes, whichever comes first | `cut_longest` |
 //!
-//! Cost: O(1) per packet except for (5), see [`crate::fairqueue::queue_store`]; one hash; every 15 ms a step for each
-//! queue that is not at rest. State: a record of 140 bytes for each of the 1024 queues, whether used or not; none per
-//! flow.
+//! Cost: O(1) per packet except for (5), see [`crate::fairqueue::queue_store`]; one hash; every 15 ms an update of each
+//! queue that is not at rest. State: 140 bytes for each of the 1024 queues, used or not; no state per flow.
 //!
 //! Deviations:
-//! 1. Where the sources disagree, defaults are those of Linux: the arrival goes at a full buffer (ns-3: the longest
-//!    queue is cut), no marks (ns-3 marks), gaps between drops evened out (ns-3: not).
-//! 2. All controllers step at the same time, as in Linux with up to 2048 queues; in ns-3 each from its first packet on.
-//! 3. Controllers at rest are skipped until their queue gets a packet.
+//! 1. Where the sources disagree, defaults are those of Linux: a full buffer drops the arrival (ns-3: packets of the
+//!    longest queue); packets are not marked (ns-3: marked); drops are derandomised (ns-3: not).
+//! 2. All controllers are updated at the same time, as in Linux with up to 2048 queues; in ns-3 each queue has its own
+//!    clock, which starts at its first packet.
+//! 3. Controllers at rest are not updated until their queue receives a packet.
 //! 4. The limit is the buffer's, by default far below the 10 240 packets of Linux and ns-3.
-//! 5. Classes are not looked at.
-//! 6. Those of PIE, see [`crate::aqm::pie`], except the delay, which is the sojourn time in all three.
+//! 5. Classes have no effect.
+//! 6. The deviations of PIE apply, see [`crate::aqm::pie`], except for the delay: all three use the sojourn time.
 //!
-//! Not implemented: the memory limit of Linux, which it counts, but does not enforce; the estimate of the departure
-//! rate, off by default in both; `CeThreshold`, `UseL4s` and the set-associative hash of ns-3, off by default.
+//! Not implemented: the memory limit of Linux, which counts memory but does not enforce the limit; the estimate of the
+//! departure rate, off by default in both; `CeThreshold`, `UseL4s` and the set-associative hash of ns-3, off by
+//! default.
 
 use crate::aqm::pie_core::{PieParams, PieProfile, PieState};
 use crate::contract::prelude::*;
@@ -49,7 +50,7 @@ params! {
     pub struct FqPieParams {
         /// Implementation of PIE whose rules apply.
         profile: PieProfile = "rfc8033", source "RFC 8033, ns-3; Linux sch_fq_pie";
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
+        /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "flow", source "sch_fq_pie: the 5-tuple";
         /// Number of queues.
         buckets: u32 = 1024, in 1..=65536, source "sch_fq_pie; ns-3";
@@ -63,9 +64,9 @@ params! {
         alpha: f64 = 0.125, in 0.0..=1000.0, symbol "alpha", source "RFC 8033 4.2; sch_fq_pie: 2/16";
         /// Gain on the change of the delay, per second.
         beta: f64 = 1.25, in 0.0..=1000.0, symbol "beta", source "RFC 8033 4.2; sch_fq_pie: 20/16";
-        /// Duration of a burst of a queue that passes without drops.
+        /// Duration of a burst that a queue accepts without drops.
         max_burst: Time = "150 ms", in "0 s"..="100 s", symbol "MAX_BURST", source "RFC 8033 4.4; sch_fq_pie";
-        /// Derandomises drops: evens out the gaps between them.
+        /// Derandomises drops: makes the gaps between them more even.
         derandomize: bool = true, source "RFC 8033 5.4; sch_fq_pie; off in ns-3";
         /// Limits steps to 0.02 once the probability is 0.1 or more.
         cap_step: bool = true, source "RFC 8033 5.5; sch_fq_pie; ns-3";
@@ -73,7 +74,7 @@ params! {
         byte_mode: bool = false, source "sch_fq_pie; RFC 8033 appendix B";
         /// Mean length of a packet: no drop while at most two of them wait in the same queue; reference of byte mode.
         mean_packet: Bytes = "1500 B", in "1 B"..="1 MB", source "sch_fq_pie: the MTU; 1000 B in ns-3";
-        /// Mark ECN-capable packets instead of dropping them while the probability is low.
+        /// Marks ECN-capable packets instead of dropping them while the probability is low.
         ecn: bool = false, source "sch_fq_pie; on in ns-3";
         /// Largest probability at which packets are marked.
         ecn_limit: f64 = 0.1, in 0.0..=1.0, symbol "mark_ecnth", source "RFC 8033 5.1; sch_fq_pie: ecn_prob; ns-3";
@@ -84,7 +85,7 @@ params! {
     }
 }
 
-/// FQ-PIE in the list of schemes.
+/// Registry entry of FQ-PIE.
 #[derive(Clone, Copy, Debug)]
 pub struct FqPieScheme;
 
@@ -112,7 +113,7 @@ impl SchemeSpec for FqPieScheme {
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     pie: PieState,
-    /// In [`FqPie::awake`].
+    /// True if the queue is in [`FqPie::awake`].
     is_awake: bool,
 }
 
@@ -121,16 +122,16 @@ struct Bucket {
 pub struct FqPie<P> {
     hashed: HashedQueues<P, Bucket>,
     ticker: Ticker,
-    /// Queues whose controllers may still move.
+    /// Queues whose controllers may still change.
     awake: Vec<u32>,
-    /// p that the last arrival met.
+    /// p at the last arrival.
     last_probability: f64,
     pie: Box<PieParams>,
     params: Box<FqPieParams>,
 }
 
 impl<P: Packet> FqPie<P> {
-    /// A port without packets.
+    /// Creates an empty port.
     #[must_use]
     pub fn new(params: &FqPieParams, buffer: &BufferParams) -> Self {
         let pie = PieParams {
@@ -157,7 +158,7 @@ impl<P: Packet> FqPie<P> {
         }
     }
 
-    /// Makes up the updates that were due until `now`: rule (2).
+    /// Runs the updates that were due up to `now`: rule (2).
     #[inline]
     fn catch_up(&mut self, now: Time) {
         while self.ticker.due(now).is_some() {
@@ -167,14 +168,14 @@ impl<P: Packet> FqPie<P> {
         }
     }
 
-    /// Updates all queues that are not at rest; whether that changed one, which another update would do then, too.
+    /// Updates all queues that are not at rest. Returns true if one changed, so that another update may change it, too.
     fn update(&mut self) -> bool {
         let Self { hashed: HashedQueues { queues, .. }, awake, pie, .. } = self;
         let mut has_moved = false;
         awake.retain(|&queue| {
             let is_empty = queues.length(queue).packets == 0;
             let bucket = &mut queues[queue].own;
-            // The rate of the link matters for no delay but `link_rate`.
+            // The rate of the link affects only the delay `link_rate`.
             let moved = bucket.pie.update(pie, f64::INFINITY);
             has_moved |= moved;
             bucket.is_awake = moved || !is_empty;
@@ -189,7 +190,7 @@ impl<P: Packet> FqPie<P> {
         }
     }
 
-    /// Rule (1).
+    /// Applies rule (1).
     fn judge(&mut self, queue: u32, packet: &P, rng: &mut Rng) -> Verdict {
         let own = self.hashed.queues.length(queue);
         let pie = &mut self.hashed.queues[queue].own.pie;
@@ -213,7 +214,7 @@ impl<P: Packet> QueueDiscipline<P> for FqPie<P> {
         let found = self.hashed.backlog();
         let queue = self.hashed.queue_of(self.params.share_per.of(&packet), self.params.buckets, rng);
         self.wake(queue);
-        // Rule (4); what exceeds the limit alone is dropped in any case.
+        // Rule (4). A packet that alone exceeds the limit is dropped in any case.
         let counts = if self.params.overflow == Overflow::Arriving { found } else { Backlog::default() };
         if !self.hashed.has_room(counts, packet.wire_bytes()) {
             self.hashed.queues[queue].own.pie.overflowed();
@@ -231,7 +232,7 @@ impl<P: Packet> QueueDiscipline<P> for FqPie<P> {
             }
             Verdict::Accept => {}
         }
-        // Rule (5); with rule (4) there is room.
+        // Rule (5). With rule (4) there is room.
         self.hashed.store(Arrival { packet, queue, found }, now, self.params.drop_batch, drops, |_, _| ());
     }
 
@@ -294,7 +295,7 @@ mod tests {
     fn a_full_buffer_drops_the_arrival_or_cuts_the_longest_queue() {
         for (overflow, dropped, left) in [
             (Overflow::Arriving, vec![(2, 10)], vec![(1, 500), (1, 400), (1, 300), (2, 10)]),
-            // 1200 B in the longest: its first packet is 500, with the second 900 >= 600.
+            // The longest queue has 1200 B. Its first packet has 500 B; with the second 900 >= 600.
             (Overflow::Longest, vec![(1, 500), (1, 400)], vec![(1, 300), (2, 10), (2, 10)]),
         ] {
             let (mut queue, mut rng) = port(&FqPieParams { overflow, ..Default::default() }, 4);
@@ -312,10 +313,10 @@ mod tests {
         let params = FqPieParams::default();
         let (drops, marks) = standing_queue::<FqPieScheme>(&params, Ecn::NotEct);
         assert!(!drops.is_empty() && drops.iter().all(|&flow| flow == 1) && marks == 0);
-        // For 1 s nothing is dropped if a burst may last that long: ten updates are 150 ms, 70 are 1.05 s.
+        // No packet is dropped for 1 s if a burst may last that long. Ten updates are 150 ms, 70 are 1.05 s.
         let patient = FqPieParams { max_burst: Time::from_millis(1050), ..params.clone() };
         assert!(standing_queue::<FqPieScheme>(&patient, Ecn::NotEct).0.is_empty());
-        // Marks below the limit, drops above.
+        // Packets are marked below the limit and dropped above.
         let marking = FqPieParams { ecn: true, ecn_limit: 1.0, ..params.clone() };
         let (drops, marks) = standing_queue::<FqPieScheme>(&marking, Ecn::Ect0);
         assert!(drops.is_empty() && marks > 0);
@@ -337,11 +338,11 @@ mod tests {
             offer(&mut queue, &mut rng, flow, &[1500; 4]);
         }
         let awake = |queue: &FqPie<TestPacket>| reading("controllers_awake", |report| queue.report(report));
-        // Fifty flows in 1024 queues; those that share one count once.
+        // Fifty flows in 1024 queues; flows that share a queue count once.
         assert!((45.0..=50.0).contains(&awake(&queue)));
         let busy = Time::from_millis(900);
         while queue.dequeue(busy, &mut rng, &mut ()).is_some() {}
-        // A probability above 0 shrinks by 2 % and by alpha * target an update: zero within seconds.
+        // Each update reduces a probability above 0 by 2 % and by alpha * target: to zero within seconds.
         assert_eq!(queue.dequeue(Time::from_secs(60), &mut rng, &mut ()).map(|packet| packet.flow), None);
         assert_eq!(awake(&queue), 0.0);
         assert!((0..1024).all(|number| queue.hashed.queues[number].own.pie.probability() == 0.0));

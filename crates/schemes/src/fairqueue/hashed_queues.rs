@@ -1,6 +1,7 @@
-//! Flows hashed into a fixed number of queues that take turns: what FQ-CoDel and FQ-PIE have in common.
+//! A fixed number of queues for hashed flows, served in turn; used by FQ-CoDel and FQ-PIE.
 //!
-//! Cost: a hash per packet, and that of [`new_and_old`](super::new_and_old) and [`queue_store`](super::queue_store).
+//! Cost: a hash per packet, plus the costs of [`new_and_old`](super::new_and_old) and
+//! [`queue_store`](super::queue_store).
 
 use crate::contract::prelude::*;
 use crate::fairqueue::cut_longest::{Stored, cut_longest};
@@ -8,7 +9,7 @@ use crate::fairqueue::new_and_old::{NewAndOld, Turning};
 use crate::fairqueue::queue_store::{LengthMeasure, QueueStore};
 use crate::flows::hash::{bucket, hash};
 
-/// The queues of one port, each with a record of the scheme's.
+/// The queues of one port; each has a record of the scheme.
 #[derive(Clone, Debug)]
 pub struct HashedQueues<P, R> {
     /// The queues.
@@ -19,7 +20,7 @@ pub struct HashedQueues<P, R> {
     limit: QueueLimit,
 }
 
-/// An arrival that is let in.
+/// An arrival that is accepted.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival<P> {
     /// The packet.
@@ -31,7 +32,7 @@ pub struct Arrival<P> {
 }
 
 impl<P: Packet, R: Copy> HashedQueues<P, R> {
-    /// `count` empty queues, each with the record `idle`; a queue may send `quantum` per round.
+    /// Creates `count` empty queues, each with the record `idle`. A queue may send `quantum` per round.
     #[must_use]
     pub fn new(count: u32, idle: R, quantum: Bytes, limit: QueueLimit) -> Self {
         let mut queues = QueueStore::new(LengthMeasure::Bytes);
@@ -39,13 +40,13 @@ impl<P: Packet, R: Copy> HashedQueues<P, R> {
         Self { queues, turns: NewAndOld::new(quantum), seed: None, limit }
     }
 
-    /// Returns true if there is room for `wire_bytes` besides the backlog.
+    /// Returns true if `wire_bytes` fit in addition to the backlog.
     #[inline]
     pub fn has_room(&self, waiting: Backlog, wire_bytes: u32) -> bool {
         waiting.has_room_for(wire_bytes, self.limit)
     }
 
-    /// The queue of a flow or user, of `count`.
+    /// Queue of a flow or user, one of `count`.
     #[inline]
     pub fn queue_of(&mut self, key: u32, count: u32, rng: &mut Rng) -> u32 {
         let seed = *self.seed.get_or_insert_with(|| rng.bits());
@@ -53,8 +54,8 @@ impl<P: Packet, R: Copy> HashedQueues<P, R> {
         bucket(hash(key, seed), count) as u32
     }
 
-    /// Stores a packet; if it exceeds the limit, cuts queues, at most `batch` packets at a time, and reports them to
-    /// `cut`.
+    /// Stores a packet. If the backlog exceeds the limit, cuts queues by at most `batch` packets at a time, and reports
+    /// them to `cut`.
     #[inline]
     pub fn store(
         &mut self,
@@ -75,7 +76,7 @@ impl<P: Packet, R: Copy> HashedQueues<P, R> {
         });
     }
 
-    /// The next packet; `serve` takes it from the queue whose turn it is, or returns `None` and leaves that empty.
+    /// Next packet. `serve` takes it from the queue whose turn it is, or empties that queue and returns `None`.
     #[inline]
     pub fn next(&mut self, serve: impl FnMut(&mut QueueStore<P, (), Turning<R>>, u32) -> Option<P>) -> Option<P> {
         self.turns.next(&mut self.queues, serve)
@@ -87,7 +88,7 @@ impl<P: Packet, R: Copy> HashedQueues<P, R> {
         self.queues.backlog()
     }
 
-    /// The queues, and their bytes on the heap.
+    /// Number of queues and their bytes on the heap.
     #[must_use]
     pub fn state_size(&self) -> StateSize {
         StateSize { records: self.queues.open_queues(), bytes: self.queues.state_bytes() }

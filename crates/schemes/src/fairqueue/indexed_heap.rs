@@ -1,6 +1,7 @@
 //! A binary heap of queue numbers whose keys can change: smallest key first, ties by number.
 //!
-//! Cost: O(log n) to set or to remove, O(1) to look at the first; 4 bytes a number and one entry for each that is in.
+//! Cost: O(log n) to set or to remove, O(1) to read the first. State: 4 bytes per number, and an entry for each number
+//! in the heap.
 
 /// Position of a number that is not in the heap.
 const OUT: u32 = u32::MAX;
@@ -32,14 +33,14 @@ impl<K: Copy + Ord> IndexedHeap<K> {
         self.entries.is_empty()
     }
 
-    /// The key of `number`, if it is in.
+    /// The key of `number`, if it is in the heap.
     #[inline]
     pub fn key(&self, number: u32) -> Option<K> {
         let position = self.positions.get(number as usize).copied().unwrap_or(OUT);
         (position != OUT).then(|| self.entries[position as usize].0)
     }
 
-    /// Puts `number` in, or gives it another key.
+    /// Inserts `number` or changes its key.
     pub fn set(&mut self, number: u32, key: K) {
         if self.positions.len() <= number as usize {
             self.positions.resize(number as usize + 1, OUT);
@@ -58,7 +59,7 @@ impl<K: Copy + Ord> IndexedHeap<K> {
         self.sink(position);
     }
 
-    /// Takes `number` out, if it is in.
+    /// Removes `number` if it is in the heap.
     pub fn remove(&mut self, number: u32) {
         let Some(&position) = self.positions.get(number as usize).filter(|&&position| position != OUT) else { return };
         self.positions[number as usize] = OUT;
@@ -70,7 +71,7 @@ impl<K: Copy + Ord> IndexedHeap<K> {
         }
     }
 
-    /// Takes everything out.
+    /// Removes all numbers.
     pub fn clear(&mut self) {
         self.entries.clear();
         self.positions.fill(OUT);
@@ -82,7 +83,7 @@ impl<K: Copy + Ord> IndexedHeap<K> {
         self.positions[entry.1 as usize] = position as u32;
     }
 
-    /// Moves the entry at `position` up to where it belongs, at least to its own place.
+    /// Moves the entry at `position` up to its right position.
     fn rise(&mut self, mut position: usize) -> usize {
         let entry = self.entries[position];
         while position > 0 {
@@ -97,7 +98,7 @@ impl<K: Copy + Ord> IndexedHeap<K> {
         position
     }
 
-    /// Moves the entry at `position` down to where it belongs.
+    /// Moves the entry at `position` down to its right position.
     fn sink(&mut self, mut position: usize) {
         let entry = self.entries[position];
         loop {

@@ -1,9 +1,9 @@
 //! Doubly linked lists threaded through the elements of a vector: queues of packets, lists of active queues.
 //!
-//! An element is named by its position and is in at most one list at a time. All operations are O(1) and none
-//! allocates, so that a thousand lists share one piece of memory.
+//! An element is identified by its position and is in at most one list at a time. All operations are O(1) and none
+//! allocates, so a thousand lists can share one block of memory.
 
-/// The position of no element.
+/// Position that belongs to no element.
 pub const NIL: u32 = u32::MAX;
 
 /// Neighbours of an element in its list.
@@ -58,7 +58,7 @@ impl IntrusiveList {
         self.head == NIL
     }
 
-    /// The element behind `element`.
+    /// The element after `element`.
     #[inline]
     pub fn after<T: Linked>(elements: &[T], element: u32) -> Option<u32> {
         let next = elements[element as usize].link().next;
@@ -77,7 +77,7 @@ impl IntrusiveList {
         self.tail = element;
     }
 
-    /// Puts `element`, which must be in no list, first.
+    /// Prepends `element`, which must be in no list.
     #[inline]
     pub fn push_front<T: Linked>(&mut self, elements: &mut [T], element: u32) {
         *elements[element as usize].link_mut() = Link { prev: NIL, next: self.head };
@@ -89,7 +89,7 @@ impl IntrusiveList {
         self.head = element;
     }
 
-    /// Takes `element` out; it must be in this list.
+    /// Removes `element`, which must be in this list.
     #[inline]
     pub fn remove<T: Linked>(&mut self, elements: &mut [T], element: u32) {
         let Link { prev, next } = *elements[element as usize].link();
@@ -106,7 +106,7 @@ impl IntrusiveList {
         *elements[element as usize].link_mut() = Link::NONE;
     }
 
-    /// Takes the first element out.
+    /// Removes the first element.
     #[inline]
     pub fn pop_front<T: Linked>(&mut self, elements: &mut [T]) -> Option<u32> {
         let front = self.front()?;

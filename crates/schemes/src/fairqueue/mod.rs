@@ -1,9 +1,9 @@
-//! Fair queueing: schedulers with a queue per flow, user or bucket, ideal and practical.
+//! Fair queueing: ideal and practical schedulers with a queue per flow, user or bucket.
 //!
-//! Below the schemes: [`queue_store`] keeps queues of packets by flow with the longest at hand, on [`intrusive_list`]
-//! and [`indexed_heap`]; [`skip_rounds`] makes up rounds without a packet; [`hashed_queues`] take turns;
-//! [`ranked_queues`] are priority queues for packets with ranks, which are [`start_tags`] or, for tests,
-//! [`drawn_ranks`], and [`ranked_port`] fills them as a scheme says; [`rank_window`] remembers the last ranks.
+//! Shared parts: [`queue_store`] keeps a queue of packets per flow and finds the longest; it uses [`intrusive_list`]
+//! and [`indexed_heap`]. [`skip_rounds`] skips rounds without a packet. [`hashed_queues`] serves hashed queues in turn.
+//! [`ranked_queues`] are priority queues for packets with ranks. Ranks are [`start_tags`] or, for tests,
+//! [`drawn_ranks`]. [`ranked_port`] fills the queues by the rules of a scheme. [`rank_window`] stores the last ranks.
 
 pub mod afq;
 pub mod aifo;

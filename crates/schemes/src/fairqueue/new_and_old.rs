@@ -1,47 +1,47 @@
-//! The turns of queues in two lists, new ones before old: the scheduler of FQ-CoDel, which FQ-PIE has taken over.
+//! The scheduler of FQ-CoDel and FQ-PIE: queues in two lists, new queues before old.
 //!
 //! Source: RFC 8290, sections 4.1 and 4.2. A queue has credits ("deficit" in Linux) in bytes.
 //!
 //! | number | rule | code |
 //! |---|---|---|
-//! | (N1) | a packet comes to a queue in no list: it joins the new queues with `credits = quantum` | [`NewAndOld::arrived`] |
-//! | (N2) | serve the first of the new queues, if there is none, of the old ones | [`NewAndOld::next`] |
-//! | (N3) | `credits <= 0`: `credits += quantum`, to the end of the old queues, again from (N2) | [`NewAndOld::next`] |
+//! | (N1) | a packet arrives at a queue in no list: the queue joins the new queues with `credits = quantum` | [`NewAndOld::arrived`] |
+//! | (N2) | serve the first of the new queues or, if there is none, the first of the old | [`NewAndOld::next`] |
+//! | (N3) | `credits <= 0`: `credits += quantum`, move to the end of the old queues, back to (N2) | [`NewAndOld::next`] |
 //! | (N4) | a packet is sent: `credits -= L` | [`NewAndOld::next`] |
-//! | (N5) | the queue is empty: a new one goes to the end of the old ones if there are any, others leave; again from (N2) | [`NewAndOld::next`] |
+//! | (N5) | the queue is empty: a new queue moves to the end of the old queues if there are any, otherwise it leaves; back to (N2) | [`NewAndOld::next`] |
 //!
-//! Cost: O(1) per packet. Rounds in which all queues are in debt are made up in one step.
+//! Cost: O(1) per packet. Rounds in which all queues are in debt are skipped in one step.
 
 use crate::contract::prelude::*;
 use crate::fairqueue::intrusive_list::IntrusiveList;
 use crate::fairqueue::queue_store::QueueStore;
 use crate::fairqueue::skip_rounds::skip_rounds;
 
-/// The list that a queue is in.
+/// List of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     New,
     Old,
 }
 
-/// Turn state in the record of a queue.
+/// State of a queue's turn.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
-    /// Whole bytes.
+    /// Integer number of bytes.
     credits: f64,
     place: Option<Place>,
 }
 
-/// The record of a queue that takes turns.
+/// Record of a queue that is served in turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Turning<R> {
-    /// The scheme's part.
+    /// Part of the scheme.
     pub own: R,
     turn: Turn,
 }
 
 impl<R> Turning<R> {
-    /// The record of a queue in no list.
+    /// Creates the record of a queue in no list.
     #[must_use]
     pub fn new(own: R) -> Self {
         Self { own, turn: Turn::default() }
@@ -51,19 +51,19 @@ impl<R> Turning<R> {
 /// The two lists of one port.
 #[derive(Clone, Debug)]
 pub struct NewAndOld {
-    /// By [`Place`].
+    /// Indexed by [`Place`].
     lists: [IntrusiveList; 2],
     quantum: f64,
 }
 
 impl NewAndOld {
-    /// Empty lists; a queue may send `quantum` per round.
+    /// Creates empty lists. A queue may send `quantum` per round.
     #[must_use]
     pub fn new(quantum: Bytes) -> Self {
         Self { lists: Default::default(), quantum: quantum.0 as f64 }
     }
 
-    /// A packet was stored in `queue`: rule (N1).
+    /// Notes that a packet was stored in `queue`: rule (N1).
     #[inline]
     pub fn arrived<P: Packet, T: Copy, R: Copy>(&mut self, queues: &mut QueueStore<P, T, Turning<R>>, queue: u32) {
         if queues[queue].turn.place.is_none() {
@@ -73,7 +73,7 @@ impl NewAndOld {
         }
     }
 
-    /// The next packet; `serve` takes it from the queue whose turn it is, or returns `None` and leaves that empty.
+    /// Next packet. `serve` takes it from the queue whose turn it is, or empties that queue and returns `None`.
     pub fn next<P: Packet, T: Copy, R: Copy>(
         &mut self,
         queues: &mut QueueStore<P, T, Turning<R>>,
@@ -120,10 +120,10 @@ impl NewAndOld {
         queues[queue].turn.place = place;
     }
 
-    /// All old queues are in debt: makes up the rounds up to the last one of this kind.
+    /// Skips the rounds in which all old queues are in debt.
     fn skip_rounds<P: Packet, T: Copy, R: Copy>(&self, queues: &mut QueueStore<P, T, Turning<R>>) {
         let quantum = self.quantum;
-        // Credits are whole: grants to reach 1, and the visit after them.
+        // Credits are integers: the number of grants to reach 1, and the visit after them.
         let visits = |queues: &QueueStore<P, T, Turning<R>>, queue: u32| {
             ((1.0 - queues[queue].turn.credits) / quantum).ceil().max(0.0) + 1.0
         };

@@ -1,36 +1,36 @@
-//! PACKS: strict-priority queues, filled by the quantile of a packet's rank among the last ones and by the free room.
-//! They approximate both the order of a sorted queue and its drops.
+//! PACKS: strict-priority queues that approximate the order and the drops of a sorted queue. The quantile of a packet's
+//! rank and the free room select its queue.
 //!
 //! Source: A. Gran Alcoz, B. Vass, P. Namyar, B. Arzani, G. Rétvári and L. Vanbever, "Everything matters in
-//! programmable packet scheduling", NSDI 2025, by its abstract, by that of its preprint (arXiv 2308.00797) and by a
-//! public summary of its design, no work of its authors; neither the text of the paper nor its code was at hand. Of n
-//! queues, 1 is served first; queue i has room for `B_i` and holds `b_i`, B is the sum of all `B_i`; W is the window of
-//! the last ranks, r the rank of the arriving packet:
+//! programmable packet scheduling", NSDI 2025. We follow its abstract, the abstract of its preprint (arXiv 2308.00797)
+//! and a public summary of its design by others; we had neither the paper nor its code. Of n queues, 1 is served first;
+//! queue i has room for `B_i` and holds `b_i`; B is the sum of all `B_i`; W is the window of the last ranks, r the rank
+//! of the arriving packet:
 //!
 //! | number | rule | code |
 //! |---|---|---|
 //! | (1) | the rank of every arriving packet enters W | [`RankWindow::arrived`] |
-//! | (2) | queue: the first i with `W.quantile(r) <= sum over j <= i of (B_j - b_j) / B / (1 - k)` and room | `Packs::queue_for` |
+//! | (2) | queue: the first i with `W.quantile(r) <= sum over j <= i of (B_j - b_j) / B / (1 - k)` and room for the packet | `Packs::queue_for` |
 //! | (3) | no such queue: drop | `Packs::place` |
-//! | (4) | serve the first queue that holds a packet | `RankedQueues::serve` |
+//! | (4) | serve the first non-empty queue | `RankedQueues::serve` |
 //!
-//! With one queue and every packet sampled it is [`crate::fairqueue::aifo`], except for the order of (1) and (2).
+//! With one queue it equals [`crate::fairqueue::aifo`] with every packet sampled, except for the order of (1) and (2).
 //!
 //! The rank is the start tag of start-time fair queueing, (1) and (2) of [`crate::fairqueue::stfq`]; ranks can also be
-//! drawn, to measure how well a sorted queue is imitated. As for AIFO, a window of start tags should span no more than
-//! the packets that wait: tags grow with virtual time.
+//! random, to measure how well PACKS approximates a sorted queue. As in AIFO, the window should not contain more start
+//! tags than packets wait, since tags grow with virtual time.
 //!
-//! Cost: 20 comparisons and n sums per packet, one look-up of a flow, a second one for a drop. State: 160 bytes for the
-//! window, 64 bytes a queue, 17 bytes a flow whose finish tag is ahead of virtual time.
+//! Cost: 20 comparisons, n sums and one flow look-up per packet, a second look-up per drop. State: 160 bytes for the
+//! window, 64 bytes per queue, 17 bytes per flow whose finish tag is ahead of virtual time.
 //!
 //! Deviations:
-//! 1. The window has 20 ranks, as AIFO's has; the summary mentions simulations with 15 to 1000 and a switch with 16.
-//!    For start tags a long window is outdated.
-//! 2. k is 0 by default: the summary calls it optional and names no value.
-//! 3. The limit of the port is split among the queues. A limit below n packets leaves each queue one packet, and the
-//!    port its limit.
+//! 1. The window has 20 ranks, as in AIFO; the summary mentions simulations with 15 to 1000 and a switch with 16. A
+//!    longer window would hold outdated start tags.
+//! 2. k is 0 by default: the summary calls it optional and gives no value.
+//! 3. The limit of the port is split among the queues. If the limit is below n packets, each queue holds one packet and
+//!    the port enforces the limit.
 //! 4. Virtual time is the largest start tag that was served, and at the end of a busy period all flows are reset.
-//! 5. Classes are not looked at.
+//! 5. Classes have no effect.
 
 use crate::contract::prelude::*;
 use crate::fairqueue::drawn_ranks::RankSource;
@@ -39,22 +39,22 @@ use crate::fairqueue::ranked_port::{Placement, RankedPort};
 use crate::fairqueue::ranked_queues::{QueueRoom, RankedQueues};
 
 params! {
-    /// Strict-priority queues filled by quantile.
+    /// Strict-priority queues selected by the quantile of a packet's rank.
     pub struct PacksParams {
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
+        /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "flow", source "our choice, as for AIFO and SP-PIFO";
         /// Rank by which packets are ordered.
         rank: RankSource = "start_tag", source "our choice, as for AIFO and SP-PIFO";
         /// Number of queues.
         queues: u32 = 8, in 1..=64, symbol "n", source "our choice, as for SP-PIFO";
-        /// Number of ranks that an arriving packet is compared with.
+        /// Number of ranks with which the rank of an arriving packet is compared.
         window: u32 = 20, in 1..=65536, symbol "|W|", source "our choice, as for AIFO; summary: 15 to 1000";
-        /// Fraction by which the free room is overstated at admission.
+        /// Burst allowance: admission divides the free room by 1 minus this value.
         burstiness: f64 = 0.0, in 0.0..=0.999, symbol "k", source "our choice; summary: optional";
     }
 }
 
-/// PACKS in the list of schemes.
+/// Registry entry of PACKS.
 #[derive(Clone, Copy, Debug)]
 pub struct PacksScheme;
 
@@ -95,10 +95,10 @@ pub struct Packs {
 }
 
 impl Packs {
-    /// Rule (2).
+    /// Applies rule (2).
     #[inline]
     fn queue_for<P: Packet>(&self, queues: &RankedQueues<P>, rank: f64, wire_bytes: u32) -> Option<u32> {
-        // Queues have equal room, so that sums of B_i are numbers of queues.
+        // All queues have equal room, so sums of B_i are numbers of queues.
         let needed = self.window.quantile(rank) * (1.0 - self.burstiness) * f64::from(self.count);
         let mut free = 0.0;
         (0..self.count).find(|&queue| {
@@ -143,17 +143,18 @@ mod tests {
     fn rule_2_by_hand() {
         let (mut queue, _) = port(&PacksParams { queues: 2, window: 4, ..Default::default() }, 8);
         [10.0, 20.0, 30.0, 40.0].into_iter().for_each(|rank| queue.placement.window.arrived(rank));
-        // Empty: 4/8 of the room is up to the first queue. Ranks 15 and 25, at 1/4 and 1/2, go first, 35 and 45 last.
+        // The port is empty, so 4/8 of the room belongs to the first queue. Ranks 15 and 25, at 1/4 and 1/2, enter it;
+        // 35 and 45 enter the last.
         let queues = |port: &RankedPort<TestPacket, Packs>| [15.0, 25.0, 35.0, 45.0].map(|rank| queue_for(port, rank));
         assert_eq!(queues(&queue), [Some(0), Some(0), Some(1), Some(1)]);
-        // Two packets in the first: 2/8 up to it, 6/8 in all.
+        // Two packets are in the first queue: 2/8 of the room is left there, 6/8 in total.
         (0..2).for_each(|_| queue.queues.accept(0, packet(0, 1500), 0.0, Time::ZERO));
         assert_eq!(queues(&queue), [Some(0), Some(1), Some(1), None]);
-        // The first is full: what belongs there falls into the second, which holds one: 3/8 in all.
+        // The first queue is full, so its packets enter the second, which holds one: 3/8 of the room is left in total.
         (0..2).for_each(|_| queue.queues.accept(0, packet(0, 1500), 0.0, Time::ZERO));
         queue.queues.accept(1, packet(0, 1500), 0.0, Time::ZERO);
         assert_eq!(queues(&queue), [Some(1), None, None, None]);
-        // k = 1/2 doubles the room that counts: 6/8.
+        // k = 1/2 doubles the free room in rule (2): 6/8.
         queue.placement.burstiness = 0.5;
         assert_eq!(queues(&queue), [Some(1), Some(1), Some(1), None]);
     }
@@ -164,7 +165,7 @@ mod tests {
     }
 
     proptest! {
-        /// Of two packets that find the same port, the one with lower rank goes into the same or an earlier queue, and
+        /// If two packets find the same port state, the one with the lower rank enters the same or an earlier queue. It
         /// is not dropped if the other is admitted.
         #[test]
         fn lower_ranks_go_first(

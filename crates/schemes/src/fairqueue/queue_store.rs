@@ -1,15 +1,15 @@
-//! Queues of packets, one for each flow, user or bucket, in one piece of memory.
+//! Queues of packets, one for each flow, user or bucket, in one block of memory.
 //!
 //! Packets of all queues are in one slab and are linked to queues; queues are in another. Freed slots are reused, so
 //! memory is bounded by the maximum numbers of packets and queues at a time.
 //!
-//! The longest queue is found through a heap of upper bounds. A queue that grows beyond its bound raises it. One that
-//! shrinks leaves it. Only when the longest queue is requested, the bounds at the top of the heap are lowered to the
-//! true lengths until the top one is exact; then no queue can be longer.
+//! The longest queue is found through a heap of upper bounds. A queue that grows above its bound raises the bound; a
+//! queue that shrinks does not change it. When the longest queue is requested, the bounds at the top of the heap are
+//! lowered to the true lengths until the top bound is exact. No queue can then be longer.
 //!
-//! Cost: O(1) to append and remove, apart from raising a bound, which is O(1) on average for queues that grow alike
-//! and O(log n) at most. To find the longest: each removal pays for at most one bound to be lowered, O(log n), and
-//! only schemes that ask pay at all. Bytes: 32 a queue besides the record, 24 + 4 in the heap.
+//! Cost: O(1) to append and remove, except for raising a bound, which is O(1) on average for queues that grow equally
+//! and O(log n) at most. Finding the longest queue lowers at most one bound per earlier removal, O(log n); schemes that
+//! never request it do not pay for it. State: 32 bytes per queue in addition to the record, and 24 + 4 in the heap.
 
 use crate::contract::prelude::*;
 use crate::fairqueue::indexed_heap::IndexedHeap;
@@ -27,7 +27,7 @@ pub enum LengthMeasure {
 }
 
 impl LengthMeasure {
-    /// Longer queues compare greater, and every queue that holds a packet is longer than an empty one.
+    /// A key by which longer queues compare greater. Every queue with a packet is longer than an empty one.
     #[inline]
     fn of(self, length: Backlog) -> (u64, u64) {
         match self {
@@ -56,7 +56,7 @@ impl<P, T> Linked for Node<P, T> {
     }
 }
 
-/// A queue with the scheduler's record. Its link is the scheduler's too, for lists of queues.
+/// A queue with the scheduler's record. The scheduler may use its link for lists of queues.
 #[derive(Clone, Debug)]
 pub struct Queue<R> {
     packets: IntrusiveList,
@@ -76,7 +76,7 @@ impl<R> Linked for Queue<R> {
     }
 }
 
-/// Queues of packets `P` with tags `T`; each queue has a record `R` of its scheduler, reached by `store[queue]`.
+/// Queues of packets `P` with tags `T`. Each queue has a record `R` of its scheduler: `store[queue]`.
 #[derive(Clone, Debug)]
 pub struct QueueStore<P, T, R> {
     nodes: Vec<Node<P, T>>,
@@ -91,7 +91,7 @@ pub struct QueueStore<P, T, R> {
 }
 
 impl<P: Packet, T: Copy, R> QueueStore<P, T, R> {
-    /// Creates an empty store; `measure` is that of [`QueueStore::longest`].
+    /// Creates an empty store. [`QueueStore::longest`] uses `measure`.
     #[must_use]
     pub fn new(measure: LengthMeasure) -> Self {
         Self {
@@ -106,7 +106,7 @@ impl<P: Packet, T: Copy, R> QueueStore<P, T, R> {
         }
     }
 
-    /// Opens an empty queue. Without a [`QueueStore::close`] in between they are numbered 0, 1, 2 ...
+    /// Opens an empty queue. Queues are numbered 0, 1, 2 ... if none is closed.
     pub fn open(&mut self, record: R) -> u32 {
         self.open += 1;
         if let Some(queue) = self.free_queues.pop_front(&mut self.queues) {
@@ -124,7 +124,7 @@ impl<P: Packet, T: Copy, R> QueueStore<P, T, R> {
         queue
     }
 
-    /// Closes `queue`, which must be empty and in no list; its number may be given to another.
+    /// Closes `queue`, which must be empty and in no list. Its number may be reused.
     pub fn close(&mut self, queue: u32) {
         debug_assert!(self.length(queue).packets == 0);
         self.open -= 1;
@@ -137,7 +137,7 @@ impl<P: Packet, T: Copy, R> QueueStore<P, T, R> {
         self.open
     }
 
-    /// Bytes that the open queues occupy, packets left out.
+    /// Bytes of the open queues, without packets.
     #[must_use]
     pub fn state_bytes(&self) -> usize {
         self.open * (size_of::<Queue<R>>() + size_of::<((u64, u64), u32)>() + size_of::<u32>())
@@ -161,7 +161,7 @@ impl<P: Packet, T: Copy, R> QueueStore<P, T, R> {
         self.queues[queue as usize].length
     }
 
-    /// The queue behind `queue` in the scheduler's list.
+    /// The queue after `queue` in the scheduler's list.
     #[inline]
     pub fn after(&self, queue: u32) -> Option<u32> {
         IntrusiveList::after(&self.queues, queue)
@@ -230,7 +230,7 @@ impl<P: Packet, T: Copy, R> QueueStore<P, T, R> {
         (packet, tag)
     }
 
-    /// The longest queue, if any packet waits. Among equals, one that the course of events decides.
+    /// The longest queue, if any packet waits. Ties depend on the order of events.
     pub fn longest(&mut self) -> Option<u32> {
         loop {
             let (bound, queue) = self.bounds.first()?;

@@ -1,8 +1,8 @@
-//! The ranks of the last packets that arrived, and where a rank stands among them.
+//! The ranks of the last arrivals, and the quantile of a rank among them.
 //!
 //! Cost: a comparison for each rank in the window. State: 8 bytes a rank.
 
-/// A sliding window of ranks, of every packet or of one in `period`.
+/// A sliding window of the ranks of every packet, or of one in `period`.
 #[derive(Clone, Debug)]
 pub struct RankWindow {
     /// The last `length` ranks; the oldest is overwritten.
@@ -10,19 +10,19 @@ pub struct RankWindow {
     length: usize,
     oldest: usize,
     period: u32,
-    /// Packets until the next one is taken.
+    /// Packets until the next sample.
     skip: u32,
 }
 
 impl RankWindow {
-    /// An empty window for `length` ranks.
+    /// Creates an empty window for `length` ranks.
     #[must_use]
     pub fn new(length: u32, period: u32) -> Self {
         let length = length as usize;
         Self { ranks: Vec::with_capacity(length), length, oldest: 0, period, skip: 0 }
     }
 
-    /// The part of the window that is below `rank`; 0 of an empty one.
+    /// Fraction of the window below `rank`; 0 if the window is empty.
     #[inline]
     #[must_use]
     pub fn quantile(&self, rank: f64) -> f64 {
@@ -30,7 +30,7 @@ impl RankWindow {
         below as f64 / self.ranks.len().max(1) as f64
     }
 
-    /// A packet of `rank` arrived.
+    /// Notes that a packet of `rank` arrived.
     #[inline]
     pub fn arrived(&mut self, rank: f64) {
         if self.skip > 0 {
@@ -63,7 +63,7 @@ mod tests {
         let mut window = RankWindow::new(2, 3);
         assert_eq!(window.quantile(0.0), 0.0);
         (0..9).for_each(|rank| window.arrived(f64::from(rank)));
-        // Of 0, 3 and 6 the last two are left.
+        // Of 0, 3 and 6 the window holds the last two.
         assert_eq!([3.0, 4.0, 7.0].map(|rank| window.quantile(rank)), [0.0, 0.5, 1.0]);
     }
 

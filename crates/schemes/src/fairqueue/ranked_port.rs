@@ -1,12 +1,13 @@
-//! A port that imitates a sorted queue: an arriving packet gets a rank, and the scheme names its queue or drops it.
+//! A port that approximates a sorted queue: an arriving packet gets a rank, and the scheme selects its queue or drops
+//! it.
 
 use crate::contract::prelude::*;
 use crate::fairqueue::ranked_queues::RankedQueues;
 use std::fmt::Debug;
 
-/// Definition of such a scheme: the queue of a packet by its rank.
+/// Selects the queue of a packet by its rank.
 pub trait Placement: Clone + Debug {
-    /// The queue of a packet of `rank`, which has room, or the reason of its drop. Called once for each arrival.
+    /// Queue of a packet of `rank`, which has room, or the reason of its drop. Called once per arrival.
     fn place<P: Packet>(&mut self, queues: &RankedQueues<P>, rank: f64, wire_bytes: u32) -> Result<u32, DropReason>;
     /// Bytes on the heap.
     fn heap_bytes(&self) -> usize {
@@ -14,7 +15,7 @@ pub trait Placement: Clone + Debug {
     }
 }
 
-/// The queues of one port, and how they are filled.
+/// The queues of one port and the rule that fills them.
 #[derive(Clone, Debug)]
 pub struct RankedPort<P, R> {
     /// The queues.

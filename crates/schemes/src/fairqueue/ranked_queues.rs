@@ -1,7 +1,7 @@
-//! Strict-priority FIFO queues for packets with ranks: what schemes are made of that imitate a sorted queue (PIFO).
+//! Strict-priority FIFO queues for packets with ranks, used by schemes that approximate a sorted queue (PIFO).
 //!
 //! The scheme determines the rank of an arriving packet and chooses its queue, or drops it. The first non-empty queue
-//! is served. Cost: O(1) per packet besides its rank, for up to 64 queues. State: 64 bytes a queue.
+//! is served. Cost: O(1) per packet, in addition to its rank, for up to 64 queues. State: 64 bytes a queue.
 
 use crate::contract::prelude::*;
 use crate::fairqueue::drawn_ranks::{DrawnRanks, RankSource};
@@ -43,7 +43,7 @@ pub struct RankedQueues<P> {
 }
 
 impl<P: Packet> RankedQueues<P> {
-    /// Empty queues, 1 to 64.
+    /// Creates 1 to 64 empty queues.
     #[must_use]
     pub fn new(queues: u32, room: QueueRoom, rank: RankSource, share_per: FlowKey, port: &Port<'_>) -> Self {
         let limit = port.buffer.limit;
@@ -60,7 +60,7 @@ impl<P: Packet> RankedQueues<P> {
         Self { queues, busy: 0, backlog: Backlog::default(), limit, queue_limit, ranks }
     }
 
-    /// The rank of an arriving packet, which is then accepted or refused.
+    /// Rank of an arriving packet. The caller must then accept or refuse the packet.
     #[inline]
     pub fn rank_of(&mut self, packet: &P, rng: &mut Rng) -> f64 {
         match &mut self.ranks {
@@ -107,7 +107,7 @@ impl<P: Packet> RankedQueues<P> {
         drops.dropped(packet, reason, self.backlog);
     }
 
-    /// The first packet of the first queue that holds one.
+    /// Removes and returns the first packet of the first non-empty queue.
     #[inline]
     pub fn serve(&mut self) -> Option<P> {
         if self.busy == 0 {
@@ -135,19 +135,19 @@ impl<P: Packet> RankedQueues<P> {
         self.backlog
     }
 
-    /// The part of the limit of `queue` that is free.
+    /// Free fraction of the limit of `queue`.
     #[inline]
     pub fn free_part(&self, queue: u32) -> f64 {
         1.0 - used_part(self.queues[queue as usize].length, self.queue_limit)
     }
 
-    /// The part of the port's limit that is used.
+    /// Used fraction of the port's limit.
     #[inline]
     pub fn used_part(&self) -> f64 {
         used_part(self.backlog, self.limit)
     }
 
-    /// Flows that are remembered, and the bytes of these queues.
+    /// Number of flow records, and bytes of these queues.
     #[must_use]
     pub fn state_size(&self) -> StateSize {
         let (records, bytes) = match &self.ranks {
@@ -157,7 +157,7 @@ impl<P: Packet> RankedQueues<P> {
         StateSize { records, bytes: size_of_val(self) + size_of_val(&*self.queues) + bytes }
     }
 
-    /// Readings for users.
+    /// Reports readings for users.
     pub fn report(&self, report: Report<'_>) {
         match &self.ranks {
             Ranks::StartTags(tags) => {
@@ -169,7 +169,8 @@ impl<P: Packet> RankedQueues<P> {
     }
 }
 
-/// In packets or in bytes, as the limit is given. An empty queue may hold one packet beyond it, so at most 1.
+/// Fraction in packets or bytes, like the limit. An empty queue may hold one packet above its limit, so the result is
+/// at most 1.
 #[inline]
 fn used_part(length: Backlog, limit: QueueLimit) -> f64 {
     let used = match limit {

@@ -1,34 +1,36 @@
-//! RIFO: one FIFO queue lets packets in by where their rank lies between the lowest and the highest of the last
-//! packets.
+//! RIFO: one FIFO queue that admits a packet by the position of its rank between the lowest and the highest recent
+//! rank.
 //!
 //! Source: H. Mostafaei, M. Pacut and S. Schmid, "RIFO: pushing the efficiency of programmable packet schedulers", IEEE
-//! Transactions on Networking 2025 (arXiv 2308.07442), by its abstract and by its authors' public switch program and
-//! simulation (`mostafaei/RIFO`: `rifo.p4`, `RIFOOutputPort.java`); the rest of the paper was not at hand. C is the
-//! limit of the queue, c what waits, r the rank of the arriving packet:
+//! Transactions on Networking 2025 (arXiv 2308.07442), as described in its abstract and in its authors' public switch
+//! program and simulation (`mostafaei/RIFO`: `rifo.p4`, `RIFOOutputPort.java`); we did not have the rest of the paper.
+//! C is the limit of the queue, c its length, r the rank of the arriving packet:
 //!
 //! | number | rule | code |
 //! |---|---|---|
 //! | (1) | every packet: `Min = min(Min, r)`, `Max = max(Max, r)`; every T-th: `Min = Max = r` | `RankRange::arrived` |
 //! | (2) | admit if `c <= k C` or `(Max - r)/(Max - Min) >= c/C` | `Rifo::admits` |
 //!
-//! Three numbers replace the window of [`crate::fairqueue::aifo`]: ranks are assumed uniform between Min and Max, and
-//! the quantile of r is its distance from Min. One packet of an extreme rank widens the range until the next reset.
+//! Min, Max and a counter replace the window of [`crate::fairqueue::aifo`]: RIFO assumes that ranks are uniform between
+//! Min and Max, so the quantile of r is its relative distance from Min. One packet of an extreme rank widens the range
+//! until the next reset.
 //!
 //! The rank is the start tag of start-time fair queueing, (1) and (2) of [`crate::fairqueue::stfq`]; ranks can also be
-//! drawn, to measure how well a sorted queue is imitated.
+//! random, to measure how well RIFO approximates a sorted queue.
 //!
-//! Cost: O(1) per packet, one look-up of a flow, a second one for a drop. State: 24 bytes for the range, 17 bytes a
+//! Cost: O(1) and one flow look-up per packet, a second look-up per drop. State: 24 bytes for the range, 17 bytes per
 //! flow whose finish tag is ahead of virtual time.
 //!
 //! Deviations:
-//! 1. Rule (2) is that of the switch program, which has powers of two for c and no k C. The simulation compares with
-//!    the free part of the queue, so that a full queue would admit every rank and an emptier one fewer; considered a
-//!    mistake.
-//! 2. Rule (2) without the division: a range of one rank lets it in, as on the switch. The simulation divides by 0.
-//! 3. T is 150, of the simulations' 150 and 15.
+//! 1. Rule (2) is that of the switch program, which uses powers of two for c and has no k C. The simulation compares
+//!    with the free part of the queue. A full queue would then admit every rank and an emptier one fewer; we consider
+//!    that an error.
+//! 2. Rule (2) is computed without the division. If Min equals Max the rank is admitted, as on the switch; the
+//!    simulation divides by 0.
+//! 3. T is 150; the simulations use 150 and 15.
 //! 4. Virtual time is the largest start tag that was served, and at the end of a busy period all flows are reset. A
-//!    dropped packet leaves no trace in its flow, as in the simulation.
-//! 5. Classes are not looked at.
+//!    dropped packet does not advance its flow's tags, as in the simulation.
+//! 5. Classes have no effect.
 
 use crate::contract::prelude::*;
 use crate::fairqueue::drawn_ranks::RankSource;
@@ -36,20 +38,20 @@ use crate::fairqueue::ranked_port::{Placement, RankedPort};
 use crate::fairqueue::ranked_queues::{QueueRoom, RankedQueues};
 
 params! {
-    /// One queue with admission by the range of ranks.
+    /// A FIFO queue with admission by the range of ranks.
     pub struct RifoParams {
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
+        /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "flow", source "WFQRIFOOutputPort.java";
         /// Rank by which packets are admitted.
         rank: RankSource = "start_tag", source "WFQRIFOOutputPort.java";
         /// Number of packets after which the range of ranks is reset.
         reset_after: u32 = 150, in 1..=1000000, symbol "T", source "sample_count of the simulations: 150 and 15";
-        /// Share of the limit up to which every packet is admitted.
+        /// Fraction of the limit up to which every packet is admitted.
         guaranteed: f64 = 0.1, in 0.0..=0.999, symbol "k", source "k_value of the simulations";
     }
 }
 
-/// RIFO in the list of schemes.
+/// Registry entry of RIFO.
 #[derive(Clone, Copy, Debug)]
 pub struct RifoScheme;
 
@@ -84,13 +86,13 @@ impl SchemeSpec for RifoScheme {
 struct RankRange {
     min: f64,
     max: f64,
-    /// Since the last reset.
+    /// Number of packets since the last reset.
     packets: u32,
     reset_after: u32,
 }
 
 impl RankRange {
-    /// Rule (1).
+    /// Applies rule (1).
     #[inline]
     fn arrived(&mut self, rank: f64) {
         if self.packets == 0 {
@@ -110,7 +112,7 @@ pub struct Rifo {
 }
 
 impl Rifo {
-    /// Rule (2), with this part of the queue used.
+    /// Applies rule (2); `used` is the used fraction of the queue.
     #[inline]
     fn admits(&self, rank: f64, used: f64) -> bool {
         let RankRange { min, max, .. } = self.range;
@@ -153,8 +155,8 @@ mod tests {
     fn rule_2_by_hand() {
         let (mut queue, _) = port(&RifoParams { guaranteed: 0.25, ..Default::default() }, 8);
         [30.0, 10.0, 50.0, 20.0].into_iter().for_each(|rank| queue.placement.range.arrived(rank));
-        // Min 10, Max 50: ranks 10, 20, 35 and 50 have 1, 3/4, 3/8 and 0 of the range above them. All are let in up to
-        // c = 2, then those with c/8 or more above them.
+        // Min 10, Max 50: ranks 10, 20, 35 and 50 have 1, 3/4, 3/8 and 0 of the range above them. Up to c = 2 all are
+        // admitted, then those with at least c/8 above them.
         let last_admitted = [10.0, 20.0, 35.0, 50.0].map(|rank| {
             let (mut queue, mut last) = (queue.clone(), None);
             for length in 0..8 {
@@ -177,8 +179,8 @@ mod tests {
     }
 
     proptest! {
-        /// An admitted packet would also be admitted with a lower rank; the lowest rank always is, and the highest if
-        /// all ranks are equal.
+        /// An admitted packet would also be admitted with a lower rank. The lowest rank is always admitted, and so is
+        /// the highest if all ranks are equal.
         #[test]
         fn lower_ranks_are_let_in_first(
             ranks in prop::collection::vec(0u8..50, 1..30), rank in 0u8..60, lower in 0u8..60, length in 0u32..20,

@@ -1,53 +1,52 @@
-//! SCRR, self-clocked round robin: queues take turns without a quantum; a turn lasts until the queue has caught up with
-//! a clock that advances once a round.
+//! SCRR (self-clocked round robin): serves queues in turn without a quantum. A turn lasts until the queue's virtual
+//! time passes a clock that advances once per round.
 //!
 //! Source: E. Sharafzadeh, R. Matson, J. Tourrilhes, P. Sharma and S. Ghorbani, "Self-clocked round-robin packet
-//! scheduling", NSDI 2025, by its abstract and by its authors' Linux qdisc (`hopnets/scrr`, `sch_scrr.c`), whose
-//! comments explain it; the text of the paper itself was not at hand. F is the virtual time at which a queue has got
-//! what it was sent, A the clock, A' the clock of the round before, L/w the length of a packet over the weight of its
-//! user:
+//! scheduling", NSDI 2025. We follow its abstract and its authors' Linux qdisc with its comments (`hopnets/scrr`,
+//! `sch_scrr.c`), and did not have the paper. F is the virtual finish time of a queue's last packet, A the clock, A'
+//! the clock of the previous round, L/w the length of a packet over the weight of its user:
 //!
 //! | number | rule | code |
 //! |---|---|---|
 //! | (1) | a turn sends one packet: start `S = F`, or `A` if the queue was idle; `F = S + L/w` | `Scrr::start_of` |
-//! | (2) | it goes on while packets wait and `F <= A`; then the queue goes to the end of the round | `Scrr::dequeue` |
+//! | (2) | the turn continues while packets wait and `F <= A`; then the queue goes to the end of the round | `Scrr::dequeue` |
 //! | (3) | `V = max(V, S)`; the last packet of a busy period: `V = F`, and at once `A' = A`, `A = V` | `Scrr::dequeue` |
-//! | (4) | after as many turns as there are queues in the round: `A' = A`, `A = V`, if that is an advance | `Scrr::end_turn` |
-//! | (5) | a queue that was idle is served before those of the round, unless (8) | `Scrr::activate` |
-//! | (6) | S is taken when the packet leaves, and idle means `F <= A'` | `Scrr::start_of` |
+//! | (4) | after one turn of every queue in the round: `A' = A`, `A = V`, if V is greater | `Scrr::end_turn` |
+//! | (5) | a queue that was idle is served before the queues of the round, unless (8) applies | `Scrr::activate` |
+//! | (6) | S is computed when the packet leaves, and idle means `F <= A'` | `Scrr::start_of` |
 //! | (7) | a queue that was idle starts at `A' + L/w` instead | `Scrr::start_of` |
-//! | (8) | a queue without packets leaves the round; if it comes back with `F > A` while others wait, it joins the end of the round | `Scrr::leave`, `Scrr::activate` |
+//! | (8) | a queue without packets leaves the round; if it returns with `F > A` while others wait, it joins the end of the round | `Scrr::leave`, `Scrr::activate` |
 //!
 //! | variant | as the qdisc | rules |
 //! |---|---|---|
-//! | `basic` | `scrr_basic` | (1) to (4); a queue without packets leaves the round, and comes back at its end |
+//! | `basic` | `scrr_basic` | (1) to (4); a queue without packets leaves the round, and returns at its end |
 //! | `nmne` | `scrr_nmne`: no packet metadata, no empty queues | (1) to (6), (8) |
 //! | `neia` | `scrr_neia`: initial advance, too | (1) to (8) |
 //!
-//! Without (6) the start of a packet is fixed when it comes, and idle means `F < A` then.
+//! Without (6), S is computed when the packet arrives, and idle means `F < A` at that time.
 //!
-//! Bounds, L the longest packet and weights equal: A advances by at most D a round, D = L, or 2 L with initial advance,
-//! where the first round after an idle time may have one turn more than queues. A turn sends less than D + L: it starts
-//! above A' and the last packet of it at A at most, or it is one packet. Queues that wait from the same time on differ
-//! by less than D + 2 L in F: a turn leaves F above A and at most 2 L above, and the turn of another queue was at most
-//! one round before.
+//! Bounds for equal weights, L being the longest packet: A advances by at most D per round, D = L, or 2 L with initial
+//! advance. With it, the first round after an idle time may have one turn more than there are queues. A turn sends less
+//! than D + L, because it starts above A' and its last packet starts at A or below; or it is one packet. Queues that
+//! wait from the same time on differ in F by less than D + 2 L, because a turn leaves F above A by at most 2 L, and the
+//! turn of another queue is at most one round older.
 //!
-//! New queues go first without a bound: a flow that comes under ever new keys starves the others, as in FQ-CoDel.
+//! The priority of new queues is unlimited: a flow that always uses new keys starves the others, as in FQ-CoDel.
 //!
-//! Cost: O(1) per packet, one hash of the key. State: 101 bytes for each flow or user that waits, 17 for one that does
-//! not and has sent more than A'.
+//! Cost: O(1) per packet, one hash of the key. State: 101 bytes for each flow or user with waiting packets, 17 for one
+//! without whose F is above A'.
 //!
 //! Deviations:
-//! 1. A queue for every flow or user and weights, where the qdisc hashes flows, 1024 trees of them, and has no weights.
-//! 2. A full port drops from the tail of the longest queue, as [`crate::fairqueue::drr`] does, so that the two differ
-//!    by their turns alone. The qdisc drops what arrives at a full port or at a flow of 100 packets.
-//! 3. The clock never goes back. In the qdisc the last packet of a busy period can set it back.
-//! 4. A flow without packets and with `F <= A'` is forgotten: all rules treat it as a new one. One with `F > A'` is
-//!    after 3 s, as in the qdisc, which does so only when it has many.
-//! 5. Classes are not looked at.
+//! 1. Every flow or user has a queue and a weight. The qdisc hashes flows into 1024 trees and has no weights.
+//! 2. A full port drops from the tail of the longest queue, as in [`crate::fairqueue::drr`], so the two schemes differ
+//!    only in their turns. The qdisc drops a packet that arrives at a full port or at a flow with 100 packets.
+//! 3. The clock never decreases. In the qdisc the last packet of a busy period can decrease it.
+//! 4. The record of a flow without packets is deleted if `F <= A'`, because all rules treat such a flow as new. If
+//!    `F > A'` it is deleted after 3 s, as in the qdisc, which does so only when it has many records.
+//! 5. Classes have no effect.
 //!
-//! Not implemented: the variants `scrr`, `scrr_npm` and `scrr_nmia`, which keep queues without packets in the round;
-//! while new queues come those are never visited, and their number grows.
+//! Not implemented: the variants `scrr`, `scrr_npm` and `scrr_nmia`, which keep queues without packets in the round.
+//! While new queues arrive these are never visited, and their number grows.
 
 use crate::contract::prelude::*;
 use crate::fairqueue::intrusive_list::IntrusiveList;
@@ -56,13 +55,13 @@ use crate::flows::expiring_table::ExpiringTable;
 use crate::flows::flow_table::FlowTable;
 
 choices! {
-    /// Enhancements of the qdisc, by its names.
+    /// Enhancements of the qdisc, by their names in it.
     pub enum ScrrVariant {
-        /// None.
+        /// No enhancements.
         Basic = "basic",
         /// No packet metadata, no empty queues, new queues first.
         Nmne = "nmne",
-        /// All of `enhanced`, and initial advance.
+        /// All of `nmne`, and initial advance.
         Neia = "neia",
     }
 }
@@ -70,14 +69,14 @@ choices! {
 params! {
     /// Self-clocked round robin.
     pub struct ScrrParams {
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
+        /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "flow", source "sch_scrr.c";
-        /// Enhancements in use.
+        /// Enhancements that are enabled.
         variant: ScrrVariant = "neia", source "sch_scrr.c: all of them";
     }
 }
 
-/// Self-clocked round robin in the list of schemes.
+/// Registry entry of Self-clocked round robin.
 #[derive(Clone, Copy, Debug)]
 pub struct ScrrScheme;
 
@@ -101,18 +100,18 @@ impl SchemeSpec for ScrrScheme {
     }
 }
 
-/// A queue of the round.
+/// A queue with packets.
 #[derive(Clone, Copy, Debug)]
 struct ScrrQueue {
     key: u32,
-    /// F; where packets are tagged, of the last one that came.
+    /// F; with tagged packets, F of the last arrival.
     finish: f64,
     weight: f64,
-    /// True if it is among the new ones.
+    /// True if it is in the list of new queues.
     is_new: bool,
 }
 
-/// A flow without a queue.
+/// Record of a flow without a queue.
 #[derive(Clone, Copy, Debug)]
 struct Absent {
     finish: f64,
@@ -120,34 +119,34 @@ struct Absent {
 }
 
 impl Absent {
-    /// Deviation 4.
+    /// Returns false if the record can be deleted: deviation 4.
     fn matters(&self, last_clock: f64, now: Time) -> bool {
         self.finish > last_clock && now.saturating_sub(self.since) < FORGET_AFTER
     }
 }
 
-/// Time for which a flow without packets is remembered: `SCRR_GC_AGE`.
+/// Time for which the record of a flow without packets is kept: `SCRR_GC_AGE`.
 const FORGET_AFTER: Time = Time::from_secs(3);
 
 /// The queues of one port, their round and its clock. Virtual time counts bytes per unit of weight.
 #[derive(Clone, Debug)]
 pub struct Scrr<P> {
-    /// With the starts of packets, which only some variants read.
+    /// Each packet with its start tag, which only some variants use.
     queues: QueueStore<P, f64, ScrrQueue>,
     by_key: FlowTable<u32>,
     /// Flows without a queue.
     absent: ExpiringTable<Absent>,
-    /// Queues that were idle, to be served first.
+    /// Queues that were idle; served first.
     new: IntrusiveList,
-    /// The others, in the order of their turns.
+    /// The other queues, in the order of their turns.
     old: IntrusiveList,
     /// Turns until the clock advances.
     turns_left: i64,
-    /// V, the largest start that was sent.
+    /// V, the largest start of a sent packet.
     latest_start: f64,
-    /// A.
+    /// A, the clock.
     clock: f64,
-    /// A'.
+    /// A', the clock of the previous round.
     last_clock: f64,
     share_per: FlowKey,
     variant: ScrrVariant,
@@ -156,7 +155,7 @@ pub struct Scrr<P> {
 }
 
 impl<P: Packet> Scrr<P> {
-    /// A port without packets.
+    /// Creates an empty port.
     #[must_use]
     pub fn new(params: &ScrrParams, limit: QueueLimit, weights: Weights) -> Self {
         Self {
@@ -176,13 +175,13 @@ impl<P: Packet> Scrr<P> {
         }
     }
 
-    /// Rule (6) does not hold.
+    /// Returns true if rule (6) is disabled.
     #[inline]
     fn tags_packets(&self) -> bool {
         self.variant == ScrrVariant::Basic
     }
 
-    /// The queue of `packet`, put into the round if it is not there.
+    /// Queue of `packet`. Puts it into the round if necessary.
     fn queue_of(&mut self, packet: &P, now: Time) -> u32 {
         let key = self.share_per.of(packet);
         if let Some(&queue) = self.by_key.get(key) {
@@ -198,7 +197,7 @@ impl<P: Packet> Scrr<P> {
         queue
     }
 
-    /// Rules (5) and (8).
+    /// Applies rules (5) and (8).
     fn activate(&mut self, queue: u32) {
         let others = self.by_key.len() > 1;
         let enhanced = self.variant != ScrrVariant::Basic;
@@ -210,7 +209,7 @@ impl<P: Packet> Scrr<P> {
         list.push_back(self.queues.elements(), queue);
     }
 
-    /// A queue without packets leaves the round.
+    /// Removes a queue without packets from the round.
     fn leave(&mut self, queue: u32, now: Time) {
         let ScrrQueue { key, finish, .. } = self.queues[queue];
         self.unlink(queue);
@@ -222,13 +221,13 @@ impl<P: Packet> Scrr<P> {
         }
     }
 
-    /// Takes a queue out of its list.
+    /// Removes a queue from its list.
     fn unlink(&mut self, queue: u32) {
         let list = if self.queues[queue].is_new { &mut self.new } else { &mut self.old };
         list.remove(self.queues.elements(), queue);
     }
 
-    /// Rules (1), (6) and (7): the start of a packet that takes `span`.
+    /// Start of a packet that takes `span`: rules (1), (6) and (7).
     #[inline]
     fn start_of(&self, finish: f64, span: f64) -> f64 {
         if self.tags_packets() {
@@ -242,7 +241,7 @@ impl<P: Packet> Scrr<P> {
         }
     }
 
-    /// Rule (4).
+    /// Applies rule (4).
     fn end_turn(&mut self) {
         if self.turns_left <= 0 {
             self.advance_clock();
@@ -258,8 +257,8 @@ impl<P: Packet> Scrr<P> {
         }
     }
 
-    /// Drops from the tail of the longest queue until the limit holds. `offered` is the queue of the arriving packet,
-    /// `found` the backlog before it.
+    /// Drops from the tail of the longest queue until the backlog is within the limit. `offered` is the queue of the
+    /// arriving packet, `found` the backlog before it.
     fn make_room(&mut self, offered: u32, found: Backlog, now: Time, drops: &mut impl DropSink<P>) {
         while self.queues.exceeds(self.limit) {
             let longest = self.queues.longest().expect("more waits than the limit");
@@ -280,7 +279,7 @@ impl<P: Packet> Scrr<P> {
         }
     }
 
-    /// Rules (1) and (3), for a packet that leaves; F.
+    /// Applies rules (1) and (3) to a packet that leaves. Returns F.
     fn depart(&mut self, queue: u32, packet: &P, tag: f64) -> f64 {
         let ScrrQueue { finish, weight, .. } = self.queues[queue];
         let span = f64::from(packet.wire_bytes()) / weight;
@@ -369,13 +368,13 @@ mod tests {
         let (mut queue, mut rng) = port(ScrrVariant::Neia, 24);
         offer(&mut queue, &mut rng, 0, &[1000, 1000, 1000]);
         offer(&mut queue, &mut rng, 1, &[1500, 1500]);
-        // Two new queues, two turns a round. Flow 0 starts at A' + L = 1000, flow 1 at 1500: F = 2000 and 3000.
+        // Two new queues, two turns per round. Flow 0 starts at A' + L = 1000, flow 1 at 1500: F = 2000 and 3000.
         assert_eq!(serve(&mut queue, &mut rng, 2), [0, 1]);
         assert_eq!((queue.clock, queue.latest_start), (0.0, 1500.0));
-        // Flow 0 starts at 2000; its turn begins a round, A = 2000. Flow 1: S = 3000, F = 4500, and leaves.
+        // Flow 0 starts at 2000 and its turn begins a round: A = 2000. Flow 1 has S = 3000 and F = 4500, and leaves.
         assert_eq!(serve(&mut queue, &mut rng, 2), [0, 1]);
         assert_eq!((queue.last_clock, queue.clock), (0.0, 2000.0));
-        // The last packet starts at 3000 and ends at 4000, where the busy period ends.
+        // The last packet starts at 3000 and ends at 4000, the end of the busy period.
         assert_eq!(serve(&mut queue, &mut rng, 1), [0]);
         assert_eq!((queue.last_clock, queue.clock, queue.queues.open_queues()), (2000.0, 4000.0, 0));
     }
@@ -387,14 +386,14 @@ mod tests {
             offer(&mut queue, &mut rng, 0, &[1000, 1000, 1000]);
             offer(&mut queue, &mut rng, 1, &[1500, 1500]);
             serve(&mut queue, &mut rng, 5);
-            // Flow 1 comes back with F = 4500 and, with initial advance, A = 4000, A' = 2000.
+            // Flow 1 returns with F = 4500. With initial advance, A = 4000 and A' = 2000.
             offer(&mut queue, &mut rng, 2, &[400, 400]);
             offer(&mut queue, &mut rng, 1, &[1500]);
             serve(&mut queue, &mut rng, 3)
         };
-        // Flow 2 starts at A' + 400 = 2400, then at 2800: below A, one turn.
+        // Flow 2 starts at A' + 400 = 2400, then at 2800. Both are below A, so it is one turn.
         assert_eq!(order(ScrrVariant::Neia), [2, 2, 1]);
-        // Without initial advance it starts at A: F is above A after the first packet.
+        // Without initial advance it starts at A, so F is above A after the first packet.
         assert_eq!(order(ScrrVariant::Nmne), [2, 1, 2]);
     }
 
@@ -414,7 +413,7 @@ mod tests {
     fn all_variants_give_the_max_min_shares() {
         for &variant in ScrrVariant::ALL {
             for weights in [[1.0, 1.0, 1.0], [1.0, 1.0, 2.0]] {
-                // As for DRR: 2 s hold some 2000 packets, of which a few wait at the end.
+                // As for DRR: 2 s hold about 2000 packets, of which a few wait at the end.
                 assert_max_min::<ScrrScheme>(&with(variant), 100, weights, 0.02);
             }
         }
@@ -425,20 +424,21 @@ mod tests {
         for &variant in ScrrVariant::ALL {
             let (mut queue, mut rng) = port(variant, 10);
             offer(&mut queue, &mut rng, 0, &[1000]);
-            // 1000 flows a second, one packet each, next to one packet that always waits: the clock may stand still.
+            // 1000 flows per second send one packet each, next to one packet that always waits: the clock may not
+            // advance.
             for step in 1..20_000u32 {
                 let now = Time::from_millis(step.into());
                 queue.enqueue(packet(step, 1000), now, &mut rng, &mut Drops::default());
                 queue.dequeue(now, &mut rng, &mut ());
             }
-            // Flows of 3 s, and an eighth as many until the next sweep.
+            // The flows of 3 s, and an eighth as many until the next sweep.
             let records = queue.state_size().records;
             assert!(records < 3000 * 9 / 8 + 64, "{variant:?} {records}");
         }
     }
 
     proptest! {
-        /// The bounds of the module's head, for flows that wait all the time.
+        /// The bounds of the module's head, for flows that always have waiting packets.
         #[test]
         fn turns_clock_and_shares_are_bounded(
             variant in prop::sample::select(ScrrVariant::ALL),
@@ -451,7 +451,8 @@ mod tests {
                 offer(&mut queue, &mut rng, flow, sizes);
             }
             let (mut served, mut last, mut turn) = (vec![0.0; sizes.len()], u32::MAX, 0.0);
-            // 40 packets a flow: each has at least 20 left, and flows differ by at most three packets of 1500.
+            // 40 packets per flow: each flow has at least 20 left, and flows differ by at most three packets of 1500
+            // bytes.
             while queue.backlog().packets > 0 && (0..sizes.len() as u32).all(|flow| {
                 queue.by_key.get(flow).is_some_and(|&number| queue.queues.length(number).packets > 1)
             }) {
@@ -465,7 +466,7 @@ mod tests {
                 prop_assert!((0.0..=advance).contains(&(queue.clock - clock)));
                 let most = served.iter().copied().fold(0.0, f64::max);
                 let least = served.iter().copied().fold(f64::INFINITY, f64::min);
-                // With initial advance, first starts differ by less than a packet.
+                // With initial advance, the first starts differ by less than a packet.
                 prop_assert!(most - least < 2.0 * advance + LONGEST, "{served:?}");
             }
         }

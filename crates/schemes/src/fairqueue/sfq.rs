@@ -1,29 +1,30 @@
-//! Stochastic fair queueing: flows are hashed into a few queues that take turns; the hash changes from time to time.
+//! Stochastic fair queueing: hashes flows into a few queues, serves these in turn, and changes the hash periodically.
 //!
 //! Source: P. McKenney, "Stochastic fairness queueing", INFOCOM 1990; the code of Linux (`sch_sfq.c`) and of ns-2
 //! (`sfq.cc`), which differ:
 //!
 //! | rule | `linux` | `ns2` |
 //! |---|---|---|
-//! | (1) turn | `allot <= 0`: `allot += quantum`, to the end; else send one packet, `allot -= L` | one packet, to the end |
+//! | (1) turn | `allot <= 0`: `allot += quantum`, move to the end; else send one packet, `allot -= L` | send one packet, move to the end |
 //! | (2) arrival | dropped if its queue holds `depth` packets, or it is empty and `flows` queues are in use | dropped if its queue holds half of the free space `left`, or if `left < buckets` and it holds more than `limit / buckets`, or if `left` is 0 |
 //! | (3) buffer full | drop the last packet of the queue with most packets | as (2) |
-//! | (4) perturbation | every `perturb`: new hash, waiting packets move to their new queues | the same here; ns-2 has none |
+//! | (4) perturbation | every `perturb`: new hash, waiting packets move to their new queues | as `linux`; ns-2 has none |
 //! | defaults | 1024 buckets, 128 flows, depth 127, quantum 1514 B, limit 127 packets | 16 buckets, limit 40 packets |
 //!
 //! Code: (1) `Sfq::next_queue`, `Sfq::dequeue`; (2) `Sfq::refuses`; (3) `Sfq::make_room`; (4) `Sfq::perturb`. `left` is
-//! the limit less what waits. Start-time fair queueing, also called SFQ, is another scheme, [`crate::fairqueue::stfq`].
+//! the limit minus the backlog. Start-time fair queueing, also called SFQ, is a different scheme,
+//! [`crate::fairqueue::stfq`].
 //!
-//! Cost: one hash and O(1) per packet; a perturbation moves all waiting packets. State: 4 bytes a bucket, and a record
-//! of 76 bytes for each queue in use, at most `flows`; none per flow.
+//! Cost: one hash and O(1) per packet; a perturbation moves all waiting packets. State: 4 bytes per bucket, and 76
+//! bytes for each queue in use, at most `flows`; no state per flow.
 //!
 //! Deviations:
-//! 1. The limit is the buffer's; `ns2` needs it in packets.
-//! 2. With `ns2` a packet that finds nothing waiting is stored: the rule of ns-2 would drop it if the limit is 1.
-//! 3. Rounds in which all queues are in debt are made up in one step.
-//! 4. Perturbation is made up at the next packet; if several were due, only one is done.
+//! 1. The limit is that of the buffer; with `ns2` it must be in packets.
+//! 2. With `ns2` an empty port stores any packet; the rule of ns-2 would drop it if the limit is 1.
+//! 3. Rounds in which all queues are in debt are skipped in one step.
+//! 4. A due perturbation happens at the next packet; if several were due, only one happens.
 //! 5. The hash is uniform and seeded; that of ns-2 is a fixed sum of addresses.
-//! 6. Classes are not looked at.
+//! 6. Classes have no effect.
 //!
 //! Not implemented: head drop and RED within the queues of Linux; weights (the sources have none).
 
@@ -47,11 +48,11 @@ choices! {
 params! {
     /// Stochastic fair queueing.
     pub struct SfqParams {
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
+        /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "flow", source "McKenney 1990: the flow";
         /// Rules for turns and drops.
         profile: SfqProfile = "linux", source "Linux sch_sfq.c, ns-2 sfq.cc";
-        /// Number of values of the hash.
+        /// Number of hash buckets.
         buckets: u32 = 1024, in 1..=65536, source "Linux: divisor 1024; ns-2: 16";
         /// Maximum number of queues in use (`linux`).
         flows: u32 = 128, in 1..=65536, source "Linux: 128";
@@ -64,7 +65,7 @@ params! {
     }
 }
 
-/// Stochastic fair queueing in the list of schemes.
+/// Registry entry of Stochastic fair queueing.
 #[derive(Clone, Copy, Debug)]
 pub struct SfqScheme;
 
@@ -103,7 +104,7 @@ impl SchemeSpec for SfqScheme {
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     bucket: u32,
-    /// Bytes that it may still send in this turn; below zero it is in debt.
+    /// Bytes that it may still send in this turn; negative if in debt.
     allot: f64,
 }
 
@@ -122,7 +123,7 @@ pub struct Sfq<P> {
 }
 
 impl<P: Packet> Sfq<P> {
-    /// A port without packets.
+    /// Creates an empty port.
     #[must_use]
     pub fn new(params: &SfqParams, limit: QueueLimit) -> Self {
         Self {
@@ -141,7 +142,7 @@ impl<P: Packet> Sfq<P> {
         bucket(hash(self.params.share_per.of(packet), seed), self.params.buckets)
     }
 
-    /// Rule (2) for a packet of a queue that holds `used` packets.
+    /// Applies rule (2) to a packet of a queue that holds `used` packets.
     fn refuses(&self, used: u32) -> bool {
         let backlog = self.queues.backlog().packets;
         match (self.params.profile, self.limit) {
@@ -154,7 +155,7 @@ impl<P: Packet> Sfq<P> {
         }
     }
 
-    /// Stores a packet in the queue of `bucket`, unless rule (2) refuses it.
+    /// Stores a packet in the queue of `bucket`, unless rule (2) rejects it.
     fn store(&mut self, packet: P, bucket: usize) -> Result<u32, P> {
         let mut queue = self.of_bucket[bucket];
         if self.refuses(if queue == NIL { 0 } else { self.queues.length(queue).packets }) {
@@ -175,7 +176,7 @@ impl<P: Packet> Sfq<P> {
         self.queues.close(queue);
     }
 
-    /// Rule (3).
+    /// Applies rule (3).
     fn make_room(&mut self, offered: u32, found: Backlog, drops: &mut impl DropSink<P>) {
         while self.queues.exceeds(self.limit) {
             let longest = self.queues.longest().expect("more waits than the limit");
@@ -188,7 +189,7 @@ impl<P: Packet> Sfq<P> {
         }
     }
 
-    /// Rule (4), if it is due.
+    /// Applies rule (4) if it is due.
     fn perturb(&mut self, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
         let Some(ticker) = &mut self.perturbation else { return };
         if ticker.due(now).is_none() {
@@ -209,10 +210,10 @@ impl<P: Packet> Sfq<P> {
         }
     }
 
-    /// All queues are in debt: makes up the rounds up to the last one of this kind.
+    /// Skips the rounds in which all queues are in debt.
     fn skip_rounds(&mut self) {
         let quantum = self.params.quantum.0 as f64;
-        // Allotments are whole: grants to reach 1, and the visit after them.
+        // Allotments are integers: the number of grants to reach 1, and the visit after them.
         let visits =
             |queues: &QueueStore<P, (), Slot>, queue| ((1.0 - queues[queue].allot) / quantum).ceil().max(0.0) + 1.0;
         skip_rounds(&mut self.queues, &self.round, visits, |slot, rounds| slot.allot += rounds * quantum);
@@ -223,7 +224,7 @@ impl<P: Packet> Sfq<P> {
         self.round.push_back(self.queues.elements(), queue);
     }
 
-    /// Rule (1): the queue whose turn it is.
+    /// Queue whose turn it is: rule (1).
     fn next_queue(&mut self) -> Option<u32> {
         let mut first_in_debt = None;
         loop {
@@ -296,7 +297,7 @@ mod tests {
         build::<SfqScheme>(params, QueueLimit::Packets(limit), &Weights::equal())
     }
 
-    /// Flows 0, 1, 2 ... that fall into different buckets.
+    /// Returns flows 0, 1, 2 ... that hash into different buckets.
     fn apart(queue: &mut Sfq<TestPacket>, rng: &mut Rng, count: usize) -> Vec<u32> {
         let mut taken = std::collections::HashSet::new();
         (0..).filter(|&flow| taken.insert(queue.bucket_of(&packet(flow, 0), rng))).take(count).collect()
@@ -307,7 +308,7 @@ mod tests {
         for (params, expected) in [(SfqParams::default(), [0, 0, 1, 0, 1, 1]), (ns2(), [0, 1, 0, 1, 0, 1])] {
             let (mut queue, mut rng) = port(&params, 127);
             let flows = apart(&mut queue, &mut rng, 2);
-            // Flow 0: 1514 of credit, -86 after two packets of 800, so its next turn is worth 1428: two packets.
+            // Flow 0 has 1514 bytes of credit and -86 after two packets of 800. Its next turn has 1428: two packets.
             offer(&mut queue, &mut rng, flows[0], &[800, 800, 800]);
             offer(&mut queue, &mut rng, flows[1], &[1600, 800, 800]);
             let order: Vec<_> =
@@ -322,7 +323,7 @@ mod tests {
         let flows = apart(&mut queue, &mut rng, 2);
         assert!(offer(&mut queue, &mut rng, flows[0], &[10, 20, 30]).0.is_empty());
         let drops = offer(&mut queue, &mut rng, flows[1], &[1500, 1400]);
-        // 3 packets of 60 bytes are more than 1 of 1500.
+        // A queue of 3 packets of 60 bytes is longer than one packet of 1500.
         let log: Vec<_> = drops.0.iter().map(|drop| (drop.0.wire_bytes, drop.1)).collect();
         assert_eq!(log, [(30, DropReason::PushedOut)]);
         assert_eq!(offer(&mut queue, &mut rng, flows[1], &[40]).0[0].1, DropReason::Overlimit);
@@ -340,17 +341,18 @@ mod tests {
 
     #[test]
     fn ns2_drops_at_arrival_by_what_is_left() {
-        // Limit 40: one flow is stored while used < left / 2 = (40 - used) / 2: up to 13, since 13 < 27 / 2 = 13 fails.
+        // Limit 40: one flow is stored while used < left / 2 = (40 - used) / 2, so up to 13, since 13 < 27 / 2 = 13 is
+        // false.
         let (mut queue, mut rng) = port(&ns2(), 40);
         let flows = apart(&mut queue, &mut rng, 3);
         assert_eq!(offer(&mut queue, &mut rng, flows[0], &[1500; 40]).0.len(), 27);
-        // The next: used < (27 - used) / 2: up to 9. Then 18 are left; the third: up to 6, 12 left, less than 16
-        // buckets: more than 40 / 16 = 2 in a queue is refused from then on.
+        // The next flow is stored while used < (27 - used) / 2: up to 9. Then left is 18. The third is stored up to 6.
+        // Then left is 12, less than 16 buckets, so a queue with more than 40 / 16 = 2 is rejected from then on.
         assert_eq!(offer(&mut queue, &mut rng, flows[1], &[1500; 20]).0.len(), 11);
         assert_eq!(queue.backlog().packets, 22);
         // left = 18, 17, 16 for 0, 1, 2 packets; with 3 it is 15, below 16 buckets, and 3 > 2.
         assert_eq!(offer(&mut queue, &mut rng, flows[2], &[1500; 20]).0.len(), 17);
-        // An empty port stores even where the rule of ns-2 would not.
+        // An empty port stores a packet even if the rule of ns-2 would not.
         let (mut queue, mut rng) = port(&ns2(), 1);
         assert_eq!(offer(&mut queue, &mut rng, 0, &[1500; 2]).0.len(), 1);
     }
@@ -367,8 +369,7 @@ mod tests {
         assert_eq!(queue.state_size().records, 1);
         let mut drops = Drops::default();
         let first = queue.dequeue(Time::from_secs(35), &mut rng, &mut drops).unwrap();
-        // In 64 buckets the two flows get different ones, except with a probability of 1 in 64, which this seed does
-        // not hit.
+        // Among 64 buckets the two flows get the same one with probability 1/64, which this seed avoids.
         assert_eq!((first.flow, queue.state_size().records, drops.0.len()), (0, 2, 0));
         let seed = queue.seed;
         queue.dequeue(Time::from_millis(39_999), &mut rng, &mut drops);

@@ -1,16 +1,15 @@
-//! Rounds in which no queue may send yet, made up in one step.
+//! Skips rounds in which no queue may send yet, in one step.
 //!
 //! A round-robin scheduler grants each queue a quantum per visit. If quanta are small compared with packets, or a queue
-//! is deep in debt, whole rounds pass without a packet. All of these rounds except the last are skipped at once, by
-//! granting each queue that number of quanta. Cost: O(active queues), at most once per packet, and never if a quantum
-//! is a full packet.
+//! is deep in debt, whole rounds pass without a packet. All of these rounds are skipped at once by granting each queue
+//! that number of quanta. Cost: O(active queues), at most once per packet, and never if a quantum is a full packet.
 
 use crate::contract::packet::Packet;
 use crate::fairqueue::intrusive_list::IntrusiveList;
 use crate::fairqueue::queue_store::QueueStore;
 
-/// Grants the queues of `round` all quanta up to the round in which the first may send, that one left out, and
-/// returns the number of rounds. `needed` is the number of visits that a queue needs until it may send, 1 or more.
+/// Grants the queues of `round` the quanta of all rounds before the one in which the first may send. Returns the number
+/// of these rounds. `needed` is the number of visits that a queue needs until it may send, 1 or more.
 pub fn skip_rounds<P: Packet, T: Copy, R>(
     queues: &mut QueueStore<P, T, R>,
     round: &IntrusiveList,

@@ -1,37 +1,38 @@
-//! SP-PIFO: strict-priority queues whose bounds follow the ranks of the packets that they get imitate a sorted queue.
+//! SP-PIFO: strict-priority queues that approximate a sorted queue. Each queue has a rank bound that follows the ranks
+//! of its packets.
 //!
 //! Source: A. Gran Alcoz, A. Dietmüller and L. Vanbever, "SP-PIFO: approximating push-in first-out behaviors using
-//! strict-priority queues", NSDI 2020, by its project page and its authors' public simulation (`nsg-ethz/SP-PIFO`,
-//! `SPPIFOQueue.java`, `WFQSPPIFOQueue.java`); the text of the paper itself was not at hand. Queue 1 is served first, n
-//! last; `q_i` is the bound of queue i, r the rank of an arriving packet:
+//! strict-priority queues", NSDI 2020. We follow its project page and its authors' public simulation
+//! (`nsg-ethz/SP-PIFO`, `SPPIFOQueue.java`, `WFQSPPIFOQueue.java`), and did not have the paper. Queue 1 is served
+//! first, n last; `q_i` is the bound of queue i, r the rank of an arriving packet:
 //!
 //! | number | rule | code |
 //! |---|---|---|
-//! | (1) | queue: the last i of n, n - 1 ... 2 with `r >= q_i`, else queue 1 | `SpPifo::queue_for` |
+//! | (1) | queue: the largest i with `r >= q_i`, else queue 1 | `SpPifo::queue_for` |
 //! | (2) | push-up, if stored: `q_i = r` | `SpPifo::adapt` |
 //! | (3) | push-down, if stored in queue 1 with `r < q_1`: `q_i -= q_1 - r` for all i | `SpPifo::adapt` |
 //! | (4) | a packet whose queue is full is dropped | `SpPifo::place` |
-//! | (5) | serve the first queue that holds a packet | `RankedQueues::serve` |
+//! | (5) | serve the first non-empty queue | `RankedQueues::serve` |
 //!
 //! The rank is the start tag of start-time fair queueing, (1) and (2) of [`crate::fairqueue::stfq`], as in the paper's
-//! fairness experiments: the port then approximates STFQ. Ranks can also be drawn, to measure how well a sorted queue
-//! is imitated: `inversions_per_packet` counts the packets of a lower rank that a packet leaves behind.
+//! fairness experiments: the port then approximates STFQ. Ranks can also be random, to measure how well SP-PIFO
+//! approximates a sorted queue: `inversions_per_packet` counts the waiting packets of lower rank when a packet leaves.
 //!
-//! Bounds: a stored packet's rank is the bound of its queue until the next one, so ranks in a queue below the first
-//! never fall unless a push-down came in between.
+//! Bounds: a stored packet's rank is the bound of its queue until the next packet, so ranks in all queues but the first
+//! only rise between push-downs.
 //!
-//! Cost: at most n comparisons per packet, n subtractions at a push-down, and one look-up of a flow. State: 72 bytes a
-//! queue, 17 bytes a flow whose finish tag is ahead of virtual time.
+//! Cost: at most n comparisons per packet, n subtractions per push-down, and one flow look-up. State: 72 bytes per
+//! queue, 17 bytes per flow whose finish tag is ahead of virtual time.
 //!
 //! Deviations:
 //! 1. Virtual time is the largest start tag that was served. The authors' simulation uses that of the last packet
 //!    served, which may decrease; the Linux qdisc of the authors of SCRR (`sch_sppifo_stfq.c`) never lets it decrease.
 //! 2. At the end of a busy period all flows are reset, as in `stfq`; the simulation omits that.
-//! 3. A dropped packet leaves no trace in its flow, as in the simulation; the qdisc advances the flow all the same.
-//! 4. The limit of the port is split among the queues, as in both; `room = "shared"` lets each queue fill the port. A
-//!    limit below n packets leaves each queue one packet, and the port its limit.
+//! 3. A dropped packet does not advance its flow's tags, as in the simulation; in the qdisc it does.
+//! 4. The limit of the port is split among the queues, as in both; `room = "shared"` lets each queue fill the port. If
+//!    the limit is below n packets, each queue holds one packet and the port enforces the limit.
 //! 5. Tags are real numbers and divided by the weight of the user; the simulation has integers and one weight.
-//! 6. Classes are not looked at.
+//! 6. Classes have no effect.
 //!
 //! Not implemented: the greedy algorithm that the paper compares with, which needs statistics of all ranks.
 
@@ -41,15 +42,15 @@ use crate::fairqueue::ranked_port::{Placement, RankedPort};
 use crate::fairqueue::ranked_queues::{QueueRoom, RankedQueues};
 
 choices! {
-    /// Decrease of the bounds after a packet was queued behind one of a higher rank.
+    /// Decrease of the bounds after a packet whose rank is below the bound of the first queue.
     pub enum PushDown {
-        /// The distance of its rank from the bound of the first queue.
+        /// By the distance of its rank from the bound of the first queue.
         Cost = "cost",
         /// By its rank.
         Rank = "rank",
         /// By one unit of rank.
         One = "one",
-        /// Down to the bound of the previous queue.
+        /// To the bound of the previous queue.
         NextBound = "next_bound",
     }
 }
@@ -57,7 +58,7 @@ choices! {
 params! {
     /// Strict-priority queues that approximate a sorted queue.
     pub struct SpPifoParams {
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
+        /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "flow", source "WFQSPPIFOQueue.java";
         /// Rank by which packets are ordered.
         rank: RankSource = "start_tag", source "WFQSPPIFOQueue.java; LstfTcpSocket.java draws";
@@ -70,7 +71,7 @@ params! {
     }
 }
 
-/// SP-PIFO in the list of schemes.
+/// Registry entry of SP-PIFO.
 #[derive(Clone, Copy, Debug)]
 pub struct SpPifoScheme;
 
@@ -107,13 +108,13 @@ pub struct SpPifo {
 }
 
 impl SpPifo {
-    /// Rule (1).
+    /// Applies rule (1).
     #[inline]
     fn queue_for(&self, rank: f64) -> usize {
         self.bounds.iter().rposition(|&bound| bound <= rank).unwrap_or(0)
     }
 
-    /// Rules (2) and (3), after a packet of `rank` was stored in `queue`.
+    /// Applies rules (2) and (3) after a packet of `rank` was stored in `queue`.
     #[inline]
     fn adapt(&mut self, queue: usize, rank: f64) {
         let cost = self.bounds[queue] - rank;
@@ -163,7 +164,7 @@ mod tests {
         build::<SpPifoScheme>(params, QueueLimit::Packets(limit), &Weights::equal())
     }
 
-    /// Stores packets of these ranks; the queues that they are put into.
+    /// Stores packets of these ranks. Returns their queues.
     fn store(queue: &mut RankedPort<TestPacket, SpPifo>, ranks: &[f64]) -> Vec<usize> {
         let store = |&rank: &f64| {
             let at = queue.placement.queue_for(rank);
@@ -176,10 +177,11 @@ mod tests {
     #[test]
     fn bounds_are_pushed_up_and_down_by_hand() {
         let (mut queue, _) = port(&SpPifoParams { queues: 3, ..Default::default() }, 24);
-        // All bounds are 0: 7 goes last and becomes the bound there; 4 the queue before; 2 and 3 the first.
+        // All bounds are 0. Rank 7 enters the last queue and becomes its bound, 4 enters the queue before it, 2 and 3
+        // the first.
         assert_eq!(store(&mut queue, &[7.0, 4.0, 2.0, 3.0]), [2, 1, 0, 0]);
         assert_eq!(*queue.placement.bounds, [3.0, 4.0, 7.0]);
-        // 1 is 2 below the first bound: all bounds fall by 2.
+        // Rank 1 is 2 below the first bound, so all bounds fall by 2.
         assert_eq!(store(&mut queue, &[1.0]), [0]);
         assert_eq!(*queue.placement.bounds, [1.0, 2.0, 5.0]);
         assert_eq!(store(&mut queue, &[4.5, 6.0]), [1, 2]);
@@ -199,7 +201,7 @@ mod tests {
             store(&mut queue, &[7.0, 4.0, 2.0, 1.0]);
             assert_eq!(*queue.placement.bounds, expected, "{push_down:?}");
         }
-        // Rank 2 below a first bound of 6: by 4, by 2, by 1.
+        // Rank 2 is below a first bound of 6: bounds fall by 4, by 2, by 1.
         for (push_down, second) in [(PushDown::Cost, 4.0), (PushDown::Rank, 6.0), (PushDown::One, 7.0)] {
             let (mut queue, _) = port(&SpPifoParams { queues: 2, push_down, ..Default::default() }, 24);
             store(&mut queue, &[8.0, 6.0, 2.0]);
@@ -210,14 +212,15 @@ mod tests {
     #[test]
     fn a_queue_that_is_full_drops_and_moves_no_bound() {
         let (mut queue, mut rng) = port(&SpPifoParams { queues: 2, ..Default::default() }, 4);
-        // Start tags of flow 0: 0, 8000, 16 000: all at or above the last bound, whose queue holds two.
+        // Start tags of flow 0 are 0, 8000 and 16 000, all at or above the last bound. The last queue holds two
+        // packets.
         let drops = offer(&mut queue, &mut rng, 0, &[1000, 1000, 1000]);
         assert_eq!(drops.0.len(), 1);
         assert_eq!(*queue.placement.bounds, [0.0, 8000.0]);
-        // Flow 1 starts at 0, in the first queue; it is served first.
+        // Flow 1 starts at 0, in the first queue, so it is served first.
         assert_eq!(offer(&mut queue, &mut rng, 1, &[700]).0.len(), 0);
         assert_eq!(drain(&mut queue, &mut rng), [(1, 700), (0, 1000), (0, 1000)]);
-        // If they shared the limit, the third would have been stored.
+        // With a shared limit the third packet is stored.
         let (mut queue, mut rng) = port(&SpPifoParams { queues: 2, room: QueueRoom::Shared, ..Default::default() }, 4);
         assert_eq!(offer(&mut queue, &mut rng, 0, &[1000, 1000, 1000, 1000, 1000]).0.len(), 1);
     }
@@ -237,8 +240,8 @@ mod tests {
     }
 
     proptest! {
-        /// Bounds never fall from the first queue to the last: of two packets that arrive next to each other, the one
-        /// of the higher rank is not put before the other.
+        /// Bounds never fall from the first queue to the last. Of two consecutive arrivals, the one of higher rank is
+        /// therefore not placed before the other.
         #[test]
         fn bounds_rise_from_the_first_queue_to_the_last(
             queues in 1u32..20, ranks in prop::collection::vec(0u32..100, 1..300),
@@ -250,12 +253,12 @@ mod tests {
                 prop_assert!(queue.placement.bounds.is_sorted(), "{:?}", queue.placement.bounds);
                 prop_assert_eq!(queue.placement.bounds[at], rank);
                 if before[0] <= rank {
-                    // Push-up moves one bound, and not down.
+                    // A push-up moves one bound, and only upwards.
                     let moved: Vec<_> = (0..before.len()).filter(|&i| queue.placement.bounds[i] != before[i]).collect();
                     prop_assert!(moved.is_empty() || moved == [at]);
                     prop_assert!(before[at] <= rank);
                 } else {
-                    // Push-down keeps the distances of all bounds.
+                    // A push-down keeps the distances between all bounds.
                     let moved_by: Vec<_> = (0..before.len()).map(|i| before[i] - queue.placement.bounds[i]).collect();
                     prop_assert_eq!(at, 0);
                     prop_assert!(moved_by.iter().all(|by| *by == before[0] - rank));

@@ -1,11 +1,11 @@
 //! Start tags of start-time fair queueing: the ranks by which packets share a link fairly. STFQ sorts by them; schemes
 //! that approximate a sorted queue use them as ranks.
 //!
-//! A dropped packet is withdrawn, and its flow continues as if it had never come. Virtual time never goes back, also
-//! where packets are not served in the order of their tags.
+//! A dropped packet is withdrawn, and its flow continues as if it had never arrived. Virtual time never decreases, even
+//! if packets are not served in the order of their tags.
 //!
-//! Cost: one table look-up per packet, another one for a packet that is withdrawn. State: 17 bytes a flow whose finish
-//! tag is ahead of virtual time; others say nothing and expire.
+//! Cost: one table look-up per packet, a second one for a withdrawn packet. State: 17 bytes per flow whose finish tag
+//! is ahead of virtual time; other records have no effect and expire.
 
 use crate::contract::prelude::*;
 use crate::flows::expiring_table::ExpiringTable;
@@ -15,7 +15,7 @@ use crate::flows::expiring_table::ExpiringTable;
 pub struct StartTags {
     /// F of the last packet of each flow.
     finish: ExpiringTable<f64>,
-    /// v.
+    /// v, the virtual time.
     virtual_time: f64,
     largest_finish: f64,
     share_per: FlowKey,
@@ -35,7 +35,7 @@ impl StartTags {
         f64::from(packet.wire_bytes()) * 8.0 / self.weights.of(packet.user())
     }
 
-    /// The start tag of an arriving packet: `S = max(v, F)`, then `F = S + L/w`.
+    /// Start tag of an arriving packet: `S = max(v, F)`, then `F = S + L/w`.
     #[inline]
     pub fn of<P: Packet>(&mut self, packet: &P) -> f64 {
         let key = self.share_per.of(packet);
@@ -46,7 +46,7 @@ impl StartTags {
         start
     }
 
-    /// `packet`, the last of its flow, was dropped: the flow continues from its tag.
+    /// Notes that `packet`, the last of its flow, was dropped: the flow continues from its tag.
     #[inline]
     pub fn withdraw<P: Packet>(&mut self, packet: &P, start: f64) {
         if let Some(finish) = self.finish.get_mut(self.share_per.of(packet)) {
@@ -54,32 +54,32 @@ impl StartTags {
         }
     }
 
-    /// `packet` is in service from now on.
+    /// Notes that `packet` is now in service.
     #[inline]
     pub fn served<P: Packet>(&mut self, packet: &P, start: f64) {
         self.virtual_time = self.virtual_time.max(start);
         self.largest_finish = self.largest_finish.max(start + self.span_of(packet));
     }
 
-    /// The busy period is over: no finish is ahead of the largest.
+    /// Ends the busy period: v becomes the largest finish tag.
     pub fn idle(&mut self) {
         self.virtual_time = self.largest_finish;
         self.finish.clear();
     }
 
-    /// v.
+    /// v, the virtual time.
     #[must_use]
     pub fn virtual_time(&self) -> f64 {
         self.virtual_time
     }
 
-    /// Number of flows that are remembered.
+    /// Number of flow records.
     #[must_use]
     pub fn flows(&self) -> usize {
         self.finish.len()
     }
 
-    /// Bytes that they occupy.
+    /// Bytes of the flow records.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.finish.bytes()

@@ -1,23 +1,25 @@
-//! STFQ, start-time fair queueing: packets are served in the order of their start tags, each flow at its weight.
+//! STFQ (start-time fair queueing): serves packets in the order of their start tags, and flows in proportion to their
+//! weights.
 //!
-//! Source: Goyal, Vin, Cheng, "Start-time Fair Queueing", SIGCOMM 1996 (stfq1996), as afpft II-A recounts it. (Its
-//! authors call it SFQ; that name is stochastic fairness queueing here.)
+//! Source: Goyal, Vin, Cheng, "Start-time Fair Queueing", SIGCOMM 1996 (stfq1996), as described in afpft II-A. (Its
+//! authors call it SFQ; here that name means stochastic fairness queueing.)
 //!
 //! | number | equation | code |
 //! |---|---|---|
-//! | (1) | `S = max(v, F)`, F of the flow's packet before | `StartTags::of` |
+//! | (1) | `S = max(v, F)`, F of the flow's previous packet | `StartTags::of` |
 //! | (2) | `F = S + L/w` | `StartTags::of` |
 //! | - | v = S of the packet in service; after a busy period the largest F served | `StartTags::served`, `StartTags::idle` |
 //!
 //! Virtual time counts bits per unit of weight; only ratios of weights matter.
 //!
-//! Cost: O(log n) comparisons for n packets in the queue, one table look-up. State: 17 bytes a flow whose F is ahead of
-//! v (others say nothing and expire), 24 bytes a packet for the order.
+//! Cost: O(log n) comparisons for n packets in the queue, one table look-up. State: 17 bytes per flow whose F is ahead
+//! of v (other records have no effect and expire), 24 bytes per packet for the order.
 //!
 //! Deviations:
-//! 1. The paper has no limit of the queue. A full queue drops the largest start tag, the arrival or a waiting packet;
-//!    its flow continues from the tag of the dropped packet, as if it had never come.
-//! 2. v after a busy period is from memory of the paper; since all flows are reset then, no share depends on it.
+//! 1. The paper has no limit of the queue. A full queue drops the packet with the largest start tag: the arrival or a
+//!    waiting packet. Its flow continues from the tag of the dropped packet, as if the packet had never arrived.
+//! 2. We remember the rule for v after a busy period from the paper. All flows are reset then, so no share depends on
+//!    it.
 //! 3. A packet that is longer than the whole queue is dropped at once.
 
 use crate::contract::prelude::*;
@@ -27,12 +29,12 @@ use crate::queue::sorted_queue::{Sorted, SortedQueue};
 params! {
     /// A port with start-time fair queueing.
     pub struct StfqParams {
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
+        /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "flow", source "stfq1996";
     }
 }
 
-/// Start-time fair queueing in the list of schemes.
+/// Registry entry of Start-time fair queueing.
 #[derive(Clone, Copy, Debug)]
 pub struct StfqScheme;
 
@@ -64,7 +66,7 @@ pub struct StfqQueue<P> {
 }
 
 impl<P: Packet> StfqQueue<P> {
-    /// An empty queue.
+    /// Creates an empty queue.
     #[must_use]
     pub fn new(params: &StfqParams, buffer: &BufferParams, weights: Weights) -> Self {
         Self { queue: SortedQueue::default(), limit: buffer.limit, tags: StartTags::new(params.share_per, weights) }
@@ -124,18 +126,19 @@ mod tests {
 
     #[test]
     fn equations_1_and_2_by_hand() {
-        // Flow 0 has weight 2: 1000 bytes are 4000 of its virtual bits, 8000 of flow 1.
+        // Flow 0 has weight 2: 1000 bytes are 4000 virtual bits for it, and 8000 for flow 1.
         let (mut queue, mut rng, mut drops) = queue(QueueLimit::Packets(10), Weights::new([2.0, 1.0]));
         for flow in [0, 0, 0, 0, 1, 1] {
             queue.enqueue(packet(flow, 1000), Time::ZERO, &mut rng, &mut drops);
         }
-        // Starts: flow 0 at 0, 4000, 8000, 12000; flow 1 at 0, 8000; of equal ones the first that came.
+        // Start tags: flow 0 has 0, 4000, 8000 and 12000; flow 1 has 0 and 8000. Of equal tags the first arrival goes
+        // first.
         let mut served = Vec::new();
         while let Some(packet) = queue.dequeue(Time::ZERO, &mut rng, &mut drops) {
             served.push((packet.flow, queue.tags.virtual_time()));
         }
         assert_eq!(served, [(0, 0.0), (1, 0.0), (0, 4000.0), (0, 8000.0), (1, 8000.0), (0, 12_000.0)]);
-        // The busy period is over: v is the largest finish, 16 000, and no flow is remembered.
+        // The busy period is over: v is the largest finish tag, 16 000, and there are no records of flows.
         assert_eq!((queue.tags.virtual_time(), queue.state_size().records), (16_000.0, 0));
         queue.enqueue(packet(0, 1000), Time::ZERO, &mut rng, &mut drops);
         queue.enqueue(packet(1, 1000), Time::ZERO, &mut rng, &mut drops);
@@ -149,7 +152,7 @@ mod tests {
         let mut served = [0u64; 3];
         for round in 0..60_000u32 {
             for flow in 0..3 {
-                // Ten times the rate of the link, so that all are backlogged.
+                // Ten times the rate of the link, so that all flows are backlogged.
                 (0..10).for_each(|_| {
                     queue.enqueue(packet(flow, sizes[flow as usize]), Time::ZERO, &mut rng, &mut drops);
                 });
@@ -172,7 +175,7 @@ mod tests {
         queue.enqueue(packet(1, 3001), Time::ZERO, &mut rng, &mut drops);
         let dropped: Vec<_> = drops.0.iter().map(|&(packet, reason, _)| (packet.flow, reason)).collect();
         assert_eq!(dropped, [(0, DropReason::Overlimit), (0, DropReason::PushedOut), (1, DropReason::Overlimit)]);
-        // Flow 0 has packets at 0 and 8000: the next starts at 16 000, as if the two had never come.
+        // Flow 0 has packets at 0 and 8000. The next starts at 16 000, as if the two dropped packets had never arrived.
         assert_eq!(queue.tags.of(&packet(0, 1000)), 16_000.0);
     }
 
@@ -188,8 +191,8 @@ mod tests {
         }
         let flows = queue.state_size().records;
         assert!(flows < 100, "{flows}");
-        // v is the start of the packet served last: flow n's two packets start at v and 8000 later, as the one that
-        // waits does, and of equal tags the first that came leaves: v grows by 8000 bits every other departure.
+        // v is the start tag of the packet served last. Flow n's two packets start at v and 8000 later, like the one
+        // that waits. Of equal tags the first arrival leaves, so v grows by 8000 bits at every other departure.
         assert_eq!(
             readings(|report| queue.report(report)),
             [("virtual_time_bits", queue.tags.virtual_time()), ("flows", flows as f64)]

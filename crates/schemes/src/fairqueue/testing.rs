@@ -1,4 +1,4 @@
-//! Common parts of the tests of fair schedulers: random operations with any parameters, and measured shares.
+//! Shared parts of the tests of fair schedulers: random operations and measured shares.
 
 use crate::base::rng::Rng;
 use crate::contract::prelude::*;
@@ -8,7 +8,7 @@ use crate::testing::harness::{Harness, Operations};
 use crate::testing::{Drops, TestPacket};
 use proptest::prelude::*;
 
-/// Limits from one packet on.
+/// Limits of one packet and more.
 pub fn limits() -> impl Strategy<Value = QueueLimit> {
     prop::sample::select(vec![
         QueueLimit::Packets(1),
@@ -21,13 +21,13 @@ pub fn limits() -> impl Strategy<Value = QueueLimit> {
     ])
 }
 
-/// Bytes that encode some hundred operations.
+/// Bytes that encode about a hundred operations.
 pub fn noise() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any::<u8>(), 1..3000)
 }
 
-/// Runs the operations of `noise` on 12 flows of 6 users through the harness, drains the port and requests one more
-/// packet; returns the number of remaining records.
+/// Runs the operations of `noise` on 12 flows of 6 users, drains the port and requests one more packet. Returns the
+/// number of remaining records.
 pub fn survives(scheme: SchemeParams, limit: QueueLimit, noise: &[u8]) -> usize {
     let buffer = BufferParams { limit, ..Default::default() };
     let mut harness = Harness::new(&QueueConfig { buffer, scheme }, 6, 1);
@@ -38,7 +38,7 @@ pub fn survives(scheme: SchemeParams, limit: QueueLimit, noise: &[u8]) -> usize 
     harness.discipline().state_size().records
 }
 
-/// An idle discipline at 10 Mbit/s, and random numbers for it.
+/// An idle discipline at 10 Mbit/s and a random number generator.
 pub fn build<S: SchemeSpec>(
     params: &S::Params,
     limit: QueueLimit,
@@ -55,27 +55,27 @@ pub fn packet(user: u32, wire_bytes: u32) -> TestPacket {
     TestPacket { flow: user, user, wire_bytes, ..Default::default() }
 }
 
-/// Offers packets of these sizes at time 0; returns the drops.
+/// Offers packets of these sizes at time 0. Returns the drops.
 pub fn offer(queue: &mut impl QueueDiscipline<TestPacket>, rng: &mut Rng, flow: u32, sizes: &[u32]) -> Drops {
     let mut drops = Drops::default();
     sizes.iter().for_each(|&bytes| queue.enqueue(packet(flow, bytes), Time::ZERO, rng, &mut drops));
     drops
 }
 
-/// Serves this number of packets at time 0; returns their flows.
+/// Serves this number of packets at time 0. Returns their flows.
 pub fn serve(queue: &mut impl QueueDiscipline<TestPacket>, rng: &mut Rng, packets: usize) -> Vec<u32> {
     (0..packets).map(|_| queue.dequeue(Time::ZERO, rng, &mut ()).expect("packets wait").flow).collect()
 }
 
-/// Serves all that waits at time 0: flows and lengths.
+/// Serves all waiting packets at time 0. Returns their flows and lengths.
 pub fn drain(queue: &mut impl QueueDiscipline<TestPacket>, rng: &mut Rng) -> Vec<(u32, u32)> {
     std::iter::from_fn(|| queue.dequeue(Time::ZERO, rng, &mut Drops::default()))
         .map(|packet| (packet.flow, packet.wire_bytes))
         .collect()
 }
 
-/// Bits per second that each flow gets of a 10 Mbit/s link for 2 s, flow `i` sending `rates[i]` in packets of
-/// `sizes[i]` bytes at even distances.
+/// Rates in bit/s of the flows on a 10 Mbit/s link over 2 s. Flow `i` sends at `rates[i]`, with evenly spaced packets
+/// of `sizes[i]` bytes.
 pub fn shares<S: SchemeSpec>(
     params: &S::Params,
     limit: QueueLimit,
@@ -114,8 +114,8 @@ pub fn assert_rates(rates: &[f64], ideal: &[f64], tolerance: f64) {
     }
 }
 
-/// Asserts that three flows get their max-min shares of 10 Mbit/s: the first demands 1 Mbit/s only, the others share
-/// the rest by their weights.
+/// Asserts that three flows get their max-min shares of 10 Mbit/s: the first sends only 1 Mbit/s, the others share the
+/// rest by their weights.
 pub fn assert_max_min<S: SchemeSpec>(params: &S::Params, limit: u32, weights: [f64; 3], tolerance: f64) {
     let limit = QueueLimit::Packets(limit);
     let rates = shares::<S>(params, limit, &Weights::new(weights), &[1e6, 20e6, 20e6], &[500, 1500, 700]);
@@ -123,22 +123,22 @@ pub fn assert_max_min<S: SchemeSpec>(params: &S::Params, limit: u32, weights: [f
     assert_rates(&rates, &[1e6, share(weights[1]), share(weights[2])], tolerance);
 }
 
-/// Asserts that queues take turns of a quantum of 1514 bytes, those that were empty before old ones.
+/// Asserts that queues are served in turn with a quantum of 1514 bytes, and new queues before old.
 pub fn assert_new_before_old<S: SchemeSpec>(params: &S::Params) {
-    // Two packets of 1000 use up the credits of a visit (a debt is allowed).
+    // Two packets of 1000 bytes use up the credits of a visit (a debt is allowed).
     let (mut queue, mut rng) = build::<S>(params, QueueLimit::Packets(100), &Weights::equal());
     offer(&mut queue, &mut rng, 1, &[1000; 8]);
     offer(&mut queue, &mut rng, 2, &[1000; 8]);
     assert_eq!(serve(&mut queue, &mut rng, 5), [1, 1, 2, 2, 1]);
     offer(&mut queue, &mut rng, 3, &[100]);
     assert_eq!(serve(&mut queue, &mut rng, 2), [3, 1], "flow 3 is new, then the visit of flow 1 goes on");
-    // Having run empty as a new queue, it is old for a round: no priority by sending one packet at a time.
+    // A new queue that became empty is old for a round, so sending one packet at a time gains no priority.
     offer(&mut queue, &mut rng, 3, &[100]);
     assert_eq!(serve(&mut queue, &mut rng, 3), [2, 2, 3]);
 }
 
-/// Flow 1 keeps the port at 50 packets for 1 s, flow 2 sends a packet in 19.2 ms: the flows that lost a packet to the
-/// AQM of their queue, and how many packets were marked.
+/// Flow 1 keeps the port at 50 packets for 1 s; flow 2 sends a packet every 19.2 ms. Returns the flows of the AQM's
+/// drops, and the number of marks.
 pub fn standing_queue<S: SchemeSpec>(params: &S::Params, ecn: Ecn) -> (Vec<u32>, usize) {
     let (mut queue, mut rng) = build::<S>(params, QueueLimit::Packets(1000), &Weights::equal());
     let mut drops = Drops::default();

@@ -1,29 +1,31 @@
-//! Weighted fair queueing: packets leave in the order in which an ideal fluid server would finish them.
+//! Weighted fair queueing: sends packets in the order in which an ideal fluid server would finish them.
 //!
 //! Source: A. Demers, S. Keshav and S. Shenker 1989; A. Parekh and R. Gallager, "A generalized processor sharing
 //! approach to flow control", IEEE/ACM Transactions on Networking 1(3), 1993 (PGPS); self-clocked: S. Golestani,
-//! INFOCOM 1994 (SCFQ). GPS serves all flows that have work at once, in proportion to their weights w:
+//! INFOCOM 1994 (SCFQ). GPS serves all backlogged flows simultaneously, in proportion to their weights w:
 //!
 //! | number | rule | code |
 //! |---|---|---|
-//! | (1) | `dV/dt = C / sum of w_i` over the flows that GPS has work of; V = 0 when it has none | `Wfq::advance` |
+//! | (1) | `dV/dt = C / sum of w_i` over the flows that are backlogged in GPS; V = 0 when none is | `Wfq::advance` |
 //! | (2) | arrival at a: `S = max(F_prev, V(a))`, `F = S + L / w` | `Wfq::enqueue` |
 //! | (3) | send the waiting packet with the smallest F | `Wfq::dequeue` |
-//! | (4) | SCFQ in place of (1): V is the F of the packet in service | `Wfq::dequeue` |
+//! | (4) | SCFQ, instead of (1): V is the F of the packet in service | `Wfq::dequeue` |
 //! | (5) | buffer full: drop the last packet of the queue with most bytes; then `F_prev = S` of that packet | `Wfq::make_room` |
 //!
-//! Bound (Parekh and Gallager, theorem 1): a packet departs `L_max / C` after its departure from GPS at the latest.
+//! Bound (Parekh and Gallager, theorem 1): a packet departs at most `L_max / C` after its departure from GPS.
 //!
-//! Cost: O(log n) per packet for n flows: a heap of heads, and for (1) a heap of the flows of GPS. One hash of the key.
-//! State: 133 bytes for each flow or user with work in GPS or a packet in the queue, none for others.
+//! Cost: O(log n) per packet for n flows: a heap of heads, and for (1) a heap of the flows backlogged in GPS. One hash
+//! of the key. State: 133 bytes for each flow or user that is backlogged in GPS or has a waiting packet, none for
+//! others.
 //!
 //! Deviations:
-//! 1. Time is real, so V advances in one step per arrival through all departures of flows from GPS in between.
-//! 2. Service by GPS to a packet that is dropped later is not taken back.
-//! 3. V uses the rate that the link had since the last arrival; a change counts from the first arrival after it.
-//! 4. On equal F the queue with the smaller number goes first.
-//! 5. A packet that exceeds the limit alone is dropped itself.
-//! 6. Classes are not looked at.
+//! 1. Time is a real number. At each arrival V advances in one step through all departures of flows from GPS since the
+//!    last.
+//! 2. GPS keeps the service that it gave to a packet that is dropped later.
+//! 3. A change of the link's rate affects V only from the first arrival after it.
+//! 4. If F is equal, the queue with the smaller number is served first.
+//! 5. A packet that alone exceeds the limit is dropped itself.
+//! 6. Classes have no effect.
 
 use crate::contract::prelude::*;
 use crate::fairqueue::indexed_heap::IndexedHeap;
@@ -44,14 +46,14 @@ choices! {
 params! {
     /// Weighted fair queueing.
     pub struct WfqParams {
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
+        /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "user", source "Demers, Keshav and Shenker 1989 section 2: the entity is free";
-        /// Clock to which a flow that was idle is set.
+        /// Clock that gives the virtual time of a flow that was idle.
         clock: VirtualClock = "gps", symbol "V", source "Parekh and Gallager 1993; self_clocked: Golestani 1994";
     }
 }
 
-/// Weighted fair queueing in the list of schemes.
+/// Registry entry of Weighted fair queueing.
 #[derive(Clone, Copy, Debug)]
 pub struct WfqScheme;
 
@@ -75,7 +77,7 @@ impl SchemeSpec for WfqScheme {
     }
 }
 
-/// Virtual time: bits per unit of weight.
+/// Virtual time in bits per unit of weight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Tag(f64);
 
@@ -93,12 +95,12 @@ impl Ord for Tag {
     }
 }
 
-/// Record of a flow with work.
+/// Record of a backlogged flow.
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     key: u32,
     weight: f64,
-    /// `F_prev`: of the last packet that came and was not dropped.
+    /// `F_prev`: F of the last packet that arrived and was not dropped.
     last_finish: f64,
 }
 
@@ -121,17 +123,17 @@ pub struct Wfq<P> {
 /// The fluid server.
 #[derive(Clone, Debug)]
 struct Gps {
-    /// Flows with work, by the virtual time at which it will be done: their `last_finish`.
+    /// Backlogged flows, keyed by the virtual time at which GPS finishes them: their `last_finish`.
     busy: IndexedHeap<Tag>,
     busy_weight: f64,
-    /// Time up to which it was simulated, and the rate then.
+    /// End of the simulated time, and the link's rate then.
     last: Time,
     rate: BitRate,
     next_rate: BitRate,
 }
 
 impl<P: Packet> Wfq<P> {
-    /// A port without packets.
+    /// Creates an empty port.
     #[must_use]
     pub fn new(params: &WfqParams, port: &Port<'_>) -> Self {
         let busy = IndexedHeap::default();
@@ -166,20 +168,19 @@ impl<P: Packet> Wfq<P> {
             gps.busy_weight -= self.queues[queue].weight;
             self.forget_if_idle(queue);
         }
-        self.gps.busy_weight = 0.0; // exactly, whatever the subtractions left
+        self.gps.busy_weight = 0.0; // removes rounding errors of the subtractions
         if self.queues.backlog().packets == 0 {
             self.virtual_time = 0.0;
         }
     }
 
-    /// The queue of `packet`.
     fn queue_of(&mut self, packet: &P) -> u32 {
         let key = self.share_per.of(packet);
         let Self { queues, by_key, weights, .. } = self;
         *by_key.or_insert_with(key, || queues.open(Flow { key, weight: weights.of(packet.user()), last_finish: 0.0 }))
     }
 
-    /// Closes a queue without packets and without work in GPS. A flow that comes back starts at V in any case.
+    /// Closes a queue without packets and without work in GPS. If the flow returns, it starts at V in any case.
     fn forget_if_idle(&mut self, queue: u32) {
         if self.queues.length(queue).packets == 0 && self.gps.busy.key(queue).is_none() {
             self.by_key.remove(self.queues[queue].key);
@@ -187,7 +188,7 @@ impl<P: Packet> Wfq<P> {
         }
     }
 
-    /// The last packet of `queue` gets the finish tag `last_finish`, or is gone and leaves it behind.
+    /// Sets the finish tag of the last packet of `queue`, or the tag that the queue keeps after it.
     fn set_last_finish(&mut self, queue: u32, last_finish: f64) {
         self.queues[queue].last_finish = last_finish;
         if self.clock == VirtualClock::Gps {
@@ -199,7 +200,7 @@ impl<P: Packet> Wfq<P> {
         }
     }
 
-    /// The head of `queue` has changed.
+    /// Notes that the head of `queue` has changed.
     fn update_head(&mut self, queue: u32) {
         match self.queues.front(queue) {
             Some((_, finish)) => self.heads.set(queue, Tag(finish)),
@@ -210,7 +211,7 @@ impl<P: Packet> Wfq<P> {
         }
     }
 
-    /// Rule (5).
+    /// Applies rule (5).
     fn make_room(&mut self, offered: u32, found: Backlog, drops: &mut impl DropSink<P>) {
         while self.queues.exceeds(self.limit) {
             let longest = self.queues.longest().expect("more waits than the limit");
@@ -313,7 +314,7 @@ mod tests {
 
     #[test]
     fn packets_leave_in_the_order_in_which_gps_finishes_them() {
-        // F in bytes: user 0 1000, 2000; user 1 700, 1400, 2100; all present at V = 0.
+        // F in bytes: user 0 has 1000 and 2000; user 1 has 700, 1400 and 2100. All packets are present at V = 0.
         let packets = [(0, 1000), (0, 1000), (1, 700), (1, 700), (1, 700)];
         let expected = [(1, 700), (0, 1000), (1, 700), (0, 1000), (1, 700)];
         assert_eq!(order(&GPS, &Weights::equal(), &packets), expected);
@@ -324,8 +325,9 @@ mod tests {
 
     #[test]
     fn virtual_time_slows_down_with_every_busy_flow() {
-        // 10 Mbit/s. User 0 brings 5000 B at 0; user 1 brings 1000 B at 1.6 ms, when V = 16 000 bit: F = 24 000.
-        // Both busy, V gains 5 Mbit/s: GPS is done with user 1 at V = 24 000, 1.6 ms later; then 10 Mbit/s again.
+        // 10 Mbit/s. User 0 sends 5000 B at 0. User 1 sends 1000 B at 1.6 ms, when V = 16 000 bit, so F = 24 000. While
+        // both are backlogged V advances at 5 Mbit/s: GPS finishes user 1 at V = 24 000, 1.6 ms later. Then V advances
+        // at 10 Mbit/s again.
         let (mut queue, mut rng) = port(&GPS, 100, &Weights::equal());
         let mut offer = |queue: &mut Wfq<_>, user, bytes, micros| {
             queue.enqueue(packet(user, bytes), Time::from_micros(micros), &mut rng, &mut Drops::default());
@@ -335,7 +337,7 @@ mod tests {
         assert!((queue.virtual_time - 16_000.0).abs() < 1e-6);
         offer(&mut queue, 2, 0, 2600);
         assert!((queue.virtual_time - 21_000.0).abs() < 1e-6);
-        // User 2 had no work: both others go on, V = 24 000 at 3.2 ms, and at 4 ms it is 32 000.
+        // User 2 was not backlogged. The other two continue: V is 24 000 at 3.2 ms and 32 000 at 4 ms.
         offer(&mut queue, 2, 0, 4000);
         assert!((queue.virtual_time - 32_000.0).abs() < 1e-6);
     }
@@ -367,7 +369,8 @@ mod tests {
         for (user, bytes) in [(0, 1000), (0, 1500), (1, 600), (1, 700), (0, 100)] {
             queue.enqueue(packet(user, bytes), Time::ZERO, &mut rng, &mut drops);
         }
-        // 1500 goes for 600; 700 goes itself, with 1300 waiting at user 1; 100 goes itself, 1100 to 600.
+        // For the 600 B, 1500 is dropped. 700 is dropped itself, with 1300 waiting for user 1. 100 is dropped itself,
+        // since 1100 is longer than 600.
         let log: Vec<_> = drops.0.iter().map(|drop| (drop.0.wire_bytes, drop.1)).collect();
         assert_eq!(log, [(1500, DropReason::PushedOut), (700, DropReason::Overlimit), (100, DropReason::Overlimit)]);
         let finish = |queue: &Wfq<TestPacket>, user| queue.queues[*queue.by_key.get(user).unwrap()].last_finish;
@@ -383,7 +386,7 @@ mod tests {
         (0..3).for_each(|_| offer(&mut queue, 0, 1000));
         queue.dequeue(Time::ZERO, &mut rng, &mut Drops::default());
         assert_eq!(queue.virtual_time, 8000.0);
-        // User 1 begins at V = 8000: F = 15 200 comes before the second packet's 16 000.
+        // User 1 starts at V = 8000, so its F = 15 200 comes before the second packet's 16 000.
         offer(&mut queue, 1, 900);
         assert_eq!(drain(&mut queue, &mut rng), [(1, 900), (0, 1000), (0, 1000)]);
         assert_eq!((queue.virtual_time, queue.state_size().records), (0.0, 0));
@@ -396,7 +399,7 @@ mod tests {
         }
     }
 
-    /// One packet of the bound's test.
+    /// A packet in the test of the bound.
     #[derive(Clone, Copy, Debug)]
     struct Arrival {
         user: usize,
@@ -404,12 +407,12 @@ mod tests {
         bits: f64,
     }
 
-    /// The fluid server by its definition: steps from event to event, all busy users served at once. Returns when each
-    /// packet is done. It keeps amounts of work, no virtual time.
+    /// The fluid server by its definition: steps from event to event and serves all backlogged users simultaneously.
+    /// Returns the time when each packet is finished. It uses amounts of work instead of virtual time.
     fn fluid_departures(arrivals: &[Arrival], weights: &[f64], rate: f64) -> Vec<f64> {
         let users = weights.len();
         let (mut offered, mut served) = (vec![0.0; users], vec![0.0; users]);
-        // Per user: (packet, amount of the user's work after which it is done).
+        // Per user: (packet, amount of the user's work after which the packet is finished).
         let mut pending: Vec<std::collections::VecDeque<(usize, f64)>> = vec![Default::default(); users];
         let (mut departures, mut now, mut next) = (vec![f64::NAN; arrivals.len()], 0.0, 0);
         loop {
@@ -498,7 +501,8 @@ mod tests {
                 share_per: if flow { FlowKey::Flow } else { FlowKey::User },
             };
             let records = survives(SchemeParams::Wfq(params), limit, &noise);
-            // GPS may still serve sent packets: time stands still while the harness drains.
+            // GPS may still have work of packets that were sent, because time does not advance while the harness drains
+            // the queue.
             let most = if self_clocked { 0 } else { 12 };
             prop_assert!(records <= most);
         }

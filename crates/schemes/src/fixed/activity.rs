@@ -1,9 +1,9 @@
-//! The label: activity as a signed 22-bit number of 2^-16 units.
+//! The label: activity as a signed 22-bit number in units of 2^-16.
 
 /// Activity, `log2` of a user's rate over the reference rate: signed Q16, from -32 to 32 - 2^-16.
 ///
-/// Sixteen fraction bits hold a rate to 0.001 %, six bits before the point a ratio of 2^64: 22 bits in all, which is
-/// what a carrier has to have room for. The upper n bits of [`Activity::biased`] are a coarser label, see
+/// Sixteen fraction bits represent a rate to 0.001 %, and six integer bits a ratio of 2^64. A header field for the
+/// label therefore needs 22 bits. The upper n bits of [`Activity::biased`] are a coarser label, see
 /// [`Activity::from_upper_bits`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Activity(i32);
@@ -11,7 +11,7 @@ pub struct Activity(i32);
 impl Activity {
     /// Fraction bits of the label.
     pub const FRACTION_BITS: u32 = 16;
-    /// All bits of the label.
+    /// Total number of bits of the label.
     pub const BITS: u32 = 22;
     /// Offset of [`Activity::biased`]: 32.
     pub const BIAS: i32 = 1 << (Self::BITS - 1);
@@ -20,7 +20,7 @@ impl Activity {
     /// The highest label, 32 - 2^-16.
     pub const MAX: Self = Self(Self::BIAS - 1);
 
-    /// The label of a number of units, clamped to the range.
+    /// Creates a label from a number of units, clamped to the range.
     #[must_use]
     #[inline]
     pub fn from_units(units: i32) -> Self {
@@ -34,30 +34,30 @@ impl Activity {
         self.0
     }
 
-    /// The nearest label, clamped to the range; also for infinities.
+    /// Nearest label, clamped to the range, also for infinities.
     ///
     /// ```text
     /// round(activity * 2^16)
     /// ```
     ///
-    /// Error: half a unit, 2^-17, from -32 to 32 - 2^-16. NaN is no activity (meter and averager never divide
-    /// by zero); it becomes 0, the activity of the reference rate.
+    /// Error: half a unit, 2^-17, from -32 to 32 - 2^-16. NaN becomes 0, the activity of the reference rate (it does
+    /// not occur, since meter and averager never divide by zero).
     #[must_use]
     #[inline]
     pub fn from_f64(activity: f64) -> Self {
         Self::from_units((activity * f64::from(1 << Self::FRACTION_BITS)).round() as i32)
     }
 
-    /// The activity as a floating-point number: exact.
+    /// Activity as a floating-point number, exactly.
     #[must_use]
     #[inline]
     pub fn to_f64(self) -> f64 {
         f64::from(self.0) / f64::from(1 << Self::FRACTION_BITS)
     }
 
-    /// The label nearest to a logarithm in Q31, saturating.
+    /// Label nearest to a logarithm in Q31, saturating.
     ///
-    /// Error: half a unit, 2^-17, in range.
+    /// Error: half a unit, 2^-17, if in range.
     #[must_use]
     #[inline]
     pub fn from_q31(logarithm: i64) -> Self {
@@ -65,10 +65,10 @@ impl Activity {
         Self(rounded.clamp(i64::from(Self::MIN.0), i64::from(Self::MAX.0)) as i32)
     }
 
-    /// Activity + 32 as an unsigned number of 22 bits: the form for carriers, sums and hosts that divide unsigned
-    /// numbers only.
+    /// Returns activity + 32 as an unsigned number of 22 bits, for header fields, sums, and hosts that divide only
+    /// unsigned numbers.
     ///
-    /// Differences do not feel the bias.
+    /// The bias cancels out in differences.
     #[must_use]
     #[inline]
     pub fn biased(self) -> u32 {
@@ -82,11 +82,10 @@ impl Activity {
         Self((biased & ((1 << Self::BITS) - 1)).cast_signed() - Self::BIAS)
     }
 
-    /// The label of a carrier that has room for the upper `bits` of the biased form only, 1 to 22: the middle of the
-    /// activities that have these bits in common.
+    /// Label of a header field that has only the upper `bits` (1 to 22) of the biased form: the middle of the
+    /// activities with these bits.
     ///
-    /// Error: 2^(5 - bits); with 15 bits, 2^-10. A label that has been through such a carrier passes the next
-    /// unchanged.
+    /// Error: 2^(5 - bits); with 15 bits, 2^-10. A label from such a field passes a second one unchanged.
     #[must_use]
     #[inline]
     pub fn from_upper_bits(upper: u32, bits: u32) -> Self {

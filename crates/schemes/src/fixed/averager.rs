@@ -6,25 +6,25 @@
 //! g = exp(-(t - t_last)/M),  S = g*S + A,  N = g*N + 1,  A_avg = S/N
 //! ```
 //!
-//! S sums the biased activity A + 32, so that all numbers are unsigned; the mean has the same bias, and it is taken off
-//! at the end. S has 22 fraction bits (the 16 of the label and 6 more), N has 28: then S < N as raw numbers, for
-//! A + 32 is at most 2^6 - 2^-16, which is 2^6 units less in S than a packet is in N, more than any rounding.
+//! S sums the biased activity A + 32, so that all numbers are unsigned. The mean has the same bias, which is subtracted
+//! at the end. S has 22 fraction bits (the 16 of the label and 6 more), N has 28. Therefore S < N as raw numbers: A +
+//! 32 is at most 2^6 - 2^-16, so a packet adds to S at least 2^6 units less than to N, which is more than any rounding.
 //!
-//! Error of the mean against the real-valued formula fed with the same labels:
+//! Error of the mean, compared with the real-valued formula for the same labels:
 //!
 //! | cause | bound |
 //! |---|---|
-//! | ticks: weights are wrong by 2^-19 among each other, 2^-20 * mean distance from A_avg (32 at most) | 3.06e-5 |
-//! | decay: a memory wrong by 2.9e-6, times that distance | 9.28e-5 |
+//! | ticks: relative weights have errors of 2^-19, so 2^-20 * mean distance from A_avg (at most 32) | 3.06e-5 |
+//! | decay: error of the memory of 2.9e-6, times that distance | 9.28e-5 |
 //! | rounding of S and N, 1.5 units a packet: 1.5 * (2^-22 + 2^-28 * 64) | 7.2e-7 |
 //! | mean, half a unit | 7.63e-6 |
 //! | **sum** | **1.32e-4** |
-//! | without division, two logarithms and a power in place of it: 64 * (2 * 3.3e-9 * ln 2 + 3.8e-9 + 2^-32) | 5.6e-7 more |
+//! | two logarithms and a power instead of the division: 64 * (2 * 3.3e-9 * ln 2 + 3.8e-9 + 2^-32) | 5.6e-7 more |
 //!
-//! If bytes count (`average_over`), 256 of them count as a packet does above, and S and N are rounded by as much for a
-//! packet of L bytes: the third row is 256/L times as large, 9.2e-6 where all have 20 bytes.
+//! If bytes count (`average_over`), 256 bytes count as one packet, while the rounding per packet stays the same. For
+//! packets of L bytes the third row is 256/L times as large, 9.2e-6 if all packets have 20 bytes.
 //!
-//! Activities that spread over less than the whole range of 64 err less: 1.3e-5 when their mean distance from the mean
+//! Activities within less than the whole range of 64 have smaller errors: 1.3e-5 if their mean distance from the mean
 //! is 1.
 //!
 //! Cost: 24 bytes per port; per accepted packet 11 multiplications of 64 bits (S and N share two factors), per mean one
@@ -32,8 +32,8 @@
 //!
 //! Deviations:
 //! 1. From 2^35 packets of weight on (9.5 million a second for one hour, 110 thousand million for 0.3 s), S and N are
-//!    halved: they do not overflow, and the mean forgets a little faster than it should.
-//! 2. Time that runs backwards (clocks of several processors) counts as no time.
+//!    halved. They do not overflow, but the mean's memory becomes slightly shorter.
+//! 2. If time runs backwards (clocks of several processors), the elapsed time is 0.
 
 use super::Activity;
 use super::decay::Decay;
@@ -43,7 +43,7 @@ use super::log2::log2_q31;
 /// Fraction bits of N.
 pub(super) const COUNT_BITS: u32 = 28;
 
-/// Fraction bits of S beyond those of the label.
+/// Fraction bits of S in addition to those of the label.
 pub(super) const SUM_EXTRA_BITS: u32 = 6;
 
 /// Fraction bits of a weight.
@@ -59,19 +59,19 @@ pub struct FixedAverager {
     sum: u64,
     /// N in Q28, below 2^63.
     count: u64,
-    /// t_last, as the number of its tick.
+    /// Number of the tick of t_last.
     last_tick: u64,
 }
 
 impl FixedAverager {
-    /// An averager from the registers of a host: S and N as raw numbers, and the number of the tick of t_last.
+    /// Creates an averager from the registers of a host: S and N as raw numbers, and the number of the tick of t_last.
     #[must_use]
     pub fn from_registers(sum: u64, count: u64, last_tick: u64) -> Self {
         Self { sum, count, last_tick }
     }
 
-    /// Counts an accepted packet. `decay` is that of the memory M_AA; `weight` is [`PACKET_WEIGHT`], or the bytes of
-    /// the packet, at least 20 (an IP header).
+    /// Counts an accepted packet. `decay` is the decay of the memory M_AA. `weight` is [`PACKET_WEIGHT`], or the length
+    /// of the packet in bytes, at least 20 (an IP header).
     ///
     /// Error: see the head of this module.
     ///
@@ -90,7 +90,7 @@ impl FixedAverager {
         }
     }
 
-    /// A_avg by one unsigned division; 0 before the first accepted packet.
+    /// Returns A_avg, computed with one unsigned division; 0 before the first accepted packet.
     ///
     /// ```text
     /// S/N = (S * 2^22 / N) * 2^-16 as raw numbers
@@ -98,8 +98,8 @@ impl FixedAverager {
     ///
     /// Error: 1.32e-4 over the whole range, see the head of this module.
     ///
-    /// 64 bits suffice: S < N < 2^41 when S is shifted by 22. Of a larger N as many bits are dropped from both; at
-    /// least 30 are left, which errs by 64 * 2^-29 = 1.2e-7.
+    /// 64 bits suffice: S < N < 2^41 when S is shifted by 22. For a larger N both are shifted right. At least 30 bits
+    /// are left, which causes an error of 64 * 2^-29 = 1.2e-7.
     #[must_use]
     #[inline]
     pub fn average(&self) -> Activity {
@@ -111,13 +111,13 @@ impl FixedAverager {
         from_biased_mean(((sum << Activity::BITS) + (count >> 1)) / count) // eq. (8)
     }
 
-    /// A_avg for hosts that cannot divide (P4); 0 before the first accepted packet.
+    /// Returns A_avg for hosts that cannot divide (P4); 0 before the first accepted packet.
     ///
     /// ```text
     /// S/N = 2^(log2(S) - log2(N))
     /// ```
     ///
-    /// Error: 5.6e-7 more than that of [`FixedAverager::average`], hence one unit of the label at most between them.
+    /// Error: 5.6e-7 more than that of [`FixedAverager::average`], so the two differ by at most one unit of the label.
     #[must_use]
     #[inline]
     pub fn average_without_division(&self) -> Activity {
@@ -129,7 +129,7 @@ impl FixedAverager {
     }
 }
 
-/// A mean that is rounded up may be the first number out of range.
+/// A mean that is rounded up may be the first number above the range.
 #[inline]
 fn from_biased_mean(biased: u64) -> Activity {
     Activity::from_biased(biased.min((1 << Activity::BITS) - 1) as u32)
@@ -144,12 +144,12 @@ mod tests {
     use proptest::prelude::*;
 
     const BOUND: f64 = 1.32e-4;
-    /// Error bound for packets of at least 20 bytes weighted by bytes: 256/20 times the rounding.
+    /// Error bound for packets of at least 20 bytes, weighted by bytes: 256/20 times the rounding.
     const BOUND_BY_BYTES: f64 = BOUND + 8.5e-6;
     const WITHOUT_DIVISION: f64 = 5.6e-7;
     const UNIT: f64 = 1.0 / 65_536.0;
 
-    /// Runs a random train; returns the worst errors with and without division.
+    /// Runs a random sequence of packets. Returns the largest errors with and without division.
     fn worst(seed: u64, memory_ns: u64, centre: f64, spread: f64, by_bytes: bool) -> (f64, f64) {
         let memory = Time::from_nanos(memory_ns);
         let decay = Decay::new(memory).unwrap();
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn equations_6_to_9_by_hand() {
-        // M = 0.5 s, labels 4 and 10, 1 s apart: g = exp(-2), A_avg = (4g + 10)/(g + 1).
+        // M = 0.5 s; labels 4 and 10, 1 s apart: g = exp(-2), A_avg = (4g + 10)/(g + 1).
         let decay = Decay::new(Time::from_millis(500)).unwrap();
         let mut averager = FixedAverager::default();
         averager.accept(&decay, Activity::from_f64(4.0), PACKET_WEIGHT, 1_000_000_000);
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn means_at_every_fill_are_those_of_exact_arithmetic() {
-        // From one packet to the fullest state, on both sides of the two places where bits are dropped.
+        // From one packet to the fullest state, around the two points where bits are dropped.
         for bits in 28..63u32 {
             for count in [(1u64 << bits) - 1, 1 << bits, (1 << bits) + (1 << bits) / 3] {
                 for label in [Activity::MIN, Activity::from_units(-77_777), Activity::MAX] {
@@ -272,7 +272,7 @@ mod tests {
 
         #[test]
         fn mean_of_similar_activities_is_within_the_smaller_bound(seed: u64, centre in -29.0..29.0f64) {
-            // Spread 4, as of users within a factor of 16: mean distance 2 at most.
+            // A spread of 4, like that of users within a factor of 16: mean distance at most 2.
             let bound = 2.0 * (libm::exp2(-20.0) + 2.9e-6) + 7.2e-7 + UNIT / 2.0;
             let (divided, undivided) = worst(seed, 300_000_000, centre, 4.0, false);
             prop_assert!(divided < bound, "{divided:e}");

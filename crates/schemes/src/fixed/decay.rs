@@ -1,25 +1,25 @@
 //! Exponential decay `exp(-elapsed/memory)` of a moving average, in integer time.
 //!
-//! Time is a count of nanoseconds in 64 bits (584 years). Each memory has a power of two of nanoseconds as its tick, so
-//! that a division of time is a shift. A tick is over 2^-20 and up to 2^-19 memories:
+//! Time is a 64-bit number of nanoseconds (584 years). The tick of each memory is a power of two of nanoseconds, so a
+//! division of time is a shift. A tick is more than 2^-20 and at most 2^-19 memories:
 //!
 //! | memory | 1 h | 3 s | 0.3 s | 1 ms |
 //! |---|---|---|---|---|
 //! | tick | 4.3 ms | 4.1 us | 0.5 us | 1 ns |
 //!
-//! A state decays by whole ticks: it keeps the number of its tick, not the time, so that the rest of a tick is carried
-//! to the next packet and never lost, however short the gaps are. Within a tick nothing decays, which misplaces a
-//! packet by less than a tick, once. Shorter ticks would not be better: one tick must be long enough for its decay
-//! (at least 2^-20) to be precise in a loss of 40 fraction bits, see [`scale_down`].
+//! A state decays by whole ticks. It stores the number of its tick, not the time, so the rest of a tick is carried over
+//! to the next packet and never lost, even if gaps are short. Within a tick there is no decay, which shifts a packet by
+//! less than a tick, once. Shorter ticks would not be better: the decay of one tick (at least 2^-20) must be precise
+//! with 40 fraction bits, see [`scale_down`].
 
 use super::OutOfRange;
 use super::exp2::{EXPONENT_BITS, scale_down};
 use crate::base::units::Time;
 
-/// From this number of ticks on, at least 64 memories, any 64-bit value has decayed to zero.
+/// Number of ticks, at least 64 memories, after which any 64-bit value has decayed to zero.
 pub(super) const FORGOTTEN: u64 = 1 << 26;
 
-/// The decay of one memory: 16 bytes of a host's configuration.
+/// The decay of one memory: 16 bytes in a host's configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decay {
     /// log2(e) * tick / memory in Q56: less than 2^37.53.
@@ -34,13 +34,13 @@ impl Decay {
     /// The longest memory, one hour.
     pub const MEMORY_MAX: Time = Time::from_secs(3600);
 
-    /// Precomputes the decay for a memory of 1 ms to 1 h, taken in whole nanoseconds.
+    /// Precomputes the decay for a memory of 1 ms to 1 h, rounded to whole nanoseconds.
     ///
-    /// Error of the step: 2^-37 of itself (configuration time, IEEE multiplication and division only).
+    /// Relative error of the step: 2^-37 (at configuration time; IEEE multiplication and division only).
     ///
     /// # Errors
     ///
-    /// The memory is out of range.
+    /// If the memory is out of range.
     pub fn new(memory: Time) -> Result<Self, OutOfRange> {
         if memory < Self::MEMORY_MIN || memory > Self::MEMORY_MAX {
             return Err(OutOfRange {
@@ -63,27 +63,28 @@ impl Decay {
         self.step
     }
 
-    /// Binary logarithm of the tick in nanoseconds, likewise.
+    /// Binary logarithm of the tick in nanoseconds, for hosts that do the arithmetic themselves.
     #[must_use]
     pub fn shift(&self) -> u32 {
         self.shift
     }
 
-    /// The number of the tick that a time belongs to.
+    /// Number of the tick that contains a time.
     #[must_use]
     #[inline]
     pub fn tick(&self, ns: u64) -> u64 {
         ns >> self.shift
     }
 
-    /// Rest of `value` after a number of ticks.
+    /// Returns `value` after the decay of a number of ticks.
     ///
     /// ```text
     /// value * exp(-ticks * tick / memory)
     /// ```
     ///
-    /// Error: 4.2e-9 of the result and one unit at most. In a sequence of short steps 2.9e-6 of what has decayed
-    /// (1.23e-6 by the parabola, 1.55e-12 of at least 2^-20 by rounding), which is a memory wrong by as much.
+    /// Error: at most 4.2e-9 of the result and one unit. In a sequence of short steps, 2.9e-6 of the decayed amount
+    /// (1.23e-6 from the parabola, 1.55e-12 of at least 2^-20 from rounding), which equals a relative error of 2.9e-6
+    /// in the memory.
     #[must_use]
     #[inline]
     pub fn apply(&self, value: u64, ticks: u64) -> u64 {
@@ -93,14 +94,14 @@ impl Decay {
         }
     }
 
-    /// The decay of an elapsed time, in Q32.
+    /// Decay factor of an elapsed time, in Q32.
     ///
     /// ```text
     /// exp(-elapsed / memory)
     /// ```
     ///
-    /// Error: too high by less than 2^-19 = 1.91e-6 of the value (the tick), and 4.2e-9 of it and a unit of 2^-32
-    /// to either side.
+    /// Error: too high by less than 2^-19 = 1.91e-6 of the value (the tick), plus or minus 4.2e-9 of the value and a
+    /// unit of 2^-32.
     #[must_use]
     #[inline]
     pub fn factor(&self, elapsed_ns: u64) -> u64 {
@@ -110,7 +111,7 @@ impl Decay {
         }
     }
 
-    /// The elapsed time as an exponent of 1/2, in Q56; none if any value has decayed to zero.
+    /// Elapsed time as an exponent of 1/2, in Q56; `None` if any value has decayed to zero.
     ///
     /// ```text
     /// log2(e) * elapsed / memory
@@ -123,9 +124,9 @@ impl Decay {
         self.exponent_of_ticks(self.tick(elapsed_ns))
     }
 
-    /// A number of ticks as an exponent of 1/2, in Q56; none if any value has decayed to zero.
+    /// A number of ticks as an exponent of 1/2, in Q56; `None` if any value has decayed to zero.
     ///
-    /// 64 bits suffice: less than 2^26 ticks of less than 2^37.53.
+    /// 64 bits suffice: fewer than 2^26 ticks of less than 2^37.53 each.
     #[inline]
     pub(super) fn exponent_of_ticks(&self, ticks: u64) -> Option<u64> {
         (ticks < FORGOTTEN).then(|| ticks * self.step)
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Memories of every magnitude: log-uniform from 1 ms to 1 h, in nanoseconds.
+    /// Memories of all magnitudes: log-uniform from 1 ms to 1 h, in nanoseconds.
     fn any_memory_ns() -> impl Strategy<Value = u64> {
         (6.0..12.556).prop_map(|exponent| libm::exp10(exponent) as u64)
     }
@@ -180,7 +181,7 @@ mod tests {
 
     #[test]
     fn many_short_steps_decay_like_one_long_one() {
-        // Gaps of 1 us at a tick of 4.1 us: 3 million packets over one memory leave 1/e.
+        // Gaps of 1 us with a tick of 4.1 us: after 3 million packets, one memory, 1/e is left.
         let decay = decay(3_000_000_000);
         let (mut value, mut last) = (1u64 << 60, 0);
         for packet in 1..=3_000_000u64 {
@@ -189,7 +190,7 @@ mod tests {
             last = tick;
         }
         let left = value as f64 / (1u64 << 60) as f64 * core::f64::consts::E;
-        // One tick (2^-19) may still be to come; the steps of one tick each add 2.9e-6.
+        // One tick (2^-19) may not have decayed yet; the steps of one tick each add 2.9e-6.
         assert!((left - 1.0).abs() < 1.91e-6 + 2.9e-6, "{left}");
     }
 

@@ -1,7 +1,7 @@
 //! Negative powers of two of a real exponent: a table of 256 entries and a parabola between them.
 //!
-//! A straight line between the entries would not do. It is too high by about `h/2 * ln 2` = 1.4e-3 of the *decay* at
-//! the start of the first cell, and a sum that decays in many short steps ends up too large by just that fraction.
+//! A straight line between the entries is not precise enough. At the start of the first cell it is too high by about
+//! `h/2 * ln 2` = 1.4e-3 of the *decay*. A sum that decays in many short steps would be too large by that fraction.
 
 use super::tables::EXP2;
 
@@ -11,9 +11,9 @@ pub const EXPONENT_BITS: u32 = 56;
 /// `ln 2` in Q32.
 pub(super) const LN2_Q32: u64 = 2_977_044_472;
 
-/// `2^-y` for the fraction of y (Q56), in Q32: from 2^32 down to just above 2^31.
+/// Returns `2^-y` for the fraction of y (Q56), in Q32: from 2^32 down to just above 2^31.
 ///
-/// Real-valued, with the fraction of y = i/256 + r, i whole, 0 <= r < 2^-8, and z = r * ln 2:
+/// Real-valued, with the fraction of y = i/256 + r, i an integer, 0 <= r < 2^-8, and z = r * ln 2:
 ///
 /// ```text
 /// 2^-y = 2^(-i/256) * e^-z  ~  EXP2[i] * (1 - z + z^2/2)
@@ -22,7 +22,7 @@ pub(super) const LN2_Q32: u64 = 2_977_044_472;
 /// Error: z^3/6 < 3.31e-9 of the value; rounding adds a unit, 2^-32 (half a unit in the first cell, whose entry is
 /// exact). Bound: 3.8e-9 of the value.
 ///
-/// 64 bits suffice: the loss has less than 31.5 bits, times an entry of 2^32 less than 63.5.
+/// 64 bits suffice: the loss has less than 31.5 bits, its product with an entry of 2^32 less than 63.5.
 #[must_use]
 #[inline]
 pub fn exp2_neg_q32(y: u64) -> u64 {
@@ -30,9 +30,9 @@ pub fn exp2_neg_q32(y: u64) -> u64 {
     entry - ((entry * loss + (1 << 39)) >> 40)
 }
 
-/// The entry of the cell in Q32, and `z - z^2/2`, the part of it that is lost within the cell, in Q40.
+/// Entry of the cell in Q32, and the fraction lost within the cell, `z - z^2/2`, in Q40.
 ///
-/// Error of the loss: z^3/6, less than 1.23e-6 of itself, and 1.7 * 2^-40 by rounding.
+/// Error of the loss: z^3/6, less than 1.23e-6 of the loss, and 1.7 * 2^-40 from rounding.
 ///
 /// 64 bits suffice: z < 2^-8 * ln 2 has less than 31.5 bits in Q40, so z^2 has less than 63.
 #[inline]
@@ -41,13 +41,13 @@ fn entry_and_loss(y: u64) -> (u64, u64) {
     (EXP2[((y >> 48) & 0xff) as usize], z - ((z * z) >> 41))
 }
 
-/// `value * 2^-y`, y in Q56, rounded to the nearest whole number.
+/// Returns `value * 2^-y`, y in Q56, rounded to the nearest integer.
 ///
-/// The loss within a cell is taken off by itself and with its 40 fraction bits: steps as short as 2^-20 lose the right
-/// part of a value, which the 32 bits of [`exp2_neg_q32`] could not tell from 1.
+/// The loss within a cell is subtracted separately with its 40 fraction bits. Steps as short as 2^-20 are therefore
+/// precise; the 32 bits of [`exp2_neg_q32`] could not distinguish them from 1.
 ///
-/// Error: 3.8e-9 of the result, 1.23e-6 + 1.55e-12/(1 - 2^-y) of the decay in the first cell, and one unit at most by
-/// rounding twice (half a unit and 2^-8 in the first cell). Zero from y = 64.
+/// Error: 3.8e-9 of the result, 1.23e-6 + 1.55e-12/(1 - 2^-y) of the decay in the first cell, and at most one unit from
+/// rounding twice (half a unit and 2^-8 in the first cell). The result is zero from y = 64 on.
 ///
 /// 64 bits suffice: see [`mul_q32`] and [`mul_q40`].
 #[must_use]
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn short_steps_lose_the_right_part_of_themselves() {
-        // From a 2^20th of an octave to the end of the first cell: a sum of many steps sees the error of 1 - 2^-y.
+        // From 2^-20 of an octave to the end of the first cell: the error of 1 - 2^-y affects a sum of many steps.
         for bit in 36..48 {
             for part in 0..1000 {
                 let y = (1u64 << bit) + part * ((1 << bit) / 1000);

@@ -1,29 +1,31 @@
 //! Base-2 logarithm of a positive integer: a shift, a table of 257 entries, five multiplications.
 //!
-//! A straight line between the entries would err by 2.75e-6, which a quotient of two logarithms over the whole range of
-//! the label (the averager without division) turns into eight units of it. The bow of the curve over a cell needs no
-//! table of its own: the second derivative of a base-2 logarithm is -ln 2 times the square of the first, and the rise
-//! over the cell is the first.
+//! A straight line between the entries would have an error of 2.75e-6. In a quotient of two logarithms over the whole
+//! range of the label (the averager without division) that would be eight units of the label. The curvature within a
+//! cell needs no separate table: the second derivative of a base-2 logarithm is -ln 2 times the square of the first,
+//! and the first is the rise over the cell.
 
 use super::exp2::LN2_Q32;
 use super::tables::LOG2;
 
-/// The value given for the logarithm of zero, in Q31: -64, below `log2` of any number with up to 63 fraction bits.
+/// Value returned for the logarithm of zero, in Q31: -64, below `log2` of any number with up to 63 fraction bits.
 pub const LOG2_OF_ZERO_Q31: i64 = -64 << 31;
 
-/// The base-2 logarithm in Q31. An argument with f fraction bits has a result that is f (`f << 31`) too large.
+/// Base-2 logarithm in Q31. For an argument with f fraction bits the result is too large by f (`f << 31`).
 ///
-/// Real-valued, with x = 2^e * (1 + (i + r) / 256), i whole, 0 <= r < 1, and `d = LOG2[i+1] - LOG2[i]`:
+/// Real-valued, with x = 2^e * (1 + (i + r) / 256), i an integer, 0 <= r < 1, and `d = LOG2[i+1] - LOG2[i]`:
 ///
 /// ```text
 /// log2(x) = e + log2(1 + (i + r)/256)  ~  e + LOG2[i] + r * d + r * (1 - r)/2 * ln 2 * d^2
 /// ```
 ///
-/// Error: the parabola leaves h^3/6 * 2 log2(e) * max|r (1 - r) (r - 1/2)| = 1.38e-9, h = 2^-8; the entries, the bow
-/// and the last digit add 4 * 2^-31 at most. Bound: 3.3e-9. Exact at powers of two, never falling.
+/// Error: the parabola leaves h^3/6 * 2 log2(e) * max|r (1 - r) (r - 1/2)| = 1.38e-9, h = 2^-8; the entries, the
+/// curvature term and the last digit add at most 4 * 2^-31. Bound: 3.3e-9. The result is exact at powers of two and
+/// monotonic.
 ///
-/// 64 bits suffice: d < 2^24, r has 32 bits, their product less than 56; r * (1 - r) < 2^30 in Q32, the bow less than
-/// 2^16. Hosts without a count of leading zeros find e by six comparisons (eBPF) or a longest-prefix match (P4).
+/// 64 bits suffice: d < 2^24, r has 32 bits, their product less than 56; r * (1 - r) < 2^30 in Q32, the curvature term
+/// less than 2^16. Hosts without a count of leading zeros find e by six comparisons (eBPF) or a longest-prefix match
+/// (P4).
 #[must_use]
 #[inline]
 pub fn log2_q31(x: u64) -> i64 {
@@ -49,13 +51,13 @@ pub(super) fn bow(rise: u64) -> u64 {
     (((rise * rise) >> 31) * LN2_Q32) >> 33
 }
 
-/// The base-2 logarithm in Q16, the unit of the label.
+/// Base-2 logarithm in Q16, the unit of the label.
 ///
 /// ```text
 /// log2(x), rounded to the nearest 2^-16
 /// ```
 ///
-/// Error: half a unit and that of [`log2_q31`]: 2^-17 + 3.3e-9 = 7.633e-6.
+/// Error: half a unit plus the error of [`log2_q31`]: 2^-17 + 3.3e-9 = 7.633e-6.
 #[must_use]
 #[inline]
 pub fn log2_q16(x: u64) -> i32 {
@@ -95,7 +97,8 @@ mod tests {
 
     #[test]
     fn every_cell_of_the_table_is_within_the_bound_at_every_exponent() {
-        // The parabola is worst at r = (1 -+ 1/sqrt(3))/2, about 1/5 and 4/5; the ends of a cell test the entries.
+        // The parabola's error is largest at r = (1 -+ 1/sqrt(3))/2, about 1/5 and 4/5. The ends of a cell test the
+        // entries.
         for exponent in 8..64 {
             let width = 1u64 << (exponent - 8);
             for cell in 0..256u64 {

@@ -8,31 +8,31 @@
 //! A = log2(S) - log2(T) - log2(R_r)                       (3), (5)
 //! ```
 //!
-//! S is kept in bytes, T in nanoseconds; the factors between them and R_r are one constant.
+//! S is in bytes, T in nanoseconds. One constant contains R_r and the unit conversions.
 //!
-//! Error of the activity against the real-valued formula, for packets of a*L >= 40 bytes:
+//! Error of the activity compared with the real-valued formula, for packets of a*L >= 40 bytes:
 //!
 //! | cause | bound |
 //! |---|---|
-//! | ticks: a packet is up to 2^-19 memories too old or too young | 2.75e-6 |
-//! | decay of what came within the last memory | 4.2e-6 |
+//! | ticks: the age of a packet has an error of up to 2^-19 memories | 2.75e-6 |
+//! | decay of packets of the last memory | 4.2e-6 |
 //! | rounding of S, 1.5 units a packet | 8.3e-7 |
 //! | the two logarithms | 6.6e-9 |
 //! | T, while the meter is younger than a few memories | 1.04e-5 |
 //! | label, half a unit | 7.63e-6 |
 //! | **sum** | **2.6e-5** |
 //!
-//! For smaller packets the rounding of S is 3.31e-5 / (a*L in bytes): 8.3e-4 for 40 bytes at the lowest factor,
-//! 0.001. A factor that is no multiple of 2^-20 adds its own rounding, see [`Accounting`]. A sum that outlasts several
-//! memories of small packets at short gaps errs by the decay of each of them.
+//! For smaller packets the rounding of S is 3.31e-5 / (a*L in bytes): 8.3e-4 for 40 bytes at the lowest factor, 0.001.
+//! A factor that is no multiple of 2^-20 adds its own rounding, see [`Accounting`]. If small packets with short gaps
+//! continue for several memories, the error of the decay adds up over these memories.
 //!
-//! Cost: 24 bytes per user; per packet 13 multiplications of 64 bits; 20 to 24 while the meter is younger than 64 to
-//! 128 memories, when T still grows.
+//! Cost: 24 bytes per user; per packet 13 multiplications of 64 bits; 20 to 24 in the first 64 to 128 memories, while T
+//! still grows.
 //!
 //! Deviations:
-//! 1. At t = t0 the papers' T is zero. As in [`crate::measure::utema`], it is taken as M there: S/M, which for the
-//!    first packet is the long-run value L/M.
-//! 2. Time that runs backwards (clocks of several processors) counts as no time.
+//! 1. At t = t0 the papers' T is zero. There, as in [`crate::measure::utema`], T is replaced by M: S/M is L/M for the
+//!    first packet, its value long after t0.
+//! 2. If time runs backwards (clocks of several processors), the elapsed time is 0.
 //!
 //! Not implemented: the fair meter (III-E); a host adds `log2` of its random number to the label.
 
@@ -42,10 +42,10 @@ use super::log2::log2_q31;
 use super::{Activity, OutOfRange};
 use crate::base::units::{BitRate, Time};
 
-/// Fraction bits of S. At 16, a 40-byte packet has 2,621,440 units, and 2^48 bytes fit: 625 Gbit/s over one hour.
+/// Fraction bits of S. With 16, a 40-byte packet has 2,621,440 units, and 2^48 bytes fit: 625 Gbit/s over one hour.
 pub(super) const SUM_BITS: u32 = 16;
 
-/// Below this many ticks, 2^-3 to 2^-2 memories, T is taken from the first terms of its series.
+/// Below this number of ticks, 2^-3 to 2^-2 memories, T is computed from the first terms of its series.
 pub(super) const YOUNG_TICKS: u64 = 1 << 17;
 
 /// ln 2 / 24 in Q32.
@@ -59,13 +59,13 @@ impl Accounting {
     /// Unscaled bytes.
     pub const ONE: Self = Self(1 << 20);
 
-    /// The nearest factor, from 0.001 to 1000.
+    /// Rounds a factor from 0.001 to 1000.
     ///
-    /// Error: half a unit, 2^-21; in the activity 6.88e-7 / factor, none for whole numbers.
+    /// Error: half a unit, 2^-21; in the activity 6.88e-7 / factor, none for integers.
     ///
     /// # Errors
     ///
-    /// The factor is out of range.
+    /// If the factor is out of range.
     pub fn new(factor: f64) -> Result<Self, OutOfRange> {
         if !(0.001..=1000.0).contains(&factor) {
             return Err(OutOfRange { name: "accounting factor", min: "0.001".into(), max: "1000".into() });
@@ -79,7 +79,7 @@ impl Accounting {
         self.0
     }
 
-    /// `a * L` in the unit of S. Less than 2^62 before the shift.
+    /// Returns `a * L` in the unit of S; below 2^62 before the shift.
     ///
     /// Error: half a unit, 2^-17 bytes.
     #[inline]
@@ -94,7 +94,7 @@ pub struct FixedMeterParams {
     decay: Decay,
     /// log2 of M in ns, Q31.
     log2_memory: i64,
-    /// log2 of (8e9 bit ns / byte s) / R_r, less the fraction bits of S, Q31.
+    /// log2 of (8e9 bit ns / byte s) / R_r, minus the fraction bits of S, Q31.
     offset: i64,
 }
 
@@ -110,7 +110,7 @@ impl FixedMeterParams {
     ///
     /// # Errors
     ///
-    /// The memory or the rate is out of range.
+    /// If the memory or the rate is out of range.
     pub fn new(memory: Time, reference_rate: BitRate) -> Result<Self, OutOfRange> {
         if reference_rate < Self::REFERENCE_MIN || reference_rate > Self::REFERENCE_MAX {
             let (min, max) = (Self::REFERENCE_MIN.to_string(), Self::REFERENCE_MAX.to_string());
@@ -130,13 +130,13 @@ impl FixedMeterParams {
         self.decay
     }
 
-    /// log2 of M_AM in nanoseconds, Q31, likewise.
+    /// log2 of M_AM in nanoseconds, Q31, for hosts that do the arithmetic themselves.
     #[must_use]
     pub fn log2_memory_q31(&self) -> i64 {
         self.log2_memory
     }
 
-    /// Term that turns log2(S) - log2(T) into an activity, Q31, likewise: the only one that depends on R_r.
+    /// Term that converts log2(S) - log2(T) into an activity, Q31; the only term that depends on R_r.
     #[must_use]
     pub fn offset_q31(&self) -> i64 {
         self.offset
@@ -151,9 +151,9 @@ impl FixedMeterParams {
     ///                      = log2(M) + log2(1 - e^-x)                     beyond
     /// ```
     ///
-    /// Error, up to 2^-2: x^4/2880 * log2(e) = 2.0e-6 too large by what is left out, y/2 1.4e-6 too small by the tick.
-    /// Beyond: the time is up to a tick, 2^-19 memories, too short; times log2(e)/(e^x - 1) 1.04e-5 too small. The
-    /// logarithms: 3.3e-9 each.
+    /// Error up to 2^-2: x^4/2880 * log2(e) = 2.0e-6 too large because of the omitted terms, y/2 1.4e-6 too small
+    /// because of the tick. Above: the time is too short by up to a tick, 2^-19 memories; times log2(e)/(e^x - 1) this
+    /// is 1.04e-5 too small. The logarithms: 3.3e-9 each.
     ///
     /// 64 bits suffice: y < 0.361 has less than 31 bits in Q32, its square less than 62.
     #[inline]
@@ -175,30 +175,30 @@ impl FixedMeterParams {
 /// The meter of one user: 24 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedMeter {
-    /// S in bytes, Q16, as of the start of the tick.
+    /// S in bytes, Q16, at the start of the tick.
     sum: u64,
-    /// t_last, as the number of its tick since t0.
+    /// Number of the tick of t_last since t0.
     last_tick: u64,
     /// t0 in nanoseconds.
     start_ns: u64,
 }
 
 impl FixedMeter {
-    /// A meter whose measurement starts at `start_ns` (t0), the start of the network rather than of the user.
+    /// Creates a meter whose measurement starts at `start_ns` (t0), the start of the network, not of the user.
     #[must_use]
     pub fn new(start_ns: u64) -> Self {
         Self { sum: 0, last_tick: 0, start_ns }
     }
 
-    /// A meter from the registers of a host: S in bytes, Q12, and the number of the tick of t_last since t0.
+    /// Creates a meter from the registers of a host: S in bytes, Q16, and the number of the tick of t_last since t0.
     #[must_use]
     pub fn from_registers(sum: u64, last_tick: u64, start_ns: u64) -> Self {
         Self { sum, last_tick, start_ns }
     }
 
-    /// Counts a packet and returns the user's activity, this packet included.
+    /// Counts a packet and returns the user's activity, including this packet.
     ///
-    /// A user without a single counted byte has the lowest label. S saturates at 2^48 bytes.
+    /// Without any counted byte the label is the lowest. S saturates at 2^48 bytes.
     ///
     /// Error: 2.6e-5 for a*L >= 40 bytes; see the head of this module.
     #[inline]
@@ -222,7 +222,7 @@ mod tests {
 
     const BOUND: f64 = 2.6e-5;
 
-    /// The integer meter against the literal formula.
+    /// The integer meter and the literal formula.
     struct Pair {
         params: FixedMeterParams,
         fixed: FixedMeter,
@@ -248,14 +248,14 @@ mod tests {
             let label = self.fixed.label(&self.params, bytes, accounting, now_ns).to_f64();
             let rate = self.real.update(factor * f64::from(bytes) * 8.0, Time::from_nanos(now_ns));
             let activity = libm::log2(rate / self.reference_rate);
-            // A label out of range saturates, which is no error.
+            // A label out of range saturates, which is not an error.
             let error = label - activity.clamp(Activity::MIN.to_f64(), Activity::MAX.to_f64());
             self.worst = self.worst.max(error.abs());
             label
         }
     }
 
-    /// A train of phases, each with its own rate; between some of them a silence. Gaps are exponential.
+    /// Sends packets in phases with different rates, some of them separated by idle times. Gaps are exponential.
     fn train(pair: &mut Pair, seed: u64, start_ns: u64, memory_ns: u64, factor: f64) {
         let mut rng = Rng::stream(seed, 0, "train", 0);
         let mut now = start_ns;
@@ -275,13 +275,15 @@ mod tests {
 
     #[test]
     fn first_packet_at_the_start_shows_the_long_run_value() {
-        // R_m = L/M = 12000 bit / 3 s = 4 kbit/s: log2(0.4) = -1.3219. So does a packet after a very long silence.
+        // R_m = L/M = 12000 bit / 3 s = 4 kbit/s: log2(0.4) = -1.3219. A packet after a very long idle time gives the
+        // same.
         let mut meter = FixedMeter::new(5);
         let params = FixedMeterParams::new(Time::from_secs(3), BitRate(10_000)).unwrap();
         let expected = Activity::from_f64(0.4f64.log2());
         assert_eq!(meter.label(&params, 1500, Accounting::ONE, 5), expected);
         assert_eq!(meter.label(&params, 1500, Accounting::ONE, 1 << 62), expected);
-        // A user that first sends one memory after the start: 12000/(3(1 - 1/e)) = 6.33 kbit/s, log2(0.633) = -0.660.
+        // A user sends its first packet one memory after the start: 12000/(3(1 - 1/e)) = 6.33 kbit/s, log2(0.633) =
+        // -0.660.
         let mut late = FixedMeter::new(0);
         let label = late.label(&params, 1500, Accounting::ONE, 3_000_000_000);
         let expected = libm::log2(0.4 / -libm::expm1(-1.0));
@@ -303,7 +305,7 @@ mod tests {
 
     #[test]
     fn start_is_within_the_bound_from_the_first_nanosecond() {
-        // One packet only, at ages from 1 ns to 100 memories: the error of T alone.
+        // Only one packet, at ages from 1 ns to 100 memories: shows the error of T alone.
         for memory in [1_000_000, 3_000_000_000, 3_600_000_000_000u64] {
             let mut age = 1.0;
             while age < 100.0 * memory as f64 {
@@ -317,8 +319,8 @@ mod tests {
 
     #[test]
     fn packets_at_the_worst_places_of_a_tick_are_within_the_bound() {
-        // Memories at either end of the range of a tick (1 us); a large packet at its end, a small one at the start
-        // of the next and the reverse: each hides almost a tick of decay, or adds one.
+        // Memories at both ends of the range of one tick length (1 us). A large packet at the end of a tick and a small
+        // one at the start of the next, and the reverse: each hides or adds almost a tick of decay.
         for (memory, tick) in [(536_870_912, 1024), (1_073_741_823, 1024), (3_000_000_000, 4096)] {
             for (large_at, small_at) in [(tick - 1, tick), (0, 2 * tick - 1)] {
                 for (period, first) in [(2, 0), (2, 1_000_000), (1_000, 0)] {
@@ -335,7 +337,7 @@ mod tests {
 
     #[test]
     fn hours_of_jumbo_packets_at_100_gigabit_do_not_overflow() {
-        // Maximum of 32 bits at a time: 4 GB, 0.34 s at 100 Gbit/s; ten hours with the longest memory.
+        // 32-bit maximum of bytes per call: 4 GB, 0.34 s at 100 Gbit/s; ten hours with the longest memory.
         let gap = u64::from(u32::MAX) * 8 / 100;
         let mut pair = Pair::new(3_600_000_000_000, 1_000, 0);
         let mut now = 0;
@@ -368,7 +370,7 @@ mod tests {
             meter.label(&params, u32::MAX, factor, 7);
         }
         assert_eq!(meter.sum, u64::MAX);
-        // After 584 years of silence only the new packet counts.
+        // After an idle time of 584 years only the new packet counts.
         meter.label(&params, 1500, Accounting::ONE, u64::MAX);
         assert_eq!(meter.sum, 1500 << SUM_BITS);
     }
@@ -422,7 +424,7 @@ mod tests {
 
         #[test]
         fn small_accounting_factors_are_within_the_bound_of_their_packets(seed: u64, factor in 0.001..1.0f64) {
-            // Everything but the rounding of S; 1.5 units of the smallest packet; half a unit of the factor.
+            // The bound without the rounding of S; 1.5 units of the smallest packet; half a unit of the factor.
             let bound = 2.5e-5 + 3.31e-5 / (factor * 40.0) + 6.88e-7 / factor;
             let mut pair = Pair::new(3_000_000_000, 10_000, 0);
             train(&mut pair, seed, 0, 3_000_000_000, factor);

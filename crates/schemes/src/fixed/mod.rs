@@ -1,18 +1,18 @@
-//! Integer arithmetic for the data planes: the label, and the meter, averager and threshold of ABC without floats.
+//! Integer arithmetic for the data planes: the label, meter, averager and threshold of ABC without floating point.
 //!
 //! Source: abc2018 eq. (1) to (10), as in [`crate::label::abc`] and [`crate::measure::utema`], which are the reference
-//! of every test here. eBPF and P4 programs do exactly these operations, on tables and constants written from this
-//! module.
+//! of every test here. eBPF and P4 programs perform exactly these operations, with tables and constants that this
+//! module writes.
 //!
-//! Per packet there are only additions, shifts, comparisons and multiplications of 64-bit integers. The one division,
-//! S/N of the averager, has a form without. Each product says why it fits into 64 bits. Constants that depend on
-//! parameters are computed when a host is configured.
+//! Per packet there are only additions, shifts, comparisons and multiplications of 64-bit integers. The only division,
+//! S/N of the averager, has an alternative without division. The comment of each product explains why it fits into 64
+//! bits. Constants that depend on parameters are computed when a host is configured.
 //!
 //! | quantity | format | range | resolution |
 //! |---|---|---|---|
 //! | [`Activity`], the label; A_avg | signed Q16, 22 bits | -32 to 32 - 2^-16 | 1.5e-5 |
-//! | logarithm inside | signed Q31 | -64 to 64 | 4.7e-10 |
-//! | decay factor | Q32, and Q40 for what is lost in a cell | 0 to 1 | 9.1e-13 |
+//! | internal logarithm | signed Q31 | -64 to 64 | 4.7e-10 |
+//! | decay factor | Q32, and Q40 for the loss within a cell | 0 to 1 | 9.1e-13 |
 //! | exponent of a decay | Q56 | below 256 | 1.4e-17 |
 //! | time | whole nanoseconds; ticks of 2^-20 to 2^-19 memories | 584 years | see [`Decay`] |
 //! | accounting factor | Q20 | 0.001 to 1000 | 9.5e-7 |
@@ -21,7 +21,7 @@
 //! | N of the averager, packets | Q28 | 2^35 packets | 3.7e-9 |
 //! | queue and thresholds | whole bytes or 1/16 packets | 2^40 | exact decisions |
 //!
-//! | function | bound of the error | largest seen, 10^7 arguments or 3000 trains |
+//! | function | bound of the error | largest measured, 10^7 arguments or 3000 packet sequences |
 //! |---|---|---|
 //! | [`log2_q31`] | 3.3e-9 | 2.1e-9 |
 //! | [`log2_q16`] | 7.633e-6 | 7.631e-6 |
@@ -36,9 +36,9 @@
 //! State: meter 24 bytes per user, averager 24 bytes per port. Configuration: 32 bytes for meters of one memory and
 //! reference rate, 16 for an averager, 24 for thresholds. Tables: 1028 and 2048 bytes, shared by all.
 //!
-//! Deviations: those of the meter and the averager, at the head of their modules.
+//! Deviations: see the heads of the meter's and the averager's modules.
 //!
-//! CSFQ, the second scheme, has its own module, [`csfq`].
+//! CSFQ, the second scheme, is in the module [`csfq`].
 //!
 //! Not implemented: fair meter (III-E), thresholds in time.
 
@@ -62,11 +62,11 @@ pub use log2::{LOG2_OF_ZERO_Q31, log2_q16, log2_q31};
 pub use meter::{Accounting, FixedMeter, FixedMeterParams};
 pub use threshold::{FixedThreshold, PACKET};
 
-/// A parameter that the integer arithmetic cannot hold.
+/// A parameter that is out of range for the integer arithmetic.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name} must be from {min} to {max}")]
 pub struct OutOfRange {
-    /// The parameter.
+    /// Name of the parameter.
     pub name: &'static str,
     /// Minimum.
     pub min: String,

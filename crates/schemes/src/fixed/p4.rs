@@ -1,7 +1,7 @@
 //! The tables and constants of the integer arithmetic for P4 programs.
 //!
 //! `make p4-tables` writes them into `planes/p4/generated`; a test compares the files with this module. The entries of
-//! a table are in a separate file, because a P4 program has a copy of the table for each lookup.
+//! a table are in a separate file, because a P4 program needs a copy of the table for each look-up.
 
 use super::averager::{COUNT_BITS, SUM_EXTRA_BITS};
 use super::csfq::{CUTS, LOG2_CUT_Q31};
@@ -13,7 +13,7 @@ use super::tables::{CELLS, EXP2, LOG2};
 use super::{Activity, LOG2_OF_ZERO_Q31, PACKET};
 use std::fmt::{Display, Write};
 
-/// The files: name and text.
+/// Name and text of each file.
 #[must_use]
 pub fn files() -> [(&'static str, String); 4] {
     [
@@ -66,7 +66,7 @@ fn constant(text: &mut String, what: &str, kind: &str, name: &str, value: impl D
     writeln!(text, "/* {what} */\n{kind} {name} = {value};").expect("a String takes all");
 }
 
-/// The whole part of a logarithm is the place of the highest bit: 64 prefixes.
+/// The integer part of a logarithm is the position of the highest bit: 64 prefixes.
 fn log2_exponents() -> String {
     entries(
         "Leading zeros of x and the whole part of log2(x), Q31.",
@@ -130,7 +130,7 @@ mod tests {
     fn prefixes_hold_one_power_of_two_each() {
         let exponents = arguments(&log2_exponents());
         assert_eq!(exponents.len(), 64);
-        // The first prefix is that of numbers from 2^63 on; log2(1) = 0 is the last.
+        // The first prefix is for numbers from 2^63 on, the last for log2(1) = 0.
         assert_eq!((exponents[0].as_slice(), exponents[63].as_slice()), (&[0, 63 << 31][..], &[63, 0][..]));
         assert!(
             log2_exponents()

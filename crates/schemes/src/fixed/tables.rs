@@ -1,7 +1,7 @@
 //! The two tables of the integer arithmetic, computed at compile time with integers only.
 //!
-//! No floating point takes part, so that every compiler and machine gets the same entries; the headers for eBPF and
-//! P4 are written from these arrays. The tests compare each entry with `libm` and pin both tables by a checksum.
+//! Without floating point, every compiler and machine gets the same entries. The headers for eBPF and P4 are written
+//! from these arrays. The tests compare each entry with `libm` and pin both tables by a checksum.
 
 /// Cells of a table; one is 2^-8 wide.
 pub const CELLS: usize = 256;
@@ -19,7 +19,8 @@ pub static EXP2: [u64; CELLS] = exp2_table();
 /// One in the Q62 format in which the tables are computed.
 const ONE_Q62: u128 = 1 << 62;
 
-/// Binary digits of `log2(y)`, y in `[1, 2)`: squaring doubles the logarithm, and its whole part is the next digit.
+/// Computes binary digits of `log2(y)`, y in `[1, 2)`: squaring doubles the logarithm, and its integer part is the next
+/// digit.
 const fn log2_table() -> [u32; CELLS + 1] {
     let mut table = [0; CELLS + 1];
     let mut i = 0;
@@ -27,7 +28,8 @@ const fn log2_table() -> [u32; CELLS + 1] {
         let mut y = ONE_Q62 + ((i as u128) << 54);
         let mut digits: u64 = 0;
         let mut digit = 0;
-        // 31 digits and one more to round by. The k-th squaring loses 2^-62, 2^-62-k of the logarithm: 2^-61 in all.
+        // 31 digits, and one more for rounding. The k-th squaring loses 2^-62, which is 2^-62-k of the logarithm: 2^-61
+        // in total.
         while digit < 32 {
             y = (y * y) >> 62;
             digits <<= 1;
@@ -44,7 +46,7 @@ const fn log2_table() -> [u32; CELLS + 1] {
     table
 }
 
-/// Powers of `2^(-1/256)`, which is the eighth square root of 1/2.
+/// Computes powers of `2^(-1/256)`, the eighth square root of 1/2.
 const fn exp2_table() -> [u64; CELLS] {
     let mut root = ONE_Q62 >> 1;
     let mut halvings = 0;
@@ -56,7 +58,7 @@ const fn exp2_table() -> [u64; CELLS] {
     let mut power = ONE_Q62;
     let mut i = 0;
     while i < CELLS {
-        // 255 products lose 2^-61 each at most: 2^-53 in all, far below the half unit 2^-33.
+        // 255 products lose at most 2^-61 each: 2^-53 in total, far below the half unit 2^-33.
         table[i] = ((power + (1 << 29)) >> 30) as u64;
         power = (power * root) >> 62;
         i += 1;
@@ -77,7 +79,7 @@ mod tests {
 
     #[test]
     fn each_entry_is_the_real_value_rounded() {
-        // Half a unit, and 2^-20 of one for the arithmetic of either side.
+        // Half a unit, and 2^-20 of a unit for the arithmetic on both sides.
         let half = 0.5 + 1e-6;
         for (i, entry) in LOG2.iter().enumerate() {
             let real = libm::log2(1.0 + i as f64 / 256.0) * libm::exp2(31.0);

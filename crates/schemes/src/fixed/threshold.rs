@@ -1,7 +1,7 @@
 //! The threshold of the activity AQM in integers: abc2018 eq. (10).
 //!
-//! Queues and thresholds are whole numbers of one unit, which the host chooses: bytes, or sixteenths of a packet
-//! ([`PACKET`]) so that thresholds may be fractions of one.
+//! Queues and thresholds are integers in one unit that the host chooses: bytes, or sixteenths of a packet ([`PACKET`]),
+//! so that thresholds may be fractions of a packet.
 
 use super::{Activity, OutOfRange};
 
@@ -17,14 +17,14 @@ pub struct FixedThreshold {
 }
 
 impl FixedThreshold {
-    /// The largest threshold: 1 TB if the unit is a byte.
+    /// Maximum of the thresholds: 1 TB if the unit is a byte.
     pub const MAX: i64 = 1 << 40;
 
-    /// Thresholds from 0 to [`FixedThreshold::MAX`].
+    /// Creates thresholds from 0 to [`FixedThreshold::MAX`].
     ///
     /// # Errors
     ///
-    /// A threshold is out of range.
+    /// If a threshold is out of range.
     pub fn new(q_min: i64, q_base: i64, gamma: i64) -> Result<Self, OutOfRange> {
         for (name, value) in [("q_min", q_min), ("q_base", q_base), ("gamma", gamma)] {
             if !(0..=Self::MAX).contains(&value) {
@@ -34,14 +34,14 @@ impl FixedThreshold {
         Ok(Self { q_min, q_base, gamma })
     }
 
-    /// The shortest queue at which a packet is dropped.
+    /// Shortest queue at which a packet is dropped.
     ///
     /// ```text
     /// T_drop = max(Q_min, Q_base - gamma * (A - A_avg)),  rounded up to a whole unit
     /// ```
     ///
-    /// Error: less than a unit too high, and none in the decision: a queue is a whole number of units, and it is not
-    /// smaller than T_drop if and only if it is not smaller than T_drop rounded up.
+    /// Error: less than a unit too high. The decision has no error: a queue is an integer, so it is not smaller than
+    /// T_drop if and only if it is not smaller than T_drop rounded up.
     ///
     /// 64 bits suffice: 2^40 times a difference of less than 2^22. The shift of the signed product rounds down.
     #[must_use]
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn equation_10_shortens_the_queue_for_the_more_active() {
         let average = Activity::from_f64(7.0);
-        // (excess, the first queue in packets that drops).
+        // Pairs (excess, the first queue in packets at which the packet is dropped).
         for (excess, packets) in [(0.0, 20), (0.25, 16), (0.3, 16), (0.5, 12), (9.0, 12), (-0.25, 24)] {
             let activity = Activity::from_f64(7.0 + excess);
             let first = (0..100).find(|queue| published().drops(queue * PACKET, activity, average));
@@ -84,7 +84,7 @@ mod tests {
     fn extremes_do_not_overflow() {
         let max = FixedThreshold::MAX;
         let widest = FixedThreshold::new(0, max, max).unwrap();
-        // The widest difference is 2^22 - 1 units of 2^-16: 63.99998.
+        // The largest difference is 2^22 - 1 units of 2^-16: 63.99998.
         assert_eq!(widest.drop_threshold(Activity::MAX, Activity::MIN), 0);
         assert_eq!(widest.drop_threshold(Activity::MIN, Activity::MAX), max + (max / 65_536) * 4_194_303);
     }

@@ -1,9 +1,9 @@
-//! Counting active flows with a few bits: the direct bitmap, alone and over measurement intervals.
+//! Counts active flows with a few bits: the direct bitmap, alone and over measurement intervals.
 //!
 //! Source: Estan, Varghese and Fisk, "Counting the Number of Active Flows on a High Speed Link", ACM SIGCOMM CCR 32(3),
 //! 2002; afc section 3 uses it.
 //!
-//! Every packet sets bit `h(flow) mod b` of `b` bits. With `z` bits still zero and `rho = n/b`:
+//! Every packet sets bit `h(flow) mod b` of `b` bits. With `z` zero bits and `rho = n/b`:
 //!
 //! | quantity | formula |
 //! |---|---|
@@ -12,8 +12,8 @@
 //!
 //! Cost: one hash and one bit per packet, one logarithm per estimate, `b/64` words cleared per interval; `b/8` bytes.
 //!
-//! Deviations: 1. A new hash seed for every interval, so that two flows that share a bit do not share it for good.
-//! 2. `b` and the interval are not given by afc: both are parameters of the schemes that count.
+//! Deviations: 1. Every interval has a new hash seed, so that two flows do not share a bit permanently.
+//! 2. afc gives neither `b` nor the interval; both are parameters of the schemes that count flows.
 //! 3. Until the end of the first interval, the estimate is based on the flows so far.
 
 use crate::base::rng::Rng;
@@ -30,13 +30,13 @@ pub struct DirectBitmap {
 }
 
 impl DirectBitmap {
-    /// `bits` zeros (b), at least 1; flows are spread by the hash of `seed`.
+    /// Creates a bitmap of `bits` zeros (b), at least 1. The hash uses `seed`.
     #[must_use]
     pub fn new(bits: u32, seed: u64) -> Self {
         Self { words: vec![0; bits.div_ceil(64) as usize].into(), bits, zeros: bits, seed }
     }
 
-    /// A packet of flow `key` passed.
+    /// Notes that a packet of flow `key` passed.
     #[inline]
     pub fn insert(&mut self, key: u32) {
         let bit = bucket(hash(key, self.seed), self.bits);
@@ -45,14 +45,14 @@ impl DirectBitmap {
         *word |= mask;
     }
 
-    /// Flows that passed since the bitmap was cleared.
+    /// Estimated number of flows since the bitmap was cleared.
     #[must_use]
     pub fn estimate(&self) -> f64 {
         let bits = f64::from(self.bits);
         bits * libm::log(bits / f64::from(self.zeros.max(1)))
     }
 
-    /// Resets the bitmap with a new hash.
+    /// Clears the bitmap and sets a new hash seed.
     pub fn clear(&mut self, seed: u64) {
         self.words.fill(0);
         self.zeros = self.bits;
@@ -66,7 +66,7 @@ impl DirectBitmap {
     }
 }
 
-/// Counts the flows of one measurement interval after the other.
+/// Counts the flows of consecutive measurement intervals.
 #[derive(Clone, Debug)]
 pub struct FlowCounter {
     bitmap: DirectBitmap,
@@ -78,13 +78,13 @@ pub struct FlowCounter {
 }
 
 impl FlowCounter {
-    /// Intervals last at least `min_interval` and at least `min_packets` packets.
+    /// Creates a counter whose intervals last at least `min_interval` and at least `min_packets` packets.
     #[must_use]
     pub fn new(bits: u32, min_interval: Time, min_packets: u32) -> Self {
         Self { bitmap: DirectBitmap::new(bits, 0), min_interval, min_packets, started: None, packets: 0, flows: None }
     }
 
-    /// A packet of flow `key` arrived at `now`. Returns whether an interval ended just before it.
+    /// Counts a packet of flow `key` that arrived at `now`. Returns true if an interval ended just before it.
     #[inline]
     pub fn count(&mut self, key: u32, now: Time, rng: &mut Rng) -> bool {
         let ended = match self.started {
@@ -110,8 +110,7 @@ impl FlowCounter {
         self.packets = 0;
     }
 
-    /// Active flows (`N_act`), at least 1: those of the last whole interval, or of the current one while it is the
-    /// first.
+    /// Active flows (`N_act`), at least 1: those of the last complete interval, or of the first one so far.
     #[must_use]
     #[inline]
     pub fn flows(&self) -> f64 {
@@ -132,13 +131,13 @@ mod tests {
     /// Relative standard error of the estimate of `flows` with `bits`.
     fn standard_error(flows: f64, bits: u32) -> f64 {
         let rho = flows / f64::from(bits);
-        // e^rho - 1 - rho without cancellation where rho is small.
+        // e^rho - 1 - rho, without cancellation for small rho.
         (libm::expm1(rho) - rho).max(0.0).sqrt() / (rho * f64::from(bits).sqrt())
     }
 
     fn estimate(flows: u32, bits: u32, seed: u64) -> f64 {
         let mut bitmap = DirectBitmap::new(bits, seed);
-        // Every flow several times: only the first packet may count.
+        // Every flow sends several packets, of which only the first may count.
         (0..3 * flows).for_each(|packet| bitmap.insert(packet % flows));
         bitmap.estimate()
     }
@@ -148,7 +147,7 @@ mod tests {
         // rho = 105/256 = 0.410: sqrt(e^0.410 - 1.410) / (0.410 * 16) = 4.74 %; rho = 0.1025 with 1024 bits: 2.25 %.
         assert!((standard_error(105.0, 256) - 0.0474).abs() < 0.0001);
         assert!((standard_error(105.0, 1024) - 0.0225).abs() < 0.0001);
-        // Few flows: e^rho - rho - 1 -> rho^2/2, hence 1/sqrt(2b) whatever their number.
+        // For few flows e^rho - rho - 1 -> rho^2/2, so the error is 1/sqrt(2b) for any number of flows.
         assert!((standard_error(1e-3, 1024) * 2048f64.sqrt() - 1.0).abs() < 1e-3);
     }
 
@@ -162,8 +161,9 @@ mod tests {
             let mean = errors.iter().sum::<f64>() / runs as f64;
             let deviation = (errors.iter().map(|e| e * e).sum::<f64>() / runs as f64).sqrt();
             let expected = standard_error(f64::from(flows), bits);
-            // Five standard errors: sigma/sqrt(4000) of the mean, to which the bias (e^rho - rho - 1)/(2n) of the paper
-            // comes; 1/sqrt(8000) = 1.1 % of the deviation, and as much again for the formula, a first-order one.
+            // Tolerances are five standard errors. For the mean that is sigma/sqrt(4000), plus the bias (e^rho - rho -
+            // 1)/(2n) of the paper. For the deviation it is 1/sqrt(8000) = 1.1 %, and as much again because the formula
+            // is of first order.
             let bias = f64::from(flows) / f64::from(bits) * expected * expected / 2.0;
             assert!((mean - bias).abs() < 5.0 * expected / (runs as f64).sqrt(), "{flows} {bits}: mean {mean}");
             assert!((deviation / expected - 1.0).abs() < 0.08, "{flows} {bits}: {deviation} is not {expected}");
@@ -194,7 +194,7 @@ mod tests {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut counter = FlowCounter::new(1024, Time::from_secs(1), 3);
         assert_eq!(counter.flows(), 1.0); // guard: nobody yet
-        // Time without packets does not end an interval, nor do packets without time.
+        // Neither time without packets nor packets without time ends an interval.
         let arrivals = [(0, 5_000), (1, 5_100), (2, 5_200), (3, 5_300), (4, 6_000), (5, 6_900), (6, 7_500)];
         let ends: Vec<bool> =
             arrivals.iter().map(|&(key, at)| counter.count(key, Time::from_millis(at), &mut rng)).collect();
@@ -210,7 +210,7 @@ mod tests {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut counter = FlowCounter::new(1024, Time::from_secs(1), 1);
         (0..50).for_each(|key| assert!(!counter.count(key, Time::ZERO, &mut rng)));
-        // 2.1 % standard error (1/sqrt(2b)): five of them.
+        // The standard error is 2.1 % (1/sqrt(2b)); five are allowed.
         assert!((counter.flows() / 50.0 - 1.0).abs() < 0.11, "{}", counter.flows());
     }
 }

@@ -1,13 +1,13 @@
-//! Records by flow that expire when they carry no more information: their number stays close to that of active flows.
+//! Records by flow that expire when they have no effect any more, so their number stays close to that of active flows.
 //!
-//! The table is swept after as many look-ups as it has eighths of records. So no timer is needed, and a look-up costs
-//! eight visits of records on average.
+//! The table is swept when the number of look-ups since the last sweep reaches an eighth of the number of records. So
+//! no timer is needed, and a look-up visits eight records on average.
 
 use crate::flows::flow_table::FlowTable;
 
-/// Between two sweeps there are at least this many look-ups.
+/// Minimum number of look-ups between two sweeps.
 const FEW: usize = 64;
-/// Records for one look-up between sweeps.
+/// Number of records per look-up between sweeps.
 const VISITS: usize = 8;
 
 /// A table of records that can expire.
@@ -15,7 +15,7 @@ const VISITS: usize = 8;
 pub struct ExpiringTable<T> {
     records: FlowTable<T>,
     look_ups: usize,
-    /// Maximum number of records at a sweep: the memory of the table is in proportion.
+    /// Maximum number of records at a sweep. The table's memory is proportional to it.
     peak: usize,
 }
 
@@ -26,7 +26,7 @@ impl<T> Default for ExpiringTable<T> {
 }
 
 impl<T> ExpiringTable<T> {
-    /// The record of `key`, a new one from `new` if there is none. Records that are not live may be forgotten.
+    /// Record of `key`; if there is none, `new` creates it. Records that are not live may be deleted.
     #[inline]
     pub fn get_or_insert_with(&mut self, key: u32, is_live: impl Fn(&T) -> bool, new: impl FnOnce() -> T) -> &mut T {
         self.look_ups += 1;
@@ -38,19 +38,19 @@ impl<T> ExpiringTable<T> {
         self.records.or_insert_with(key, new)
     }
 
-    /// The record of `key`, to change.
+    /// The record of `key`, mutable.
     #[inline]
     pub fn get_mut(&mut self, key: u32) -> Option<&mut T> {
         self.records.get_mut(key)
     }
 
-    /// Forgets the record of `key`.
+    /// Deletes the record of `key`.
     #[inline]
     pub fn remove(&mut self, key: u32) {
         self.records.remove(key);
     }
 
-    /// Forgets everything; the memory, too, if it was large: clearing takes time in proportion.
+    /// Deletes all records, and the memory if it is large, since clearing takes time proportional to it.
     pub fn clear(&mut self) {
         if self.peak > VISITS * FEW {
             *self = Self::default();
@@ -71,7 +71,7 @@ impl<T> ExpiringTable<T> {
         self.records.is_empty()
     }
 
-    /// Bytes that the present records occupy.
+    /// Bytes of the present records.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.records.bytes()

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Records by flow key. There is no iteration, so that no result depends on the order of a hash table.
+/// Records by flow key. Iteration is not possible, so that no result depends on the order of a hash table.
 #[derive(Clone, Debug)]
 pub struct FlowTable<T>(HashMap<u32, T, BuildHasherDefault<KeyHasher>>);
 
-/// Spreads the bits of a key by a multiplication with 2^64 / golden ratio (Knuth).
+/// Spreads the bits of a key by multiplication by 2^64 / golden ratio (Knuth).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KeyHasher(u64);
 
@@ -40,13 +40,13 @@ impl<T> FlowTable<T> {
         self.0.get(&key)
     }
 
-    /// The record of `key`, to change.
+    /// The record of `key`, mutable.
     #[inline]
     pub fn get_mut(&mut self, key: u32) -> Option<&mut T> {
         self.0.get_mut(&key)
     }
 
-    /// The record of `key`, a new one from `new` if there is none.
+    /// Record of `key`; if there is none, `new` creates it.
     #[inline]
     pub fn or_insert_with(&mut self, key: u32, new: impl FnOnce() -> T) -> &mut T {
         self.0.entry(key).or_insert_with(new)
@@ -58,7 +58,7 @@ impl<T> FlowTable<T> {
         self.0.insert(key, record)
     }
 
-    /// Forgets the record of `key` and returns it.
+    /// Deletes the record of `key` and returns it.
     #[inline]
     pub fn remove(&mut self, key: u32) -> Option<T> {
         self.0.remove(&key)
@@ -69,7 +69,7 @@ impl<T> FlowTable<T> {
         self.0.retain(|&key, record| keep(key, record));
     }
 
-    /// Forgets everything.
+    /// Deletes all records.
     pub fn clear(&mut self) {
         self.0.clear();
     }
@@ -87,7 +87,7 @@ impl<T> FlowTable<T> {
         self.0.is_empty()
     }
 
-    /// Bytes that the present records occupy, with their keys and the table's byte of control for each.
+    /// Bytes of the present records, including keys and the table's control byte for each.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.len() * (size_of::<(u32, T)>() + 1)

@@ -1,8 +1,8 @@
-//! Hashes of flow keys, and the buckets that they fall into.
+//! Hashes of flow keys, and their buckets.
 
 use crate::base::rng::mix;
 
-/// A uniform 32-bit hash of a flow key, another one for every `seed` of 64 random bits.
+/// A uniform 32-bit hash of a flow key. Each `seed` of 64 random bits gives a different hash.
 #[must_use]
 #[inline]
 pub fn hash(key: u32, seed: u64) -> u32 {
@@ -28,7 +28,7 @@ mod tests {
             (0..16_000).for_each(|key| counts[bucket(hash(key, seed), 16)] += 1);
             counts
         };
-        // Binomial(16000, 1/16): mean 1000, standard deviation 30.6; five of them.
+        // Binomial(16000, 1/16): mean 1000, standard deviation 30.6; five are allowed.
         assert!(fill(1).iter().all(|&count| count.abs_diff(1000) < 153), "{:?}", fill(1));
         let mut rng = Rng::stream(1, 0, "test", 0);
         assert_ne!(fill(rng.bits()), fill(rng.bits()));

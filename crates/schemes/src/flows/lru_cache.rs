@@ -1,8 +1,8 @@
-//! A cache of a fixed number of flow records that forgets the least recently used.
+//! A cache of a fixed number of flow records that evicts the least recently used.
 //!
-//! Records lie in one array, linked in the order of use; a table finds them by flow. All operations are O(1), nothing
-//! is allocated once the cache has been full. [`LruCache::records_mut`] goes from the most to the least recently used,
-//! an order that depends on the calls alone.
+//! Records are in one array, linked in the order of use; a table finds them by flow. All operations are O(1). Nothing
+//! is allocated once the cache has filled up. [`LruCache::records_mut`] iterates from the most to the least recently
+//! used record, an order that depends only on the calls.
 
 use crate::flows::flow_table::FlowTable;
 
@@ -28,7 +28,7 @@ struct Slot<T> {
 }
 
 impl<T> LruCache<T> {
-    /// An empty cache of `capacity` records, at least 1.
+    /// Creates an empty cache of `capacity` records, at least 1.
     #[must_use]
     pub fn new(capacity: u32) -> Self {
         let capacity = capacity.max(1) as usize;
@@ -64,7 +64,7 @@ impl<T> LruCache<T> {
         &mut self.slots[slot as usize].record
     }
 
-    /// All records, the most recently used first.
+    /// Visits all records, the most recently used first.
     pub fn records_mut(&mut self, mut visit: impl FnMut(u32, &mut T)) {
         let mut next = self.newest;
         while next != NONE {
@@ -100,7 +100,7 @@ impl<T> LruCache<T> {
         }
     }
 
-    /// Slot of the record: a new one, or that of the least recently used record.
+    /// Inserts a record. Returns its slot: a new one, or that of the least recently used record.
     fn insert(&mut self, key: u32, record: T) -> u32 {
         let filled = Slot { key, newer: NONE, older: NONE, record };
         let slot = if self.slots.len() < self.capacity {
@@ -157,7 +157,7 @@ mod tests {
         assert!(cache.is_empty());
         [1, 2, 3].iter().for_each(|&key| *cache.use_or_insert_with(key, || 0) += key);
         cache.use_or_insert_with(1, || unreachable!());
-        *cache.get_mut(2).unwrap() = 7; // looking is not using
+        *cache.get_mut(2).unwrap() = 7; // reading is not using
         cache.use_or_insert_with(4, || 40);
         assert_eq!(contents(&mut cache), [(4, 40), (1, 1), (3, 3)]);
         assert_eq!(cache.get_mut(2), None);

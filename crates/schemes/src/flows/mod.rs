@@ -1,4 +1,4 @@
-//! Telling flows apart: tables of their records, hashes into buckets, and counting them.
+//! Distinguishes flows: tables of their records, hashes into buckets, and counters of flows.
 
 pub mod bitmap;
 pub mod expiring_table;

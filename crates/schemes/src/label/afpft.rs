@@ -1,5 +1,5 @@
-//! AFpFT, approximate fairness through partial finish times: one queue sorted by tag, with state in the core only for
-//! flows that have packets in it.
+//! AFpFT (approximate fairness through partial finish times): one queue sorted by tag. The core has state only for
+//! flows with packets in the queue.
 //!
 //! Source: Eshete and Jiang, "Approximate Fairness Through Limited Flow List" (afpft), Fig. 1, eq. (1) and (2).
 //!
@@ -41,7 +41,7 @@ use crate::queue::sorted_queue::{Sorted, SortedQueue};
 params! {
     /// A port of AFpFT.
     pub struct AfpftParams {
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
+        /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "flow", source "afpft II, footnote 2";
         /// Rate of virtual time. Shares do not depend on it.
         flow_rate: BitRate = "10 kbit/s", in "1 bit/s"..="1 Tbit/s", symbol "r", source "afpft II-A, Table II";
@@ -57,7 +57,7 @@ params! {
     pub struct AfpftMarkerParams {}
 }
 
-/// AFpFT in the list of schemes.
+/// Registry entry of AFpFT.
 #[derive(Clone, Copy, Debug)]
 pub struct AfpftScheme;
 
@@ -82,13 +82,13 @@ impl SchemeSpec for AfpftScheme {
     }
 }
 
-/// Marks the packet for the first port, which acts as the edge: writes a negative tag.
+/// Writes a negative tag, so that the first port acts as the edge.
 #[derive(Clone, Copy, Debug)]
 pub struct AfpftMarker;
 
 impl Marker for AfpftMarker {
     const SCHEME: MarkerScheme = MarkerScheme::new("afpft");
-    const BEST_LABEL: f64 = 0.0; // Any tag: the port forgets the flow whenever it has no packet in the queue.
+    const BEST_LABEL: f64 = 0.0; // Any tag: the port has no record of a flow without queued packets.
     type Params = AfpftMarkerParams;
     type State = ();
 
@@ -107,7 +107,7 @@ impl Marker for AfpftMarker {
 /// Record of a flow at a port.
 #[derive(Clone, Copy, Debug)]
 struct FlowRecord {
-    /// Seconds of virtual time.
+    /// In seconds of virtual time.
     finish: f64,
     /// Packets in the queue.
     count: u32,
@@ -130,7 +130,7 @@ pub struct AfpftQueue<P> {
 }
 
 impl<P: Packet> AfpftQueue<P> {
-    /// An empty queue.
+    /// Creates an empty queue.
     #[must_use]
     pub fn new(params: &AfpftParams, buffer: &BufferParams) -> Self {
         Self {
@@ -145,7 +145,7 @@ impl<P: Packet> AfpftQueue<P> {
         }
     }
 
-    /// The virtual time that a packet takes: L/r.
+    /// Virtual time that a packet takes: L/r.
     #[inline]
     fn span_of(&self, packet: &P) -> f64 {
         f64::from(packet.wire_bytes()) * self.seconds_per_byte
@@ -171,7 +171,7 @@ impl<P: Packet> AfpftQueue<P> {
         now
     }
 
-    /// Counts a packet that leaves the queue; a core flow without packets is forgotten.
+    /// Counts a packet that leaves the queue. Deletes a core flow's record if it has no other packets.
     #[inline]
     fn release(&mut self, packet: &P) -> Option<&mut FlowRecord> {
         let key = self.share_per.of(packet);
@@ -214,7 +214,7 @@ impl<P: Packet> QueueDiscipline<P> for AfpftQueue<P> {
     fn dequeue(&mut self, _: Time, _: &mut Rng, _: &mut impl DropSink<P>) -> Option<P> {
         let Some(Sorted { packet, tag, .. }) = self.queue.pop_front() else {
             self.virtual_time = 0.0;
-            self.flows.clear(); // finish = 0 = v: records say nothing any more
+            self.flows.clear(); // finish = 0 = v: records have no effect
             return None;
         };
         self.virtual_time = tag;
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
     use crate::testing::{Drops, TestPacket, readings};
 
-    /// A port with its drops. One packet of 1250 bytes takes 1 s of virtual time at 10 kbit/s.
+    /// A port with its drops. A packet of 1250 bytes takes 1 s of virtual time at 10 kbit/s.
     struct Rig {
         queue: AfpftQueue<TestPacket>,
         rng: Rng,
@@ -300,7 +300,7 @@ mod tests {
         (0..2).for_each(|_| rig.offer(0, EDGE));
         rig.offer(1, EDGE);
         assert_eq!([rig.serve(), rig.serve(), rig.serve()], [Some((0, 0.0)), Some((1, 0.0)), Some((0, 1.0))]);
-        // v = 1 and finish = 2 for flow 0: its next tag is 2; flow 1 has finish = 1 = v.
+        // v = 1. Flow 0 has finish = 2, so its next tag is 2; flow 1 has finish = 1 = v.
         rig.offer(0, EDGE);
         rig.offer(1, EDGE);
         assert_eq!(rig.serve_all(), [(1, 1.0), (0, 2.0)]);
@@ -315,12 +315,12 @@ mod tests {
         assert_eq!([rig.serve(), rig.serve(), rig.serve()], [Some((0, 0.0)), Some((0, 0.0)), Some((0, 1.0))]);
         assert_eq!(rig.queue.state_size().records, 0);
         rig.offer(0, CORE);
-        assert_eq!(rig.serve(), Some((0, 1.0))); // v, though finish was 2
+        assert_eq!(rig.serve(), Some((0, 1.0))); // v, although finish was 2
     }
 
     #[test]
     fn the_core_lists_no_more_flows_than_packets_wait() {
-        // Sections I and II-B. 40 flows, more than the 10 packets that the queue holds, so that push-out is frequent.
+        // Sections I and II-B. 40 flows are more than the 10 packets that the queue holds, so push-out is frequent.
         let mut rig = Rig::packets(10);
         let mut draws = Rng::stream(2, 0, "test", 0);
         for _ in 0..10_000 {
@@ -347,11 +347,11 @@ mod tests {
     fn an_empty_queue_resets_virtual_time_and_all_flows() {
         let mut rig = Rig::packets(10);
         (0..4).for_each(|_| rig.offer(0, EDGE));
-        assert_eq!(rig.serve_all().len(), 4); // and one call that finds nothing
+        assert_eq!(rig.serve_all().len(), 4); // and one call that finds an empty queue
         assert_eq!(rig.queue.state_size().records, 0);
         rig.offer(0, EDGE);
         assert_eq!(rig.serve(), Some((0, 0.0)));
-        // The link is busy with it: v stays, and so does the flow's finish of 1.
+        // The link is busy with this packet, so v and the flow's finish of 1 stay.
         rig.offer(0, EDGE);
         assert_eq!(rig.serve(), Some((0, 1.0)));
     }
@@ -377,7 +377,7 @@ mod tests {
             rig.serve();
             rig.serve().unwrap().1
         };
-        assert_eq!(next_tag(true), 2.0); // 0, 1 in the queue, three dropped with tag 2
+        assert_eq!(next_tag(true), 2.0); // tags 0, 1 queued; three dropped with tag 2
         assert_eq!(next_tag(false), 5.0); // dropped with tags 2, 3, 4
     }
 
@@ -391,7 +391,7 @@ mod tests {
         };
         offer(5001);
         offer(2000);
-        // 5000 + 2000 bytes: two packets of 1250 go.
+        // 5000 + 2000 bytes: two packets of 1250 bytes are dropped.
         assert_eq!(
             rig.dropped(),
             [(1, -1.0, DropReason::Overlimit), (0, 3.0, DropReason::PushedOut), (0, 2.0, DropReason::PushedOut)]
@@ -429,29 +429,30 @@ mod tests {
         for flow in [0, 0, 1] {
             first.offer(flow, EDGE);
         }
-        // Tags 0, 0, 1 of the first port: the second port is no edge, though 0 is the smallest tag.
+        // The first port wrote tags 0, 0 and 1. The second port does not act as edge, although 0 is the smallest tag.
         while let Some(packet) = first.queue.dequeue(Time::ZERO, &mut first.rng, &mut first.drops) {
             assert!(packet.label >= 0.0);
             second.queue.enqueue(packet, Time::ZERO, &mut second.rng, &mut second.drops);
         }
         assert_eq!(second.queue.state_size().records, 2);
         assert_eq!([second.serve(), second.serve()], [Some((0, 0.0)), Some((1, 0.0))]);
-        assert_eq!(second.queue.state_size().records, 1); // an edge would keep flow 1
+        assert_eq!(second.queue.state_size().records, 1); // an edge would keep the record of flow 1
         assert_eq!(second.serve(), Some((0, 0.0)));
         assert_eq!(second.queue.state_size().records, 0);
     }
 
     #[test]
     fn fig_2_on_one_port() {
-        // afpft Fig. 2, scaled to one port and 50 kB: 20 flows of 0.5, 1, 1.5, 2 Mbit/s on 20 Mbit/s, in ticks of
-        // 1 ms: 1, 2, 3, 4 packets of 500 bit each; the link serves 40 of them in a tick. Max-min: 0.5, 1, 1.25, 1.25.
+        // afpft Fig. 2, scaled to one port and 50 kB: 20 flows of 0.5, 1, 1.5 and 2 Mbit/s on 20 Mbit/s. In ticks of 1
+        // ms they send 1, 2, 3 and 4 packets of 500 bit each, and the link serves 40 packets. Max-min shares: 0.5, 1,
+        // 1.25, 1.25.
         let rates = |correct_finish| {
             let params = AfpftParams { correct_finish, ..Default::default() };
             let mut rig = Rig::new(QueueLimit::Packets(800), &params);
             let mut served = [0u32; 4];
             for tick in 0..20_000u32 {
                 for round in 0..4 {
-                    // No flow is always first.
+                    // Rotates the flows, so that no flow is always first.
                     for flow in (0..20).map(|flow| (flow + tick) % 20).filter(|flow| flow / 5 >= round) {
                         rig.offer(flow, EDGE);
                     }

@@ -1,42 +1,44 @@
-//! HCSFQ, hierarchical core-stateless fair queueing: a fair rate for the tenants, and in each tenant's share one for
-//! its flows, over one queue.
+//! HCSFQ (hierarchical core-stateless fair queueing): one queue with a fair rate for tenants, and a fair rate for the
+//! flows of each tenant.
 //!
 //! Source: Yu, Wu, Braverman, Stoica, Jin: Twenty Years After: Hierarchical Core-Stateless Fair Queueing, NSDI 2021, as
-//! its authors' code shows it. A tenant is a user here. Rates are by the estimator of CSFQ
+//! implemented in its authors' code. A tenant is a user here. Rates are estimated as in CSFQ
 //! ([`crate::measure::rate_estimates`]).
 //!
 //! | number | equation | code |
 //! |---|---|---|
 //! | (1) | label `= r`, rate of the flow in bit/s, at the edge | `HcsfqMarker` |
 //! | (2) | drop with probability `max(0, 1 - alpha_i/label)`, i the packet's tenant | `State::judge` |
-//! | (3) | relabel what passes with `min(label, alpha_i)` | `HcsfqAqm::accepted` |
+//! | (3) | relabel accepted packets with `min(label, alpha_i)` | `HcsfqAqm::accepted` |
 //! | (4) | congested, `A >= C`, at the end of a window: `alpha = alpha*C/F`, at most C | `Share::congested` |
 //! | (5) | uncongested: `alpha = max rate` seen in the window, at least `C/32` | `Share::uncongested` |
 //! | (6) | virtual capacity of a tenant: `C_i = w_i alpha_root` | `State::judge` |
-//! | (7) | no update, congested or not, takes more than a quarter from alpha | `Share::observe` |
+//! | (7) | no update, congested or not, reduces alpha by more than a quarter | `Share::observe` |
 //!
-//! (4), (5) and (7) hold twice: at the root with A and F of the port and rates `A_i/w_i` of the tenants; in tenant i
-//! with its own A_i and F_i, the capacity C_i, and the labels of its flows. A and F are the rates of arrivals and of
-//! what (2) accepts.
+//! (4), (5) and (7) apply at two levels: at the root with A and F of the port and the rates `A_i/w_i` of the tenants;
+//! in tenant i with A_i, F_i, the capacity C_i and the labels of its flows. A is the rate of arrivals, F the rate of
+//! packets that (2) accepts.
 //!
-//! Needs the link's rate. A packet without a label is never dropped early. (5) makes alpha the largest rate of the last
-//! window, so that a flow that has become faster since loses packets though nothing waits: that is how HCSFQ is
-//! defined. `q_min = "12 packets"` spares what finds a short queue.
+//! HCSFQ needs the link's rate. A packet without a label is never dropped early. (5) sets alpha to the largest rate of
+//! the last window. By HCSFQ's definition, a flow that has become faster since then therefore loses packets even if no
+//! packet waits. `q_min = "12 packets"` exempts packets that find a short queue.
 //!
-//! Cost: edge 1 exponential; port 2 exponentials, a look-up of the tenant, 3 divisions, and a draw if the flow exceeds
-//! its rate. State: edge 3 numbers a flow; port 11 numbers, and 10 for each tenant that sent lately: the core keeps no
-//! flow, but it does keep tenants.
+//! Cost: edge 1 exponential; port 2 exponentials, a look-up of the tenant, 3 divisions, and a random number if the flow
+//! exceeds its rate. State: edge 3 numbers per flow; port 11 numbers, and 10 for each tenant that sent recently. The
+//! core has no state per flow, but state per tenant.
 //!
 //! Deviations:
-//! 1. Time constants are 100 ms, for rates of Mbit/s; those of the code are for 10 to 100 Gbit/s.
-//! 2. The code takes 0.985 of the link's rate for C: `capacity_factor`, 1 here.
+//! 1. Time constants are 100 ms, for rates in Mbit/s; those of the code are meant for 10 to 100 Gbit/s.
+//! 2. In the code C is 0.985 times the link's rate. Here that is `capacity_factor`, by default 1.
 //! 3. A tenant's share starts with alpha = C, and its first window with its first packet; in the code all tenants exist
-//!    from time 0, with C/32. Alongside others a newcomer is held to its share after some windows only, by (7). Alpha
-//!    becomes C when it exceeds F: it binds nobody then. The code tests that when congested only.
-//! 4. The code adds 20 ns to a time between packets that is 0. Here packets of one instant count together at the next.
-//! 5. `q_min` is ours: below it nothing is dropped early, as abc2018 V-E1 improves CSFQ. 0 packets are the paper's way.
-//! 6. Tenants are forgotten after 10 time constants without a packet, when their rates are below e^-10 of their last
-//!    values.
+//!    from time 0, with C/32. Because of (7), a new tenant is limited to its share only after some windows. If alpha
+//!    exceeds F it limits no flow, so it becomes C. The code tests this only when congested.
+//! 4. The code replaces a time of 0 between packets by 20 ns. Here simultaneous packets count together at the next
+//!    packet.
+//! 5. `q_min` is ours: below it no packet is dropped early, the improvement of CSFQ in abc2018 V-E1. 0 packets is the
+//!    paper's behaviour.
+//! 6. A tenant's record is deleted after 10 time constants without a packet, when its rates are below e^-10 of their
+//!    last values.
 //!
 //! Not implemented: the switch prototype's epochs and its comparison of 4 random bits.
 
@@ -58,13 +60,13 @@ params! {
 params! {
     /// HCSFQ.
     pub struct HcsfqParams {
-        /// Time constant of the rates of the port and of tenants.
+        /// Time constant of the rates of the port and of its tenants.
         aggregate_constant: Time = "100 ms", in "1 ms"..="1 h", symbol "K_alpha", source "our choice; that of CSFQ";
         /// Window between two updates of a fair rate.
         window: Time = "100 ms", in "1 ms"..="1 h", symbol "K_c", source "our choice; that of CSFQ";
         /// Maximum fraction by which one update reduces a fair rate.
         largest_cut: f64 = 0.25, in 0.0..=1.0, source "NSDI 2021, code: 1 - Khd";
-        /// Minimum fair rate of an uncongested window, as a fraction of the capacity.
+        /// Minimum of the fair rate that an uncongested window sets, as a fraction of the capacity.
         least_share: f64 = 0.03125, in 0.0..=1.0, source "NSDI 2021, code: C/32";
         /// Fraction of the link's rate that counts as its capacity.
         capacity_factor: f64 = 1.0, in 0.5..=1.0, source "our choice; the code has 0.985";
@@ -106,7 +108,7 @@ impl Marker for HcsfqMarker {
     }
 }
 
-/// HCSFQ in the list of schemes.
+/// Registry entry of HCSFQ.
 #[derive(Clone, Copy, Debug)]
 pub struct HcsfqScheme;
 
@@ -140,7 +142,7 @@ impl SchemeSpec for HcsfqScheme {
     }
 }
 
-/// Time constants without a packet after which a tenant is forgotten.
+/// Time constants without a packet after which a tenant's record is deleted.
 const FORGOTTEN_AFTER: u64 = 10;
 
 /// The hierarchy of one port.
@@ -159,21 +161,21 @@ struct State {
     length: QueueLength,
     weights: Weights,
     params: HcsfqParams,
-    /// Drop decision on the packet judged last: alpha_i if it exceeded it.
+    /// alpha_i of the last packet if its label exceeded it; the packet leaves with this label.
     relabel: Option<f64>,
     drop_probability: f64,
 }
 
 #[derive(Clone, Debug)]
 struct Tenant {
-    /// A_i and F_i.
+    /// A_i and F_i, the arrival and accepted rates.
     rates: RateEstimates<2>,
     share: Share,
     seen: Time,
 }
 
 impl HcsfqAqm {
-    /// A new port, at a link whose rate is still unknown.
+    /// Creates a port. The link rate must be set before use.
     #[must_use]
     pub fn new(params: &HcsfqParams, weights: &Weights) -> Self {
         Self(Box::new(State {
@@ -194,7 +196,7 @@ impl HcsfqAqm {
 }
 
 impl State {
-    /// Judges a label and counts the packet; returns true if it must be dropped.
+    /// Applies (2) to a label and counts the packet. Returns true if the packet must be dropped.
     fn judge(&mut self, user: u32, label: f64, wire_bytes: u32, spares: bool, now: Time, rng: &mut Rng) -> bool {
         let weight = self.weights.of(user);
         let capacity = self.capacity;
@@ -275,7 +277,7 @@ struct Rules {
     least_share: f64,
 }
 
-/// The fair rate alpha among the parts of one capacity.
+/// The fair rate alpha of the parts that share one capacity.
 #[derive(Clone, Debug)]
 struct Share {
     alpha: f64,
@@ -286,12 +288,12 @@ struct Share {
 }
 
 impl Share {
-    /// A share without limit; its first window starts at `now`.
+    /// Creates an unlimited share whose first window starts at `now`.
     fn new(capacity: f64, now: Time) -> Self {
         Self { alpha: capacity, largest: 0.0, is_congested: false, window_start: now }
     }
 
-    /// Takes a packet of a part with `rate` into account; A, F and C are those of the whole.
+    /// Counts a packet of a part with `rate`. A, F and C are the rates of all parts and the capacity.
     fn observe(&mut self, rules: &Rules, rate: f64, [arrivals, accepted]: [f64; 2], capacity: f64, now: Time) {
         let is_congested = arrivals >= capacity;
         let is_over = now >= self.window_start.saturating_add(rules.window);
@@ -313,7 +315,7 @@ impl Share {
         }
     }
 
-    /// Eq. (4).
+    /// Applies eq. (4).
     fn congested(&mut self, accepted: f64, capacity: f64) {
         if self.alpha == 0.0 {
             self.alpha = capacity;
@@ -322,7 +324,7 @@ impl Share {
         }
     }
 
-    /// Eq. (5).
+    /// Applies eq. (5).
     fn uncongested(&mut self, rules: &Rules, accepted: f64, capacity: f64) {
         let alpha = self.largest.max(rules.least_share * capacity);
         self.alpha = if alpha > accepted { capacity } else { alpha.min(capacity) };
@@ -369,7 +371,7 @@ mod tests {
         share.observe(&RULES, 8e6, [9e6, 9e6], C, ms(150));
         share.observe(&RULES, 1e3, [9e6, 9e6], C, ms(200));
         assert_eq!(share.alpha, 8e6);
-        // 8 Mbit/s * 0.75^12 = 253 kbit/s: from the twelfth window on C/32 = 312.5 kbit/s is the bound.
+        // 8 Mbit/s * 0.75^12 = 253 kbit/s: from the twelfth window on the lower bound is C/32 = 312.5 kbit/s.
         (3..15).for_each(|window| share.observe(&RULES, 1e3, [9e6, 9e6], C, ms(100 * window)));
         assert_eq!(share.alpha, C / 32.0);
     }
@@ -383,7 +385,7 @@ mod tests {
         share.observe(&RULES, 2e6, [12e6, 9e6], C, ms(150)); // congested from here on
         share.observe(&RULES, 2e6, [12e6, 30e6], C, ms(250));
         assert_eq!(share.alpha, 0.75 * 7.5e6); // 7.5 * 10/30 would be a third
-        // A capacity that falls, as that of a tenant does: 5.625 Mbit/s is above it for a while.
+        // A capacity may fall, like that of a tenant: 5.625 Mbit/s is above it for a while.
         share.observe(&RULES, 2e6, [12e6, 1e6], 1e6, ms(350));
         assert_eq!(share.alpha, 0.75 * 0.75 * 7.5e6);
     }
@@ -431,8 +433,8 @@ mod tests {
             self.port.enqueue(packet, now, &mut self.rng, &mut self.drops);
         }
 
-        /// For 20 s each of `flows`, pairs of a user and a rate in Mbit/s, sends at a constant rate, and the port
-        /// serves 10 Mbit/s; the rates of the flows over the last 10 s in Mbit/s.
+        /// Each of `flows`, (user, rate in Mbit/s), sends at a constant rate for 20 s, and the port serves 10 Mbit/s.
+        /// Returns the flows' rates in Mbit/s over the last 10 s.
         fn run(&mut self, flows: &[(u32, f64)]) -> Vec<f64> {
             let mut served = vec![0.0; flows.len()];
             let mut credit = vec![0.0; flows.len()];
@@ -455,14 +457,15 @@ mod tests {
     }
 
     fn assert_close(rates: &[f64], shares: &[f64]) {
-        // Windows of 100 ms and random drops leave a few per cent.
+        // Windows of 100 ms and random drops cause errors of a few per cent.
         let close = |(rate, share): (&f64, &f64)| (rate - share).abs() < 0.1 * share;
         assert!(rates.iter().zip(shares).all(close), "{rates:?}, expected {shares:?}");
     }
 
     #[test]
     fn users_share_the_link_and_flows_the_share_of_their_user() {
-        // Two users of 5 Mbit/s: in the first, three flows of 4 Mbit/s get 5/3 each; the other's one flow gets 5.
+        // Two users get 5 Mbit/s each. The three flows of the first, of 4 Mbit/s, get 5/3 each; the one flow of the
+        // other gets 5.
         let rates = Bench::new(&HcsfqParams::default(), &[1.0, 1.0]).run(&[(0, 4.0), (0, 4.0), (0, 4.0), (1, 8.0)]);
         assert_close(&rates, &[5.0 / 3.0, 5.0 / 3.0, 5.0 / 3.0, 5.0]);
     }
@@ -481,10 +484,10 @@ mod tests {
 
     #[test]
     fn a_late_user_is_not_shut_out_of_an_idle_link() {
-        // From 5 s on ten packets at once, as TCP does, and 500 B every 800 us for 0.5 s: 5 Mbit/s, 625 packets; beside
-        // nobody, or 100 kbit/s from the start. Alpha starts at 10 Mbit/s, and after two windows is at least 5.6. Then
-        // the label is at least 1 - e^-2 = 86 % of the rate and grows to 99 %, so that eq. (5) leaves less than 5 % of
-        // the last 400 to be dropped.
+        // From 5 s on a flow sends ten packets at once, as TCP does, and then 500 B every 800 us for 0.5 s: 5 Mbit/s,
+        // 625 packets. It is alone, or 100 kbit/s are present from the start. Alpha starts at 10 Mbit/s and is at least
+        // 5.6 after two windows. Then the label is at least 1 - e^-2 = 86 % of the rate and grows to 99 %, so eq. (5)
+        // drops less than 5 % of the last 400 packets.
         for light_rate in [0.0, 0.1] {
             let mut bench = Bench::new(&HcsfqParams::default(), &[1.0, 1.0]);
             for tick in 0..13_750u64 {
@@ -508,7 +511,7 @@ mod tests {
             bench.port.enqueue(packet, Time::ZERO, &mut bench.rng, &mut bench.drops);
             bench.drops.0.len()
         };
-        // alpha = C = 10 Mbit/s: a label of 1e300 is dropped for sure.
+        // alpha = C = 10 Mbit/s, so a label of 1e300 is always dropped.
         assert_eq!(dropped(&HcsfqParams::default(), 1500, 1e300), 1);
         assert_eq!(dropped(&HcsfqParams::default(), 124, 1e300), 0);
         assert_eq!(dropped(&HcsfqParams::default(), 125, 1e300), 1);
@@ -550,6 +553,6 @@ mod tests {
         bench.port.set_link_rate(BitRate(5_000_000));
         let readings = readings(|report| bench.port.report(report));
         assert_eq!((readings[0], readings[3]), (("fair_rate_bps", 10e6), ("users", 1.0)));
-        assert_eq!(bench.port.drop_probability(), Some(0.0)); // nobody has a rate after one instant
+        assert_eq!(bench.port.drop_probability(), Some(0.0)); // no flow has a rate after one instant
     }
 }

@@ -1,10 +1,10 @@
-//! The meters of an edge: a marker with the state of each.
+//! The meters of an edge: a marker and the state of each meter.
 
 use crate::contract::prelude::*;
 use crate::flows::flow_table::FlowTable;
 use prefetch_index::prefetch_index;
 
-/// A marker with the states of all its meters.
+/// A marker and the states of all its meters.
 #[derive(Clone, Debug)]
 pub struct MeterBank<M: Marker> {
     marker: M,
@@ -14,14 +14,14 @@ pub struct MeterBank<M: Marker> {
 /// States of meters.
 #[derive(Clone, Debug)]
 enum Meters<S> {
-    /// One for each user and ingress.
+    /// One for each user and ingress node.
     OfUsers(Vec<S>),
-    /// One for each flow, made at its first packet from the specification of its user.
+    /// One for each flow, created at its first packet from the specification of its user.
     OfFlows(FlowTable<S>, Vec<MeterSpec>),
 }
 
 impl<M: Marker> MeterBank<M> {
-    /// One meter for each of `users`, numbered in their order, or for each of their flows.
+    /// Creates one meter for each of `users`, in their order, or for each of their flows.
     #[must_use]
     pub fn new(params: &M::Params, users: &[MeterSpec]) -> Self {
         let marker = M::new(params);
@@ -32,8 +32,8 @@ impl<M: Marker> MeterBank<M> {
         Self { marker, meters }
     }
 
-    /// Counts `packet`, offered at `now`, at the meter of user number `user`, and writes its label.
-    // Always: see `ManagedQueue::enqueue`.
+    /// Counts `packet`, offered at `now`, in the meter of user number `user`, and writes its label.
+    // Always inlined: see `ManagedQueue::enqueue`.
     #[inline(always)]
     pub fn label<P: Packet>(&mut self, user: usize, packet: &mut P, now: Time, rng: &mut Rng) {
         let state = match &mut self.meters {
@@ -51,20 +51,20 @@ impl<M: Marker> MeterBank<M> {
         }
     }
 
-    /// Forgets a flow that has ended.
+    /// Deletes the meter of a flow that has ended.
     pub fn forget(&mut self, flow: u32) {
         if let Meters::OfFlows(states, _) = &mut self.meters {
             states.remove(flow);
         }
     }
 
-    /// Returns true if it has a meter for each flow.
+    /// Returns true if there is a meter for each flow.
     #[must_use]
     pub fn is_of_flows(&self) -> bool {
         matches!(self.meters, Meters::OfFlows(..))
     }
 
-    /// Current state size of the edge.
+    /// Present size of the edge's state.
     #[must_use]
     pub fn state_size(&self) -> StateSize {
         let (records, bytes) = match &self.meters {

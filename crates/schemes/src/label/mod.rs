@@ -1,6 +1,6 @@
-//! Schemes with labels: the edge writes a label, every port decides by it.
+//! Schemes with labels: the edge writes a label, and every port uses it to decide.
 //!
-//! Below the schemes: [`meter_bank`], the meters of an edge.
+//! [`meter_bank`] has the meters of an edge, which the schemes share.
 
 pub mod abc;
 pub mod abc2016;

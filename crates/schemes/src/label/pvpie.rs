@@ -1,7 +1,7 @@
-//! PVPIE: PIE says how much to drop, the values of the packets say what.
+//! PVPIE: PIE decides how much to drop, and the packets' values decide which packets.
 //!
-//! Source: Laki, Gombos, Nadas, Turanyi, "Take Your Own Share of the PIE", ANRW 2017 (pvpie2017), read through abc2018
-//! II only; PIE as in RFC 8033, see [`crate::aqm::pie_core`].
+//! Source: Laki, Gombos, Nadas, Turanyi, "Take Your Own Share of the PIE", ANRW 2017 (pvpie2017), known to us only
+//! through abc2018 II; PIE as in RFC 8033, see [`crate::aqm::pie_core`].
 //!
 //! | number | equation | code |
 //! |---|---|---|
@@ -9,19 +9,19 @@
 //! | (2) | CTV: the p-quantile of the values of recent arrivals | `Histogram::quantile` |
 //! | (3) | drop if V < CTV | `PvPieAqm::admit` |
 //!
-//! Values are those of [`crate::label::ppv`]. The histogram has 256 bins of 0.156 over V from -40 to 0, a step of 11 %
-//! in rate, and forgets exponentially: an arrival a time d ago counts `exp(-d/M)`. Within a bin the quantile is
+//! Values are those of [`crate::label::ppv`]. The histogram has 256 bins of 0.156 (a step of 11 % in rate) for V from
+//! -40 to 0. Weights decay exponentially: an arrival a time d ago has weight `exp(-d/M)`. Within a bin the quantile is
 //! interpolated.
 //!
-//! Cost: one exponential and those of PIE; every `update_interval` a walk over 256 bins. State: port 2 kB and that of
-//! PIE; flow none; the edge as PPV.
+//! Cost: as PIE, plus one exponential; every `update_interval` a pass over 256 bins. State: port as PIE, plus 2 kB;
+//! flow none; edge as PPV.
 //!
 //! Deviations:
 //! 1. The parameters of the paper are unknown to us, and abc2018 calls them crucial: PIE has the defaults of RFC 8033,
-//!    the histogram forgets in 0.3 s.
+//!    and the histogram a time constant of 0.3 s.
 //! 2. Conditions that exempt a packet in PIE (burst allowance, low delay, short queue) exempt it here.
-//! 3. The quantile follows p at most one update late.
-//! 4. Values beyond the range count in the last bin of their side.
+//! 3. The quantile follows p with a delay of at most one update.
+//! 4. Values outside the range count in the nearest bin.
 
 use crate::aqm::pie_core::PieParams;
 use crate::aqm::pie_core::{PieCore, PieDelay};
@@ -44,14 +44,14 @@ params! {
         max_burst: Time = "150 ms", in "0 s"..="100 s", symbol "MAX_BURST", source "RFC 8033 4.4";
         /// Source of the queueing delay.
         delay: PieDelay = "sojourn", source "RFC 8033 4.3 leaves it open; ns-3";
-        /// Mean length of a packet: no drop while at most two of them wait.
+        /// Mean length of a packet: no drop while at most two such packets wait.
         mean_packet: Bytes = "1500 B", in "1 B"..="1 MB", symbol "MEAN_PKTSIZE", source "our MTU";
         /// Time constant of the histogram of values.
         histogram_memory: Time = "0.3 s", in "1 ms"..="1 h", source "our choice, as M_AA of abc2018";
     }
 }
 
-/// PVPIE in the list of schemes.
+/// Registry entry of PVPIE.
 #[derive(Clone, Copy, Debug)]
 pub struct PvPieScheme;
 
@@ -76,10 +76,10 @@ impl SchemeSpec for PvPieScheme {
 }
 
 const BINS: usize = 256;
-/// Values below count in the last bin: 2^40 bit/s.
+/// Lower bound of the histogram, the value at 2^40 bit/s; lower values count in the last bin.
 const LOWEST: f64 = -40.0;
 const BINS_PER_UNIT: f64 = BINS as f64 / -LOWEST;
-/// Weights grow with time instead of the bins shrinking; at `exp(300)` all are scaled back.
+/// Weights grow with time instead of the bins shrinking. At `exp(300)` all are scaled back.
 const LARGEST_EXPONENT: f64 = 300.0;
 
 /// Values of recent arrivals, the highest in the first bin.
@@ -110,7 +110,7 @@ impl Histogram {
         self.bins[bin.min(BINS - 1)] += libm::exp(exponent);
     }
 
-    /// The value below which the part `p` of all lies; below everything for p = 0 or without values.
+    /// The value below which the fraction `p` of all values lies; less than all values for p = 0 or without values.
     fn quantile(&self, p: f64) -> f64 {
         let mut left = p * self.bins.iter().sum::<f64>();
         if left <= 0.0 {
@@ -134,12 +134,12 @@ pub struct PvPieAqm {
     histogram: Histogram,
     update_interval: Time,
     next_quantile: Time,
-    /// CTV.
+    /// CTV, the threshold value.
     threshold_value: f64,
 }
 
 impl PvPieAqm {
-    /// A port that has seen nothing, at a link of rate `rate`.
+    /// Creates an idle port at rate `rate`.
     #[must_use]
     pub fn new(params: &PvPieParams, rate: BitRate) -> Self {
         let pie = PieParams {
@@ -214,11 +214,11 @@ mod tests {
     fn equation_2_the_quantile_counts_from_the_least_value() {
         let mut histogram = Histogram::new(Time::from_millis(300));
         assert_eq!(histogram.quantile(0.5), f64::NEG_INFINITY);
-        // 1000 values even over -20 to -10.
+        // 1000 values, uniform from -20 to -10.
         (0..1000).for_each(|i| histogram.add(-20.0 + 0.01 * (f64::from(i) + 0.5), Time::ZERO));
         assert_eq!(histogram.quantile(0.0), f64::NEG_INFINITY);
         for (p, value) in [(0.25, -17.5), (0.5, -15.0), (0.9, -11.0), (1.0, -10.0)] {
-            // A bin that the values fill in part is off by its width of 5/32 at most.
+            // A bin that the values fill only partly has an error of its width, 5/32, at most.
             assert!((histogram.quantile(p) - value).abs() < 5.0 / 32.0, "{p} {}", histogram.quantile(p));
         }
         histogram.add(1e300, Time::ZERO);
@@ -231,7 +231,7 @@ mod tests {
         let mut histogram = Histogram::new(Time::from_millis(300));
         histogram.add(-20.0, Time::ZERO);
         histogram.add(-10.0, Time::from_millis(300));
-        // Weights 1/e and 1: the old value is 0.269 of all.
+        // Weights 1/e and 1: the old value has 0.269 of the total weight.
         let old = 1.0 / (1.0 + 1f64.exp());
         assert!(histogram.quantile(old - 0.01) < -19.8 && histogram.quantile(old + 0.01) > -10.2);
         (1..10_000).for_each(|second| histogram.add(-15.0, Time::from_secs(second)));
@@ -245,7 +245,7 @@ mod tests {
         let mut queue = ManagedQueue::new(&buffer, BitRate(10_000_000), aqm);
         let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
         let (mut delays, mut served, mut low) = (0.0, 0u32, 0u32);
-        // 20 Mbit/s on 10 Mbit/s, in packets of 1500 B; values even over -24 to -20.
+        // 20 Mbit/s on 10 Mbit/s in packets of 1500 B, with values uniform from -24 to -20.
         for tick in 0..200_000u64 {
             let now = Time::from_micros(600 * tick);
             let label = -24.0 + 4.0 * rng.open01();
@@ -258,7 +258,7 @@ mod tests {
             }
         }
         assert!((delays / f64::from(served) - 0.015).abs() < 0.003, "{}", delays / f64::from(served));
-        // Half of the packets go, those below -22; the quantile wavers with p.
+        // Half of the packets are dropped, those below -22; the quantile varies with p.
         assert!(f64::from(low) < 0.05 * f64::from(served), "{low} of {served}");
         let readings = readings(|report| queue.report(report));
         assert!(readings[1].0 == "threshold_value" && (readings[1].1 + 22.0).abs() < 0.5, "{readings:?}");

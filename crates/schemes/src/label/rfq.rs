@@ -1,31 +1,32 @@
-//! RFQ, rainbow fair queueing: the edge colours the layers of a flow's rate, the core drops colours above a threshold.
+//! RFQ (rainbow fair queueing): the edge divides a flow's rate into layers and colours the packets of each; the core
+//! drops colours above a threshold.
 //!
-//! Source: Cao, Wang, Zegura, "Rainbow Fair Queueing", INFOCOM 2000 (rfq2000), read through abc2018 II only.
+//! Source: Cao, Wang, Zegura, "Rainbow Fair Queueing", INFOCOM 2000 (rfq2000), known to us only through abc2018 II.
 //!
 //! | number | equation | code |
 //! |---|---|---|
 //! | (1) | `y = U*r/w`: r the flow's rate by [`crate::measure::rate_estimates`], U uniform on (0,1), w its weight | `RfqMarker` |
-//! | (2) | colour 0 below `c_1`, else `1 + floor(n*log2(y/c_1))`, n colours an octave | `RfqMarker::colour` |
+//! | (2) | colour 0 below `c_1`, else `1 + floor(n*log2(y/c_1))`, n colours per octave | `RfqMarker::colour` |
 //! | (3) | drop if colour > threshold | `RfqAqm::admit` |
-//! | (4) | threshold - 1 when the queue reaches `q_threshold`, and after each interval that it stays there | `RfqAqm::adapt` |
+//! | (4) | threshold - 1 when the queue reaches `q_threshold`, and after each interval during which it stays at or above | `RfqAqm::adapt` |
 //! | (5) | threshold + 1 after each interval with a shorter queue and an accepted rate below 0.95 C | `RfqAqm::adapt` |
 //!
-//! The label is the colour, a whole number. A flow of rate r has the part of its packets in a layer that the layer is
-//! of [0, r]: all flows keep the same lower layers, which is max-min fair up to one layer. Since whole layers pass or
-//! not, the link is not full all the time (abc2018 II).
+//! The label is the colour, an integer. The fraction of a flow's packets in a layer equals the layer's fraction of [0,
+//! r]. All flows keep the same lower layers, which is max-min fair up to one layer. Since layers pass only as a whole,
+//! the link is not always full (abc2018 II).
 //!
-//! A packet above the threshold is dropped though nothing waits. `colours` of queue and marker have to agree: above the
-//! queue's number the threshold cannot rise.
+//! A packet above the threshold is dropped even if no packet waits. `colours` of queue and marker must be equal, since
+//! the threshold cannot rise above the queue's number.
 //!
-//! Cost: edge one exponential, one logarithm, one draw; port one exponential. State: port 6 numbers; flow (or user), at
-//! the edge, 3 numbers; in the core none per flow.
+//! Cost: edge one exponential, one logarithm, one random number; port one exponential. State: port 6 numbers; flow (or
+//! user), at the edge, 3 numbers; in the core none per flow.
 //!
 //! Deviations:
 //! 1. The numbers of the paper are unknown to us: layers, threshold, interval and utilisation are our choices and
-//!    parameters. Layers are geometric, four an octave; the threshold falls at half of the limit of abc2018 and moves
-//!    once in 100 ms.
-//! 2. The threshold starts above all colours. Colour 0 always passes.
-//! 3. Intervals are looked at when a packet arrives; those that passed in silence all count.
+//!    parameters. Layers are geometric, four per octave. The threshold falls if the queue reaches half of abc2018's
+//!    limit, and moves once per 100 ms.
+//! 2. Initially the threshold is above all colours. Colour 0 always passes.
+//! 3. Intervals are evaluated when a packet arrives; those that ended since the last packet all count.
 
 use crate::contract::prelude::*;
 use crate::measure::rate_estimates::{Averaging, RateEstimates};
@@ -34,11 +35,11 @@ use crate::queue::queue_length::is_shorter;
 use crate::queue::queue_threshold::QueueThreshold;
 
 params! {
-    /// Colours at the edge of RFQ.
+    /// Colouring at the edge of RFQ.
     pub struct RfqMarkerParams {
         /// Time constant of the rate estimate.
         rate_constant: Time = "100 ms", in "1 ms"..="1 h", symbol "K", source "our choice, as CSFQ";
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
+        /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "user", source "our choice, as CSFQ";
         /// Upper bound of the lowest colour.
         lowest_rate: BitRate = "10 kbit/s", in "1 bit/s"..="1 Tbit/s", symbol "c_1",
@@ -53,7 +54,7 @@ params! {
 params! {
     /// A port of RFQ.
     pub struct RfqParams {
-        /// Queue above which the colour threshold falls.
+        /// Queue at which the colour threshold falls.
         q_threshold: Threshold = "12 packets", in "0 packets"..="16777216 packets",
             source "our choice: half of the limit of abc2018";
         /// Time between steps of the colour threshold.
@@ -65,7 +66,7 @@ params! {
     }
 }
 
-/// RFQ in the list of schemes.
+/// Registry entry of RFQ.
 #[derive(Clone, Copy, Debug)]
 pub struct RfqScheme;
 
@@ -112,7 +113,7 @@ pub struct RfqMeter {
 }
 
 impl RfqMarker {
-    /// The colour of the layer that holds the rate `y` in bit/s.
+    /// The colour of the layer that contains the rate `y` in bit/s.
     #[inline]
     fn colour(&self, y: f64) -> f64 {
         if y < self.lowest_rate {
@@ -161,12 +162,12 @@ pub struct RfqAqm {
     accepted: RateEstimates<1>,
     q_threshold: Threshold,
     step_interval: Time,
-    /// Accepted rate in bit/s below which the link is underutilised.
+    /// Accepted rate in bit/s below which the link counts as underutilised.
     low_rate: f64,
     low_utilisation: f64,
     threshold: u32,
     highest_colour: u32,
-    /// When the present state began, or the threshold last moved in it.
+    /// Start of the present state, or last change of the threshold in it.
     since: Time,
     state: State,
 }
@@ -183,7 +184,7 @@ enum State {
 }
 
 impl RfqAqm {
-    /// A port that has seen nothing.
+    /// Creates an idle port.
     #[must_use]
     pub fn new(params: &RfqParams) -> Self {
         Self {
@@ -200,7 +201,7 @@ impl RfqAqm {
         }
     }
 
-    /// Updates the threshold by events up to `now`: eq. (4) and (5).
+    /// Updates the threshold for the time up to `now`: eq. (4) and (5).
     fn adapt(&mut self, state: State, now: Time) {
         if state != self.state {
             self.state = state;
@@ -227,7 +228,7 @@ impl RfqAqm {
 
 impl Aqm for RfqAqm {
     fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, _: &mut Rng) -> Verdict {
-        // No counts yet, but the rate decays to its current value.
+        // Adds no packet, but decays the rate to its present value.
         self.accepted.update(self.averaging, [0.0], now);
         let is_low = self.accepted.rates()[0] < self.low_rate;
         let state = match (is_shorter(queue, self.q_threshold), is_low) {
@@ -279,20 +280,21 @@ mod tests {
             bank.label(0, &mut packet, Time::from_millis(tick), &mut rng);
             counts[packet.label as usize] += u32::from(tick > 1000);
         }
-        // 4 Mbit/s at weight 2: 2 Mbit/s = 200 c_1, 4*log2(200) = 30.6, so 31 is the highest. Colours up to 26 end at
-        // c_1*2^(26/4) = 905 kbit/s, a part of 0.4525; binomial, five standard deviations are 0.008.
+        // 4 Mbit/s at weight 2: 2 Mbit/s = 200 c_1, 4*log2(200) = 30.6, so 31 is the highest colour. Colours up to 26
+        // end at c_1*2^(26/4) = 905 kbit/s, a fraction of 0.4525; five binomial standard deviations are 0.008.
         assert!(counts[31] > 0 && counts[32..].iter().all(|&count| count == 0), "{counts:?}");
         let low: u32 = counts[..=26].iter().sum();
         assert!((f64::from(low) / 100_000.0 - 0.4525).abs() < 0.008, "{low}");
     }
 
-    /// A port of 10 Mbit/s, and its verdict on a packet of `colour` at `millis` that finds `packets` waiting.
+    /// A port of 10 Mbit/s.
     fn port() -> RfqAqm {
         let mut aqm = RfqAqm::new(&RfqParams::default());
         aqm.set_link_rate(BitRate(10_000_000));
         aqm
     }
 
+    /// Returns true if a packet of `colour` that finds `packets` waiting at `millis` is accepted.
     fn offer(aqm: &mut RfqAqm, colour: f64, packets: u32, millis: u64) -> bool {
         let view = view(packets, BitRate(10_000_000));
         let mut packet = TestPacket { label: colour, ..Default::default() };
@@ -327,12 +329,12 @@ mod tests {
         assert_eq!(aqm.threshold, 10);
         offer(&mut aqm, 0.0, 0, 101);
         assert_eq!(aqm.threshold, 11);
-        offer(&mut aqm, 0.0, 0, 401); // three intervals of silence
+        offer(&mut aqm, 0.0, 0, 401); // three intervals without packets
         assert_eq!(aqm.threshold, 14);
         offer(&mut aqm, 0.0, 0, 1_000_000);
         assert_eq!(aqm.threshold, 44);
-        // 12 000 bit a millisecond are 12 Mbit/s: above 9.5 Mbit/s after 0.16 s, by 12*(1-exp(-t/0.1)). Until then
-        // intervals end at 1 ms and at 101 ms.
+        // 12 000 bit per millisecond are 12 Mbit/s. The measured rate 12*(1-exp(-t/0.1)) is above 9.5 Mbit/s after 0.16
+        // s. Until then intervals end at 1 ms and at 101 ms.
         aqm.threshold = 10;
         (0..1000).for_each(|tick| _ = offer(&mut aqm, 0.0, 0, 1_000_000 + tick));
         assert_eq!(aqm.threshold, 12);

@@ -1,4 +1,4 @@
-//! Measuring over time.
+//! Measurements over time.
 
 pub mod rate_estimates;
 pub mod ticker;

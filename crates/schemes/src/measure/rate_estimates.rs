@@ -1,13 +1,14 @@
-//! The exponential rate estimator of CSFQ, which other markers use too: weights follow time, not packets.
+//! The exponential rate estimator of CSFQ, which other markers use, too. Weights depend on time, not on the number of
+//! packets.
 //!
-//! Source: the estimator of the ns-2 code of CSFQ as its independent ports show it:
-//! `acc += L; if T = 0 keep; r = (1-e^(-T/K))*acc/T + e^(-T/K)*r; acc = 0`, T the time since the last update.
-//! A train of equal packets at equal gaps shows exactly its rate, whatever K is.
+//! Source: the estimator of the ns-2 code of CSFQ, as implemented in its independent ports:
+//! `acc += L; if T = 0 keep; r = (1-e^(-T/K))*acc/T + e^(-T/K)*r; acc = 0`, T the time since the last update. Equal
+//! packets at equal gaps give exactly their rate, for any K.
 //!
-//! Cost: one exponential and one division per distinct instant; 8 + 16 N bytes for N rates of one point.
+//! Cost: one exponential and one division per distinct arrival time; 8 + 16 N bytes for N rates of one port.
 //!
-//! Choices: 1. Rates start with 0 when the measurement starts. Ports of the code differ. 2. Packets of one instant
-//! are summed and take effect at the next, as in the ports: the first of them all shows a rate of 0.
+//! Choices: 1. Rates are initially 0; the ports of the code differ in this. 2. Simultaneous packets are summed and take
+//! effect at the next packet, as in the ports, so the first packet gets a rate of 0.
 
 use crate::base::units::Time;
 
@@ -18,14 +19,14 @@ pub struct Averaging {
 }
 
 impl Averaging {
-    /// With this constant, which must be positive.
+    /// Creates an estimator with this constant, which must be positive.
     #[must_use]
     pub fn new(constant: Time) -> Self {
         Self { per_second: 1.0 / constant.as_secs_f64() }
     }
 }
 
-/// N rates in bit/s that are measured at the same instants.
+/// N rates in bit/s that are measured at the same times.
 #[derive(Clone, Debug)]
 pub struct RateEstimates<const N: usize> {
     rates: [f64; N],
@@ -35,13 +36,14 @@ pub struct RateEstimates<const N: usize> {
 }
 
 impl<const N: usize> RateEstimates<N> {
-    /// A measurement that starts at `start`.
+    /// Starts a measurement at `start`.
     #[must_use]
     pub fn new(start: Time) -> Self {
         Self { rates: [0.0; N], pending: [0.0; N], last: start }
     }
 
-    /// Counts `bits` at `now`. Returns whether time has passed since the last update: if not, the rates stay.
+    /// Counts `bits` at `now`. Returns true if time has passed since the last update; otherwise the rates do not
+    /// change.
     #[inline]
     pub fn update(&mut self, averaging: Averaging, bits: [f64; N], now: Time) -> bool {
         for (pending, bits) in self.pending.iter_mut().zip(bits) {
@@ -60,7 +62,7 @@ impl<const N: usize> RateEstimates<N> {
         true
     }
 
-    /// The rates in bit/s as the last update left them.
+    /// The rates in bit/s after the last update.
     #[must_use]
     #[inline]
     pub fn rates(&self) -> [f64; N] {
@@ -78,7 +80,7 @@ mod tests {
     fn a_regular_train_shows_its_rate_and_a_step_is_followed_to_63_percent_within_one_constant() {
         let mut estimate = RateEstimates::<1>::new(Time::ZERO);
         let mut now = Time::ZERO;
-        // 12 000 bit every 10 ms: 1.2 Mbit/s. From 0 by 1 - exp(-n*T/K): ten packets are one constant.
+        // 12 000 bit every 10 ms: 1.2 Mbit/s. The estimate grows from 0 by 1 - exp(-n*T/K); ten packets take one K.
         for _ in 0..10 {
             now += Time::from_millis(10);
             assert!(estimate.update(Averaging::new(K), [12_000.0], now));
@@ -99,7 +101,7 @@ mod tests {
         assert!(!burst.update(averaging, [12_000.0, 12_000.0], Time::ZERO));
         assert_eq!(burst.rates(), [0.0, 0.0]);
         assert!(burst.update(averaging, [12_000.0, 0.0], Time::from_millis(100)));
-        // 36 000 and 12 000 bit in one constant, weight 1 - 1/e.
+        // 36 000 and 12 000 bit in one K, weight 1 - 1/e.
         let weight = 1.0 - (-1f64).exp();
         assert!((burst.rates()[0] - weight * 360e3).abs() < 1e-6 && (burst.rates()[1] - weight * 120e3).abs() < 1e-6);
     }

@@ -1,7 +1,7 @@
-//! Periodic work without a timer: it is made up at the next call.
+//! Periodic work without a timer: missed ticks are run at the next call.
 //!
-//! Between two calls the queue does not change, so a timer's view at its ticks is known. Running the missed ticks at
-//! the beginning of a call therefore gives the same result as a timer, without any event.
+//! The queue does not change between two calls, so the state at each tick is known. Running the missed ticks at the
+//! beginning of a call therefore gives the same result as a timer, without any event.
 
 use crate::base::units::Time;
 
@@ -13,13 +13,13 @@ pub struct Ticker {
 }
 
 impl Ticker {
-    /// The first tick is one period after time 0; `period` must be positive.
+    /// Creates a ticker whose first tick is at `period`, which must be positive.
     #[must_use]
     pub fn new(period: Time) -> Self {
         Self::starting_at(period, period)
     }
 
-    /// The first tick is at `first`; `period` must be positive.
+    /// Creates a ticker whose first tick is at `first`; `period` must be positive.
     #[must_use]
     pub fn starting_at(first: Time, period: Time) -> Self {
         Self { period, next: first }
@@ -31,7 +31,7 @@ impl Ticker {
         self.period
     }
 
-    /// The next tick due at or before `now`, if there is one; call until it returns `None`.
+    /// Next tick at or before `now`, if any. Call this until it returns `None`.
     #[inline]
     pub fn due(&mut self, now: Time) -> Option<Time> {
         if now < self.next {

@@ -1,8 +1,8 @@
 //! Moving averages with one memory: UTEMA of values, TDRM-UTEMA of rates.
 //!
-//! Source: Menth and Hauser, "On moving averages, histograms and time-dependent rates for online measurement",
-//! ICPE 2017; abc2018 eq. (1)-(4) and (6)-(9). The average weighs what happened a time `d` ago with `exp(-d/M)`
-//! and, unlike a plain exponential average, is unbiased from its first value on.
+//! Source: Menth and Hauser, "On moving averages, histograms and time-dependent rates for online measurement", ICPE
+//! 2017; abc2018 eq. (1)-(4) and (6)-(9). A value of a time `d` ago has weight `exp(-d/M)`. Unlike a plain exponential
+//! average, the average is unbiased from its first value on.
 //!
 //! | quantity | formula |
 //! |---|---|
@@ -10,14 +10,15 @@
 //! | UTEMA | `S = g*S + x`, `N = g*N + 1`, mean `S/N` |
 //! | TDRM-UTEMA | `S = g*S + L`, `T = M*(1 - exp(-(t - t0)/M))`, rate `S/T` |
 //!
-//! Cost: one exponential, one division per update. A rate keeps 24 bytes besides its memory, a mean 48 with it.
+//! Cost: one exponential, one division per update. State: 24 bytes per rate without its memory, 48 per mean including
+//! its memory.
 //!
-//! `T/M = D` is carried on as `D + (1 - D)(1 - g)`, which is the same by `1 - exp(-(a + b)) = 1 - exp(-a)exp(-b)`: one
-//! exponential serves S and T. Rounding leaves D off by at most `2^-53 / (1 - g)`, below 1e-9 with a packet each
-//! microsecond and a memory of 3 s.
+//! `T/M = D` is updated as `D + (1 - D)(1 - g)`, which is the same because `1 - exp(-(a + b)) = 1 - exp(-a)exp(-b)`: S
+//! and T then share one exponential. The rounding error of D is at most `2^-53 / (1 - g)`, below 1e-9 for a packet
+//! every microsecond and a memory of 3 s.
 //!
-//! Deviation: 1. At `t = t0` the papers' `T` is zero and the rate undefined. We return `L/M`, the rate that a first
-//! packet shows when the measurement has long been running.
+//! Deviation: 1. At `t = t0` the papers' `T` is zero and the rate undefined. We return `L/M`, the rate after a first
+//! packet long after the start of the measurement.
 
 use crate::base::elementary::fade;
 use crate::base::units::Time;
@@ -30,7 +31,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// A memory of this length, which must be positive.
+    /// Creates a memory of this length, which must be positive.
     #[must_use]
     pub fn new(length: Time) -> Self {
         Self { per_picosecond: 1.0 / length.0 as f64 }
@@ -43,19 +44,19 @@ impl Memory {
         self.per_picosecond * Time::PER_SECOND as f64
     }
 
-    /// `1 - g`: the part that is forgotten from `earlier` to `now`, nothing if `earlier` is later.
+    /// Returns `1 - g`, the decayed fraction between `earlier` and `now`; 0 if `earlier` is later.
     #[inline]
     fn forgotten(self, earlier: Time, now: Time) -> f64 {
-        // Signed numbers convert in one instruction; spans above 106 days are as good as those.
+        // Signed numbers convert in one instruction. The limit of 106 days does not matter.
         let elapsed = now.saturating_sub(earlier).0.min(i64::MAX as u64) as i64;
         fade(elapsed as f64 * self.per_picosecond)
     }
 }
 
-/// State of one rate measurement, for many that share a memory: TDRM-UTEMA.
+/// State of one TDRM-UTEMA rate measurement, of many with one memory.
 #[derive(Clone, Debug)]
 pub struct RateState {
-    /// S.
+    /// S, the weighted sum.
     weighted_sum: f64,
     /// T/M = 1 - exp(-(t_last - t0)/M).
     measured: f64,
@@ -63,25 +64,25 @@ pub struct RateState {
 }
 
 impl RateState {
-    /// A measurement that starts at `start` (t0).
+    /// Starts a measurement at `start` (t0).
     #[must_use]
     pub fn new(start: Time) -> Self {
         Self { weighted_sum: 0.0, measured: 0.0, last: start }
     }
 
-    /// A measurement that goes on from the [`RateState::parts`] of another, for hosts that keep state in registers.
+    /// Continues a measurement from its [`RateState::parts`], for hosts that store state in registers.
     #[must_use]
     pub fn resume(weighted_sum: f64, measured: f64, last: Time) -> Self {
         Self { weighted_sum, measured, last }
     }
 
-    /// S in the unit of the amounts, T/M, and the time of the last update: all that is remembered.
+    /// The complete state: S in the unit of the amounts, T/M, and the time of the last update.
     #[must_use]
     pub fn parts(&self) -> (f64, f64, Time) {
         (self.weighted_sum, self.measured, self.last)
     }
 
-    /// Counts `amount` at `now` and returns the rate, this amount included, times the memory: `R*M`.
+    /// Counts `amount` at `now`. Returns the rate including this amount, times the memory: `R*M`.
     #[inline]
     pub fn update(&mut self, memory: Memory, amount: f64, now: Time) -> f64 {
         self.advance(memory, now);
@@ -90,7 +91,7 @@ impl RateState {
         self.per_memory() // eq. (3)
     }
 
-    /// The decay of eq. (1), and eq. (2) divided by M.
+    /// Applies the decay of eq. (1), and eq. (2) divided by M.
     #[inline]
     fn advance(&mut self, memory: Memory, now: Time) {
         let forgotten = memory.forgotten(self.last, now);
@@ -100,12 +101,12 @@ impl RateState {
 
     #[inline]
     fn per_memory(&self) -> f64 {
-        // Deviation 1.
+        // Deviation 1: T is 0 at t0.
         self.weighted_sum / if self.measured == 0.0 { 1.0 } else { self.measured }
     }
 }
 
-/// Time-dependent rate of amounts (bits, bytes) that arrive in lumps: one [`RateState`] with its memory.
+/// Time-dependent rate of amounts (bits, bytes): a [`RateState`] with its memory.
 #[derive(Clone, Debug)]
 pub struct RateMeter {
     memory: Memory,
@@ -113,19 +114,19 @@ pub struct RateMeter {
 }
 
 impl RateMeter {
-    /// A measurement that starts at `start` (t0) with the given memory (M), which must be positive.
+    /// Starts a measurement at `start` (t0) with the given memory (M), which must be positive.
     #[must_use]
     pub fn new(memory: Time, start: Time) -> Self {
         Self { memory: Memory::new(memory), state: RateState::new(start) }
     }
 
-    /// Counts `amount` at `now` and returns the rate per second, this amount included.
+    /// Counts `amount` at `now`. Returns the rate per second, including this amount.
     #[inline]
     pub fn update(&mut self, amount: f64, now: Time) -> f64 {
         self.state.update(self.memory, amount, now) * self.memory.per_second()
     }
 
-    /// The rate at `now`, nothing having arrived since the last update.
+    /// The rate at `now`, if no amount has arrived since the last update.
     #[must_use]
     pub fn rate(&self, now: Time) -> f64 {
         let mut state = self.state.clone();
@@ -140,7 +141,7 @@ impl RateMeter {
     }
 }
 
-/// Mean of values, recent ones weighing more: UTEMA.
+/// Mean of values in which recent values have more weight: UTEMA.
 #[derive(Clone, Debug)]
 pub struct WeightedMean {
     weighted_sum: f64,
@@ -151,20 +152,20 @@ pub struct WeightedMean {
 }
 
 impl WeightedMean {
-    /// No values yet; `memory` must be positive.
+    /// Creates a mean without values; `memory` must be positive.
     #[must_use]
     pub fn new(memory: Time) -> Self {
         Self { weighted_sum: 0.0, weighted_count: 0.0, mean: 0.0, last: Time::ZERO, memory: Memory::new(memory) }
     }
 
-    /// A mean that goes on from the [`WeightedMean::parts`] of another, for hosts that keep state in registers.
+    /// Continues a mean from its [`WeightedMean::parts`], for hosts that store state in registers.
     #[must_use]
     pub fn resume(memory: Time, weighted_sum: f64, weighted_count: f64, last: Time) -> Self {
         let mean = if weighted_count > 0.0 { weighted_sum / weighted_count } else { 0.0 };
         Self { weighted_sum, weighted_count, mean, last, memory: Memory::new(memory) }
     }
 
-    /// S, N and the time of the last update: all that is remembered.
+    /// The complete state: S, N and the time of the last update.
     #[must_use]
     pub fn parts(&self) -> (f64, f64, Time) {
         (self.weighted_sum, self.weighted_count, self.last)
@@ -176,7 +177,7 @@ impl WeightedMean {
         self.update_weighing(value, 1.0, now);
     }
 
-    /// Counts `value` at `now` as much as `weight` values, more than none.
+    /// Counts `value` at `now` with a `weight`, which must be positive.
     #[inline]
     pub fn update_weighing(&mut self, value: f64, weight: f64, now: Time) {
         let decay = 1.0 - self.memory.forgotten(self.last, now);
@@ -186,7 +187,7 @@ impl WeightedMean {
         self.last = now; // eq. (9)
     }
 
-    /// The mean; 0 before the first value. Between updates it does not change: sum and count decay alike.
+    /// The mean; 0 before the first value. It does not change between updates, since sum and count decay equally.
     #[must_use]
     #[inline]
     pub fn mean(&self) -> f64 {
@@ -223,7 +224,7 @@ mod tests {
         close(meter.update(L, Time::ZERO), 4_000.0, 1e-9);
         let mut late = RateMeter::new(Time::from_secs(3), Time::ZERO);
         close(late.update(L, Time::from_secs(1000)), 4_000.0, 1e-9);
-        // A user that first sends at t = 3 s: 12000/(3(1-1/e)) = 6.33 kbit/s.
+        // A user sends its first packet at t = 3 s: 12000/(3(1-1/e)) = 6.33 kbit/s.
         let mut soon = RateMeter::new(Time::from_secs(3), Time::ZERO);
         close(soon.update(L, Time::from_secs(3)), 6_327.9, 0.1);
     }
@@ -252,7 +253,7 @@ mod tests {
         }
         close(rate, L / (memory * (1.0 - (-0.0012f64 / memory).exp())), 1.0);
         close(rate, 10.002e6, 0.5e3);
-        // abc2018 IV-G1: a user at 5 Mbit/s holds a weighted sum of R*M = 1.875 MB.
+        // abc2018 IV-G1: a user at 5 Mbit/s has a weighted sum of R*M = 1.875 MB.
         let mut half = RateMeter::new(Time::from_secs(3), Time::ZERO);
         for i in 1..=50_000u64 {
             half.update(L, Time::from_micros(2400 * i));

@@ -1,22 +1,22 @@
-//! A histogram of delays with bounded memory: 16 linear steps in every power of two.
+//! A histogram of delays with bounded memory: 16 linear steps per power of two.
 
 use crate::base::units::Time;
 use prefetch_index::prefetch_index;
 
-/// Steps in each octave; a quantile is off by at most half a step, 3.2 %.
+/// Steps per octave. The error of a quantile is at most half a step, 3.2 %.
 const STEPS: usize = 1 << STEPS_LOG2;
 const STEPS_LOG2: u32 = 4;
 
-/// Counts of spans of time, with sum, minimum and maximum. It has room for the octaves between the shortest and the
-/// longest span seen, 128 bytes each and 8 kB in all.
+/// Counts of times, with sum, minimum and maximum. It has the octaves between the shortest and the longest time so far:
+/// 128 bytes each, at most 8 kB.
 #[derive(Clone, Debug)]
 pub struct DelayHistogram {
-    /// Counts of the bins from `first` on.
+    /// Counts of the bins, starting with `first`.
     counts: Vec<u64>,
     first: usize,
-    /// Sum in picoseconds: low and high half. A `u128` would have 16 bytes to align.
+    /// Sum in picoseconds: low and high half. A `u128` would need an alignment of 16 bytes.
     sum_ps: [u64; 2],
-    /// The shortest span; [`Time::NEVER`] before the first.
+    /// The shortest time; [`Time::NEVER`] before the first.
     min: Time,
     /// Relative width of a bin.
     range_ps: u64,
@@ -29,7 +29,7 @@ impl Default for DelayHistogram {
 }
 
 impl DelayHistogram {
-    /// Counts one span.
+    /// Counts a time.
     #[inline]
     pub fn record(&mut self, span: Time) {
         match self.counts.get_mut(bin(span.0).wrapping_sub(self.first)) {
@@ -38,7 +38,7 @@ impl DelayHistogram {
         }
         let (low, carries) = self.sum_ps[0].overflowing_add(span.0);
         self.sum_ps = [low, self.sum_ps[1] + u64::from(carries)];
-        // One comparison for both ends: values below the minimum wrap around.
+        // One comparison tests both ends, since values below the minimum wrap around.
         if span.0.wrapping_sub(self.min.0) > self.range_ps {
             self.widen(span, span);
         }
@@ -50,7 +50,7 @@ impl DelayHistogram {
         prefetch_index(&self.counts, bin(span.0).wrapping_sub(self.first));
     }
 
-    /// Spans are shorter or longer than all so far: seldom, so that a branch costs less than a store.
+    /// Extends the range for a shorter or longer time. This is rare, so a branch is cheaper than a store.
     #[cold]
     #[inline(never)]
     fn widen(&mut self, min: Time, max: Time) {
@@ -59,7 +59,7 @@ impl DelayHistogram {
         self.range_ps = max.0 - self.min.0;
     }
 
-    /// Counts a span in an octave for which there is no room yet.
+    /// Counts a time in an octave that has no memory yet.
     #[cold]
     #[inline(never)]
     fn add_beyond(&mut self, span: Time) {
@@ -73,7 +73,7 @@ impl DelayHistogram {
         (self.counts, self.first) = (counts, first);
     }
 
-    /// Adds the spans that another has counted.
+    /// Adds the counts of another histogram.
     pub fn add(&mut self, other: &Self) {
         if other.counts.is_empty() {
             return;
@@ -97,7 +97,7 @@ impl DelayHistogram {
         self.counts.iter().sum()
     }
 
-    /// Mean in seconds, exact; 0 if nothing was counted.
+    /// Mean in seconds, exact; 0 without values.
     #[must_use]
     pub fn mean_s(&self) -> f64 {
         let count = self.count();
@@ -105,14 +105,14 @@ impl DelayHistogram {
         if count == 0 { 0.0 } else { sum_ps as f64 / count as f64 / Time::PER_SECOND as f64 }
     }
 
-    /// The shortest span; zero if nothing was counted.
+    /// The shortest time; zero without values.
     #[must_use]
     pub fn min(&self) -> Time {
         if self.min == Time::NEVER { Time::ZERO } else { self.min }
     }
 
-    /// End in seconds and count of each step from that of the shortest span to that of the longest; the last step ends
-    /// with the longest span.
+    /// Upper end in seconds and count of each step, from that of the shortest to that of the longest time; the last
+    /// step ends at the longest time.
     pub fn steps(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
         let used = self.counts.iter().position(|&count| count > 0);
         let last = self.counts.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
@@ -122,14 +122,14 @@ impl DelayHistogram {
         })
     }
 
-    /// The longest span; zero if nothing was counted.
+    /// The longest time; zero without values.
     #[must_use]
     pub fn max(&self) -> Time {
         if self.min == Time::NEVER { Time::ZERO } else { Time(self.min.0 + self.range_ps) }
     }
 
-    /// The span that the fraction `q` of all does not exceed, in seconds: the middle of its step, but no less than the
-    /// shortest of all spans and no more than the longest; 0 if nothing was counted.
+    /// The `q` quantile in seconds: the middle of its step, limited to the range from the shortest to the longest time;
+    /// 0 without values.
     #[must_use]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub fn quantile_s(&self, q: f64) -> f64 {
@@ -145,14 +145,14 @@ impl DelayHistogram {
     }
 }
 
-/// Values below 16 have a bin each; above, the four bits after the leading one choose the step.
+/// Values below 16 have a bin each; above, the four bits after the leading one select the step.
 #[inline]
 fn bin(value: u64) -> usize {
     let octave = (value | STEPS as u64).ilog2() - STEPS_LOG2;
     ((octave as usize) << STEPS_LOG2) + (value >> octave) as usize
 }
 
-/// Least value of a bin.
+/// Minimum of a bin.
 fn begin_ps(bin: usize) -> f64 {
     if bin < STEPS {
         return bin as f64;
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn quantiles_lie_between_the_shortest_and_the_longest_span_in_order() {
-        // 6.42 ms, whose bin has its middle at 6.31 ms; spans that vary within one bin; spans over many.
+        // Constant 6.42 ms, whose bin has its middle at 6.31 ms; times within one bin; times over many bins.
         for spread_us in [0, 1, 100, 50_000] {
             let mut histogram = DelayHistogram::default();
             let spans = (0..1000).map(|i| Time::from_micros(6_420 + i * spread_us / 999));
@@ -198,7 +198,7 @@ mod tests {
         spans.iter().for_each(|&span| histogram.record(Time(span)));
         let steps: Vec<_> = histogram.steps().map(|(end, count)| ((end * 1e12).round(), count)).collect();
         let upto = |end: f64| steps.iter().filter(|step| step.0 <= end).map(|step| step.1).sum::<u64>();
-        // From 32 on a step is 2 ps, from 64 on 4 ps: 40 and 41 share the first one.
+        // From 32 on a step is 2 ps, from 64 on 4 ps. 40 and 41 share the first step.
         assert_eq!(steps[..4], [(42.0, 2), (44.0, 0), (46.0, 0), (48.0, 1)]);
         assert_eq!((upto(100.0), upto(104.0), steps.last()), (3, 4, Some(&(1000.0, 1))));
         assert_eq!(DelayHistogram::default().steps().count(), 0);
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn the_order_of_spans_does_not_matter_and_room_is_made_for_their_octaves_alone() {
-        // 3 ps, 1 us = 2^19.9 ps and 2 s = 2^40.9 ps, the middle one thrice.
+        // 3 ps, 1 us = 2^19.9 ps (three times) and 2 s = 2^40.9 ps.
         let spans = [Time(3), Time::from_micros(1), Time::from_secs(2), Time::from_micros(1), Time::from_micros(1)];
         let quantiles = |spans: &mut dyn Iterator<Item = &Time>| {
             let mut histogram = DelayHistogram::default();
@@ -255,7 +255,7 @@ mod tests {
         for (quantile, expected) in found[1..].iter().zip([1e-6, 1e-6, 2.0]) {
             assert!((quantile / expected - 1.0).abs() < 0.033, "{quantile}");
         }
-        // A delay that varies within one octave needs its 16 counts.
+        // Delays within one octave need only its 16 counts.
         let mut histogram = DelayHistogram::default();
         (70..130).for_each(|us| histogram.record(Time::from_micros(us)));
         assert_eq!(histogram.counts.len(), STEPS);

@@ -1,38 +1,38 @@
-//! A link that follows a recorded trace of opportunities to send, as the link of Mahimahi does.
+//! A link that follows a recorded trace of delivery opportunities, like the link of Mahimahi.
 //!
 //! Source: Netravali and others, Mahimahi: Accurate Record-and-Replay for HTTP, USENIX ATC 2015, section 3.2, and the
 //! program itself, `src/frontend/link_queue.cc` at 18915b6, functions `rationalize` and `use_a_delivery_opportunity`.
 //!
 //! | number | rule | code |
 //! |---|---|---|
-//! | (1) | An opportunity takes away up to a fixed number of bytes, all at one instant. | [`TraceCourse::transmit`] |
-//! | (2) | What a packet leaves of an opportunity goes to those that wait behind it; a packet that is longer takes what it still needs from the next ones. | [`TraceCourse::transmit`] |
-//! | (3) | What nobody waits for is lost, and so is the opportunity at the very instant of an arrival at an idle link. | [`TraceCourse::transmit`] |
-//! | (4) | After the last opportunity the trace begins anew, at that instant. | [`OpportunityTimes::time_of`] |
+//! | (1) | An opportunity delivers up to a fixed number of bytes at one time. | [`TraceCourse::transmit`] |
+//! | (2) | Packets behind a short packet use the rest of its opportunity; a longer packet uses several opportunities. | [`TraceCourse::transmit`] |
+//! | (3) | An opportunity is lost if no packet waits, also if a packet arrives at an idle link at the same time. | [`TraceCourse::transmit`] |
+//! | (4) | The trace repeats from the time of its last opportunity. | [`OpportunityTimes::time_of`] |
 //!
-//! Cost: a comparison and an addition per packet and opportunity used, a binary search after idling; 4 bytes an
-//! opportunity.
+//! Cost: a comparison and an addition per packet and opportunity used, a binary search after idle times. State: 4 bytes
+//! per opportunity.
 //!
 //! Deviations:
-//! 1. The packet at the head of the queue leaves it when the transmitter is free, as on any link, and waits for its
-//!    opportunity there: in Mahimahi it waits in the queue, which holds one packet more for it. Departures are the
+//! 1. The packet at the head leaves the queue when the transmitter is free, as on any link, and waits there for its
+//!    opportunity. In Mahimahi it waits in the queue, which therefore holds one packet more. Departure times are the
 //!    same.
-//! 2. A packet that arrives at the very instant at which the one before it left an idle link still finds what that one
-//!    left of the opportunity; in Mahimahi it does not.
-//! 3. Mahimahi takes 1504 bytes at a time, of which 4 are the header of its virtual interface: 1500 here.
+//! 2. If a packet arrives at the time at which the previous one left the link idle, it can use the rest of the
+//!    opportunity; in Mahimahi it cannot.
+//! 3. An opportunity of Mahimahi has 1504 bytes, of which 4 are the header of its virtual interface; here it has 1500.
 
 use crate::base::units::{BitRate, Time};
 use std::sync::Arc;
 
-/// Minimum rate reported to a discipline: that of the slowest link.
+/// Minimum rate reported to a discipline: the minimum rate of links.
 const LEAST_TOLD: BitRate = BitRate(1000);
 
-/// When the opportunities of a trace come: whole milliseconds, again and again.
+/// Times of the opportunities of a trace in whole milliseconds, repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpportunityTimes(Arc<[u32]>);
 
 impl OpportunityTimes {
-    /// Non-decreasing times in ms; the last, at which the trace repeats, is above zero.
+    /// Creates times from non-decreasing values in ms. The last one, at which the trace repeats, must be above zero.
     #[must_use]
     pub fn new(times_ms: Vec<u32>) -> Option<Self> {
         let is_usable = times_ms.is_sorted() && times_ms.last().is_some_and(|&last| last > 0);
@@ -51,23 +51,23 @@ impl OpportunityTimes {
         Time::from_millis(u64::from(self.0[self.0.len() - 1]))
     }
 
-    /// When the opportunity of this number comes, counted from 0 over all rounds (rule 4).
+    /// Time of the opportunity `number`, counted from 0 over all rounds (rule 4).
     #[must_use]
     pub fn time_of(&self, number: u64) -> Time {
         let (round, place) = (number / self.0.len() as u64, (number % self.0.len() as u64) as usize);
         Time(self.period().0.saturating_mul(round)).saturating_add(Time::from_millis(u64::from(self.0[place])))
     }
 
-    /// Number of opportunities until `time`, inclusive: the number of the first one after it.
+    /// Number of opportunities up to and including `time`.
     #[must_use]
     pub fn count_until(&self, time: Time) -> u64 {
-        // The round before may end at the instant at which this one begins; opportunities at zero are of this one.
+        // The previous round may end at the time when this one begins; opportunities at zero belong to this round.
         let (round, within) = (time.0 / self.period().0, Time(time.0 % self.period().0));
         let place = self.0.partition_point(|&ms| Time::from_millis(u64::from(ms)) <= within);
         round * self.0.len() as u64 + place as u64
     }
 
-    /// Mean rate in bit/s from `from` to `to`, with `bytes` an opportunity.
+    /// Mean rate in bit/s from `from` to `to`, with `bytes` per opportunity.
     #[must_use]
     pub fn mean_rate_bps(&self, bytes: u64, from: Time, to: Time) -> f64 {
         let opportunities = self.count_until(to) - self.count_until(from);
@@ -78,17 +78,17 @@ impl OpportunityTimes {
 /// A trace, and the rate reported to disciplines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeliveryTrace {
-    /// When the opportunities come.
+    /// Times of the opportunities.
     pub times: OpportunityTimes,
-    /// Bytes on the wire that an opportunity takes away.
+    /// Bytes on the wire per opportunity.
     pub opportunity_bytes: u64,
-    /// Length of the windows whose mean rate is reported to disciplines once they have passed; without it, the initial
-    /// rate is always reported.
+    /// Length of the windows whose mean rate is reported to disciplines after each window. If absent, only the initial
+    /// rate is reported.
     pub told_window: Option<Time>,
 }
 
 impl DeliveryTrace {
-    /// Mean rate of a round, rounded to whole bit/s.
+    /// Mean rate of a round, rounded to integer bit/s.
     #[must_use]
     pub fn mean_rate(&self) -> BitRate {
         let bits = self.times.times_ms().len() as u64 * self.opportunity_bytes * 8;
@@ -100,26 +100,26 @@ impl DeliveryTrace {
 #[derive(Clone, Debug)]
 pub struct TraceCourse {
     trace: DeliveryTrace,
-    /// Number of the next opportunity, time of the last used one, and its remaining bytes.
+    /// Number of the next opportunity. The time of the last used opportunity and its remaining bytes follow.
     next: u64,
     at: Time,
     bytes_left: u64,
-    /// Number of the window before which the reported rate was measured, and that rate.
+    /// Number of the present window; `told` was measured before it.
     window: u64,
     told: BitRate,
 }
 
 impl TraceCourse {
-    /// Starts at the beginning of a trace; `rate` is reported at first.
+    /// Starts at the beginning of a trace. `rate` is the rate initially reported.
     #[must_use]
     pub fn new(trace: DeliveryTrace, rate: BitRate) -> Self {
         Self { trace, next: 0, at: Time::ZERO, bytes_left: 0, window: 0, told: rate }
     }
 
-    /// When a transmission of `wire_bytes` that starts at `start` ends. Starts must not be before the last end.
+    /// End of a transmission of `wire_bytes` that starts at `start`, which must not be before the last end.
     pub fn transmit(&mut self, wire_bytes: u32, start: Time) -> Time {
         if start > self.at {
-            // Nothing waited: rule 3.
+            // No packet waited: rule (3).
             self.bytes_left = 0;
             self.next = self.next.max(self.trace.times.count_until(start));
         }
@@ -134,7 +134,7 @@ impl TraceCourse {
         self.at
     }
 
-    /// Informs a discipline at `now`; times must not decrease.
+    /// Rate reported to a discipline at `now`; times must not decrease.
     pub fn told_rate(&mut self, now: Time) -> BitRate {
         let Some(length) = self.trace.told_window else { return self.told };
         let window = now.0 / length.0;
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn full_packets_leave_at_the_opportunities_and_the_trace_begins_anew_at_its_end() {
-        // 2, 5, 5 ms, then again from 5 ms on: 7, 10, 10, 12 ...
+        // 2, 5 and 5 ms, then repeated from 5 ms on: 7, 10, 10, 12 ...
         let mut course = course(&[2, 5, 5]);
         let mut now = Time::ZERO;
         for ms in [2, 5, 5, 7, 10, 10, 12] {
@@ -177,7 +177,8 @@ mod tests {
     #[test]
     fn small_packets_that_wait_share_an_opportunity_and_long_ones_take_several() {
         let mut course = course(&[1]);
-        // 500 + 700 of the first 1500 bytes; 400 needs 100 of the second; 4000 = 1400 + 1500 + 1100.
+        // 500 + 700 use 1200 of the first 1500 bytes; 400 needs 100 of the second opportunity; 4000 = 1400 + 1500 +
+        // 1100.
         let ends = [500, 700, 400, 4000, 400].map(|bytes| {
             let at = course.at;
             course.transmit(bytes, at)
@@ -189,9 +190,9 @@ mod tests {
     fn what_nobody_waits_for_is_lost() {
         let mut course = course(&[10, 20]);
         assert_eq!(course.transmit(100, Time::ZERO), Time::from_millis(10));
-        // 1400 bytes were left at 10 ms, and the opportunity at 20 ms passes at the instant of the arrival.
+        // 1400 bytes were left at 10 ms. The opportunity at 20 ms is lost because the packet arrives at that time.
         assert_eq!(course.transmit(100, Time::from_millis(20)), Time::from_millis(30));
-        // Long idle: 10 s are 500 rounds, and the next opportunity comes 10 ms after them.
+        // After a long idle time: 10 s are 500 rounds, and the next opportunity comes 10 ms later.
         assert_eq!(course.transmit(100, Time::from_secs(10)), Time::from_millis(10_010));
     }
 
@@ -210,7 +211,7 @@ mod tests {
 
     #[test]
     fn the_told_rate_is_the_mean_of_the_window_before() {
-        // 8 opportunities in the first 100 ms of each second, none after: 8 * 12 000 bit / 0.5 s = 192 kbit/s, then 0.
+        // 8 opportunities in the first 100 ms of each second: 8 * 12 000 bit / 0.5 s = 192 kbit/s, then 0.
         let mut times: Vec<u32> = (1..=8).map(|i| i * 10).collect();
         times.push(1000);
         let mut trace = trace(&times);
@@ -220,19 +221,19 @@ mod tests {
         let mut told = |ms| course.told_rate(Time::from_millis(ms));
         assert_eq!((told(0), told(499)), (BitRate(77_000), BitRate(77_000)));
         assert_eq!(told(500), BitRate(192_000));
-        // From 500 to 1000 ms one opportunity, at its very end: 12 000 bit / 0.5 s.
+        // One opportunity from 500 to 1000 ms, exactly at the end: 12 000 bit / 0.5 s.
         assert_eq!(told(1000), BitRate(24_000));
         assert_eq!(told(1700), BitRate(192_000));
     }
 
-    /// Departure times for these arrival times, by the words of Mahimahi's source: opportunity by opportunity.
+    /// Departure times for these arrivals, computed as in Mahimahi's source, one opportunity after the other.
     fn literal(times: &OpportunityTimes, arrivals: &[(Time, u32)]) -> Vec<Time> {
         let (mut waiting, mut to_come) = (VecDeque::new(), arrivals.iter().peekable());
         let (mut in_transit, mut left, mut number) = (0, Vec::new(), 0);
         while left.len() < arrivals.len() {
             let time = times.time_of(number);
             number += 1;
-            // Opportunities up to the time of an arrival are burnt before it.
+            // Opportunities up to the time of an arrival are lost before it.
             while let Some((_, bytes)) = to_come.next_if(|(arrival, _)| *arrival < time) {
                 waiting.push_back(*bytes);
             }
@@ -260,7 +261,7 @@ mod tests {
         ) {
             let times: Vec<u32> = gaps.iter().scan(1, |now, gap| { *now += gap; Some(*now) }).collect();
             let times = OpportunityTimes::new(times).unwrap();
-            // Between milliseconds: simultaneous events are a separate deviation.
+            // Arrivals are between full milliseconds, since simultaneous events are a separate deviation.
             let arrivals: Vec<(Time, u32)> = packets
                 .iter()
                 .scan(0, |now, &(gap, bytes)| { *now += gap; Some((Time::from_nanos(*now * 1000 + 500), bytes)) })

@@ -1,12 +1,12 @@
 //! An egress port: a queue discipline, a transmitter, and the wire behind it.
 //!
-//! The transmitter is served lazily. Whenever a packet arrives, or one reaches the far end, the transmissions that
-//! must have started by then are started, in order and each at its own time: nothing could have seen them earlier.
-//! So a hop costs one event, the arrival at the far end, and only the head of the wire has an event at all.
+//! The transmitter is lazy. Whenever a packet arrives, or reaches the far end, all transmissions due by then are
+//! started, in order and each at its own time; an earlier start would have no visible effect. A hop thus costs one
+//! event, the arrival at the far end, and only the head of the wire has an event.
 //!
-//! If the discipline is first-in-first-out and the rate is constant, the port knows when a packet will leave as soon as
-//! it is admitted. The packet is stored on the wire at once, behind those that it waits for, so that it is copied once
-//! less. Discipline and observer are still called when its transmission starts.
+//! If the discipline is FIFO and the rate is constant, the port knows a packet's departure time when it admits the
+//! packet. It then stores the packet on the wire immediately, behind the packets that wait, which saves a copy.
+//! Discipline and observer are still called when the packet's transmission starts.
 
 use super::link_rate::LinkRate;
 use super::wire::Wire;
@@ -16,19 +16,19 @@ use crate::contract::class_tree::ClassTree;
 use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
 use crate::contract::packet::Packet;
 
-/// Sees what happens at a port; `()` sees nothing, and costs nothing.
+/// Observes events at a port; `()` observes nothing, at no cost.
 pub trait PortObserver<P> {
-    /// `packet` was offered, and `backlog` waits after that, be it with the packet or without. It met this drop
-    /// threshold, if the scheme has one.
+    /// `packet` was offered; afterwards `backlog` waits, with or without it. `threshold` is the drop threshold for this
+    /// packet, if the scheme has one.
     #[inline]
     fn offered(&mut self, _packet: &P, _now: Time, _backlog: Backlog, _threshold: Option<f64>) {}
     /// `packet`, which found `backlog` waiting, was dropped.
     #[inline]
     fn dropped(&mut self, _packet: &P, _now: Time, _reason: DropReason, _backlog: Backlog) {}
-    /// `packet` was marked.
+    /// `packet` received a congestion mark.
     #[inline]
     fn marked(&mut self, _packet: &P) {}
-    /// The transmission of `packet` starts and will end at `end`; `backlog` stays behind.
+    /// The transmission of `packet` starts and will end at `end`; `backlog` still waits.
     #[inline]
     fn transmitted(&mut self, _packet: &P, _start: Time, _end: Time, _backlog: Backlog) {}
     /// `packet` reaches the far end.
@@ -44,23 +44,23 @@ pub struct EgressPort<P, D> {
     discipline: D,
     rng: Rng,
     rate: LinkRate,
-    /// The rate that the discipline knows.
+    /// The rate last reported to the discipline.
     known_rate: BitRate,
-    /// When the transmission in progress, or the last one, ends.
+    /// End of the present or last transmission.
     busy_until: Time,
-    /// Time at which a discipline that holds packets back must be called again; [`Time::NEVER`] if there is none.
+    /// Time at which a discipline that holds packets back must be called again; [`Time::NEVER`] if none is needed.
     held_until: Time,
-    /// Packets in transmission and in flight; of a port that keeps them, also those that wait, which are the last ones.
+    /// Packets in transmission and in flight. If the port stores the queue, the waiting packets follow.
     wire: Wire<P>,
-    /// True if the port stores the queue, on the wire, instead of the discipline.
+    /// True if the port, not the discipline, stores the queue (on the wire).
     keeps_packets: bool,
-    /// Backlog of the queue that the port stores.
+    /// Backlog of a queue stored by the port.
     waiting: Backlog,
-    /// End of the transmission of the last packet on the wire, started or not.
+    /// End of the transmission of the last packet on the wire, even if it has not started.
     booked_until: Time,
 }
 
-/// Hands drops and marks to the observer.
+/// Forwards drops and marks to the observer.
 struct Drops<'a, O> {
     observer: &'a mut O,
     now: Time,
@@ -77,7 +77,7 @@ impl<P, O: PortObserver<P>> DropSink<P> for Drops<'_, O> {
 }
 
 impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
-    /// An idle port with a link of this rate and delay; `rng` is the discipline's stream.
+    /// Creates an idle port with a link of this rate and delay; `rng` is the discipline's stream.
     #[must_use]
     pub fn new(discipline: D, rate: LinkRate, delay: Time, rng: Rng) -> Self {
         Self {
@@ -94,7 +94,7 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         }
     }
 
-    /// Makes the discipline store the queue, as the reference in tests. Must be called before the first packet.
+    /// Makes the discipline store the queue, for reference runs of tests. Must be called before the first packet.
     pub fn keep_no_packets(&mut self) {
         self.keeps_packets = false;
     }
@@ -106,7 +106,7 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         if self.keeps_packets { self.waiting } else { self.discipline.backlog() }
     }
 
-    /// The packet whose transmission starts `places` behind the next, where that is known without a search.
+    /// The packet whose transmission starts `places` after the next, if that is known without a search.
     #[must_use]
     #[inline]
     pub fn upcoming(&self, places: usize) -> Option<&P> {
@@ -126,14 +126,14 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         self.wire.upcoming(self.on_wire().wrapping_sub(1))
     }
 
-    /// The rule, and what waits unless the port keeps it.
+    /// The discipline, with the waiting packets unless the port stores them.
     #[must_use]
     #[inline]
     pub fn discipline(&self) -> &D {
         &self.discipline
     }
 
-    /// Gives the discipline the classes of users; must precede the first packet.
+    /// Sets the discipline's classes of users. Must be called before the first packet.
     pub fn set_classes(&mut self, classes: ClassTree) {
         self.discipline.set_classes(classes);
     }
@@ -145,21 +145,21 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         &self.wire
     }
 
-    /// The rate.
+    /// The rate of the link.
     #[must_use]
     pub fn rate(&self) -> &LinkRate {
         &self.rate
     }
 
-    /// When the transmission in progress, or the last one, ends.
+    /// End of the present or last transmission.
     #[must_use]
     #[inline]
     pub fn busy_until(&self) -> Time {
         self.busy_until
     }
 
-    /// Time of the next event without an arrival: a packet reaches the far end, or, if none is in flight, a held-back
-    /// one may be sent. [`Time::NEVER`] if nothing waits either.
+    /// Time of the next event without an arrival: a packet reaches the far end or, if none is in flight, a packet held
+    /// back by the discipline may be sent. [`Time::NEVER`] if no packet waits either.
     #[must_use]
     #[inline]
     pub fn next_event(&self) -> Time {
@@ -182,7 +182,7 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         }
     }
 
-    /// As [`EgressPort::enqueue`], if the discipline stores the queue.
+    /// Like [`EgressPort::enqueue`], if the discipline stores the queue.
     #[inline(never)]
     fn enqueue_at_discipline<O: PortObserver<P>>(&mut self, packet: P, now: Time, observer: &mut O) {
         self.serve_until(now, observer);
@@ -194,7 +194,7 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         }
     }
 
-    /// Puts a packet on the wire, behind all that waits there, unless the discipline drops it.
+    /// Puts a packet on the wire after the waiting packets, unless the discipline drops it.
     #[inline(always)]
     fn admit<O: PortObserver<P>>(&mut self, make: impl Fn() -> P, now: Time, observer: &mut O) -> bool {
         let found = (self.waiting, self.head_enqueued_at());
@@ -210,16 +210,16 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         admitted
     }
 
-    /// Arrival time of the first packet in the queue that the port stores.
+    /// Arrival time of the first packet in a queue stored by the port.
     #[inline(always)]
     fn head_enqueued_at(&self) -> Option<Time> {
         self.wire.upcoming(self.on_wire()).map(Packet::enqueued_at)
     }
 
-    /// Takes the packet that reaches the far end at `now`, which is [`Wire::next_arrival`].
+    /// Removes the packet that reaches the far end at `now`, which is [`Wire::next_arrival`].
     ///
     /// # Panics
-    /// If none does.
+    /// If no packet is in flight.
     #[inline]
     pub fn arrive<O: PortObserver<P>>(&mut self, now: Time, observer: &mut O) -> P {
         if self.keeps_packets {
@@ -227,7 +227,8 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         } else {
             self.serve_until(now, observer);
         }
-        // Shown where it stands: a reference to the copy would cost 6 instructions, with no observer too.
+        // The observer sees the packet in its slot. A reference to the copy would cost 6 instructions, even without an
+        // observer.
         if let Some(packet) = self.wire.upcoming(0) {
             observer.arrived(packet, now);
         }
@@ -236,21 +237,21 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         packet
     }
 
-    /// Takes the next packet that has reached the far end by `now`, with the time at which it did, after
-    /// [`EgressPort::serve_until`] this time.
+    /// Removes the next packet that has reached the far end by `now`, with its time of arrival there. Call
+    /// [`EgressPort::serve_until`] for `now` before.
     #[inline]
     pub fn take_arrived(&mut self, now: Time) -> Option<(Time, P)> {
         if self.wire.next_arrival() <= now { Some(self.wire.take_announced()) } else { None }
     }
 
-    /// Takes the first packet that is in transmission or in flight, with the time at which it reaches the far end: for
-    /// a port whose far end is elsewhere.
+    /// Removes the first packet in transmission or in flight, with the time at which it reaches the far end: for a port
+    /// whose far end is in another process.
     #[inline]
     pub fn take_sent(&mut self) -> Option<(Time, P)> {
         if self.on_wire() > 0 { self.wire.take() } else { None }
     }
 
-    /// Starts every transmission that starts by `now`.
+    /// Starts all transmissions due by `now`.
     #[inline]
     pub fn serve_until<O: PortObserver<P>>(&mut self, now: Time, observer: &mut O) {
         while self.busy_until <= now && self.start_next(self.busy_until, observer) {}
@@ -259,7 +260,7 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         }
     }
 
-    /// Serves a discipline that held packets back, each time at which it said that it might send.
+    /// Serves a discipline that held packets back, at each time that it announced.
     #[cold]
     #[inline(never)]
     fn serve_held<O: PortObserver<P>>(&mut self, now: Time, observer: &mut O) {
@@ -278,7 +279,7 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         }
     }
 
-    /// Starts the transmission of the next packet at `start`, if one waits.
+    /// Starts the transmission of the next packet at `start`, if a packet waits.
     #[inline]
     fn start_next<O: PortObserver<P>>(&mut self, start: Time, observer: &mut O) -> bool {
         if self.keeps_packets {
@@ -295,13 +296,13 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         true
     }
 
-    /// As [`EgressPort::serve_until`], for a port that stores the queue.
+    /// Like [`EgressPort::serve_until`], for a port that stores the queue.
     #[inline(always)]
     fn start_kept_until<O: PortObserver<P>>(&mut self, now: Time, observer: &mut O) {
         while self.busy_until <= now && self.start_kept(self.busy_until, observer) {}
     }
 
-    /// As [`EgressPort::start_next`], for a port that stores the queue.
+    /// Like [`EgressPort::start_next`], for a port that stores the queue.
     #[inline(always)]
     fn start_kept<O: PortObserver<P>>(&mut self, start: Time, observer: &mut O) -> bool {
         if self.waiting.packets == 0 {
@@ -316,7 +317,7 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         true
     }
 
-    /// Lets the discipline know a change of the rate.
+    /// Reports a change of the rate to the discipline.
     #[inline]
     fn tell_rate(&mut self, now: Time) {
         let rate = self.rate.at(now);

@@ -1,4 +1,4 @@
-//! The rate of a link: constant, stepwise by a schedule, or a recorded trace; and transmission times at it.
+//! The rate of a link (constant, changed in steps by a schedule, or a recorded trace), and its transmission times.
 
 use super::delivery_trace::{DeliveryTrace, TraceCourse};
 use crate::base::units::{BitRate, Time};
@@ -12,7 +12,7 @@ pub struct Serialiser {
 }
 
 impl Serialiser {
-    /// At `rate`, which must not be zero.
+    /// Creates a serialiser for `rate`, which must not be zero.
     #[must_use]
     pub fn new(rate: BitRate) -> Self {
         Self { rate, bytes: 0, time: Time::ZERO }
@@ -25,7 +25,7 @@ impl Serialiser {
         self.rate
     }
 
-    /// As [`BitRate::time_of`].
+    /// Like [`BitRate::time_of`].
     #[inline]
     pub fn time_of(&mut self, bytes: u64) -> Time {
         if bytes != self.bytes {
@@ -39,22 +39,22 @@ impl Serialiser {
 #[derive(Clone, Debug)]
 pub struct LinkRate {
     current: Serialiser,
-    /// Until then the current rate holds; at zero for a trace, which has none.
+    /// End of the current rate; zero for a trace, which has no rate.
     holds_until: Time,
     course: Course,
 }
 
-/// Steps after the current rate.
+/// The rate after the current step.
 #[derive(Clone, Debug)]
 enum Course {
-    /// Changes still to come, the next one last.
+    /// Future changes, the next one last.
     Steps(Vec<(Time, BitRate)>),
-    /// Opportunities of a recorded trace.
+    /// A recorded trace.
     Trace(Box<TraceCourse>),
 }
 
 impl LinkRate {
-    /// `initial` until the first of `changes`, which come in the order of time.
+    /// Creates a rate of `initial` until the first of `changes`, which must be ordered by time.
     #[must_use]
     pub fn new(initial: BitRate, changes: &[(Time, BitRate)]) -> Self {
         let steps: Vec<_> = changes.iter().rev().copied().collect();
@@ -62,33 +62,33 @@ impl LinkRate {
         Self { current: Serialiser::new(initial), holds_until, course: Course::Steps(steps) }
     }
 
-    /// Follows a trace; `told` is reported to disciplines at first.
+    /// Follows a trace; `told` is the rate initially reported to disciplines.
     #[must_use]
     pub fn following(trace: DeliveryTrace, told: BitRate) -> Self {
         let course = Course::Trace(TraceCourse::new(trace, told).into());
         Self { current: Serialiser::new(told), holds_until: Time::ZERO, course }
     }
 
-    /// The rate at first.
+    /// The initial rate.
     #[must_use]
     pub fn initial(&self) -> BitRate {
         self.current.rate()
     }
 
-    /// Returns true if it never changes.
+    /// Returns true if the rate never changes.
     #[must_use]
     pub fn is_constant(&self) -> bool {
         self.holds_until == Time::NEVER
     }
 
-    /// When a transmission of `wire_bytes` that starts at `start` ends. Starts must not decrease.
+    /// End of a transmission of `wire_bytes` that starts at `start`. Starts must not decrease.
     #[inline]
     pub fn transmit(&mut self, wire_bytes: u32, start: Time) -> Time {
         let end = start + self.current.time_of(u64::from(wire_bytes));
         if self.holds_until < end { self.transmit_across(wire_bytes, start) } else { end }
     }
 
-    /// The rate reported to a discipline at `now`, which must not precede the last transmission.
+    /// The rate reported to a discipline at `now`, which must not be before the last transmission.
     #[must_use]
     #[inline]
     pub fn at(&mut self, now: Time) -> BitRate {
@@ -106,7 +106,7 @@ impl LinkRate {
         }
     }
 
-    /// Over the steps of the schedule, or opportunity by opportunity.
+    /// Transmits over steps of the schedule, or over several opportunities.
     #[cold]
     fn transmit_across(&mut self, wire_bytes: u32, start: Time) -> Time {
         let changes = match &mut self.course {
@@ -122,7 +122,7 @@ impl LinkRate {
             }
             bits_left -= sent;
             now = now.max(change);
-            // Transmissions start in order and this one ends later: the step is never needed again.
+            // Transmissions start in order and this one ends later, so the previous step is not needed any more.
             self.current = Serialiser::new(rate);
             changes.pop();
         }
@@ -131,7 +131,7 @@ impl LinkRate {
     }
 }
 
-/// When the last of `changes` comes; they are the other way round.
+/// Time of the last of `changes`, which are in reverse order.
 fn next_change(changes: &[(Time, BitRate)]) -> Time {
     changes.last().map_or(Time::NEVER, |&(change, _)| change)
 }
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_change_within_a_transmission_counts_from_its_instant() {
-        // 12 000 bit: 6 000 at 10 Mbit/s until 0.6 ms, the other 6 000 at 5 Mbit/s take 1.2 ms.
+        // 12 000 bit: 6 000 at 10 Mbit/s until 0.6 ms; the other 6 000 take 1.2 ms at 5 Mbit/s.
         let mut rate = LinkRate::new(BitRate(10_000_000), &[(Time::from_micros(600), BitRate(5_000_000))]);
         assert_eq!(rate.transmit(1500, Time::ZERO), Time::from_micros(1800));
         assert_eq!(rate.transmit(1500, Time::from_millis(2)), Time::from_micros(4400));

@@ -1,9 +1,9 @@
-//! A first-in-first-out ring of small values with a time each.
+//! A FIFO ring buffer of small values, each with a time.
 
 use crate::base::units::Time;
 
-/// A queue of values, each with a time, that grows by doubling and never shrinks. Its length is a power of two, so that
-/// a place is found by a mask where a [`std::collections::VecDeque`] compares.
+/// A FIFO queue of values with times that grows by doubling and never shrinks. Its length is a power of two, so a mask
+/// finds a slot, without the comparison of a [`std::collections::VecDeque`].
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
     slots: Vec<(Time, T)>,
@@ -47,9 +47,9 @@ impl<T: Copy> Ring<T> {
         place.1 = make();
     }
 
-    /// Puts the value that `make` returns behind the last one. It is not part of the queue unless [`Ring::append`]
-    /// follows, which may be called after a change of the value.
-    // Made in its place: a value that was written field by field is slow to copy.
+    /// Puts the value that `make` returns after the last one. It becomes part of the queue only by [`Ring::append`];
+    /// the value may be changed before.
+    // Created in place: copying a value right after writing its fields is slow.
     #[inline(always)]
     pub fn place(&mut self, make: impl Fn() -> T) -> &mut T {
         if self.len == self.slots.len() {
@@ -61,7 +61,7 @@ impl<T: Copy> Ring<T> {
         place
     }
 
-    /// Appends the value that was placed last.
+    /// Appends the last placed value.
     #[inline(always)]
     pub fn append(&mut self, time: Time) {
         let slot = self.slot(self.len);
@@ -69,19 +69,19 @@ impl<T: Copy> Ring<T> {
         self.len += 1;
     }
 
-    /// The value that was placed last, appended or not.
+    /// The last placed value, appended or not.
     #[inline(always)]
     pub fn placed(&self, appended: bool) -> &T {
         &self.slots[self.slot(self.len - usize::from(appended))].1
     }
 
-    /// Takes the first value.
+    /// Removes the first value.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, T)> {
         if self.len == 0 { None } else { Some(self.take()) }
     }
 
-    /// The same, if there is one.
+    /// Removes the first value, which must exist.
     #[inline(always)]
     pub fn take(&mut self) -> (Time, T) {
         assert!(self.len > 0, "an arrival was announced");
@@ -91,14 +91,14 @@ impl<T: Copy> Ring<T> {
         value
     }
 
-    /// The value that is `places` behind the first.
+    /// The value `places` after the first.
     #[must_use]
     #[inline]
     pub fn get(&self, places: usize) -> Option<&(Time, T)> {
         if places < self.len { Some(&self.slots[self.slot(places)]) } else { None }
     }
 
-    /// All elements, in order.
+    /// All values, in order.
     pub fn iter(&self) -> impl Iterator<Item = &(Time, T)> {
         (0..self.len).filter_map(|places| self.get(places))
     }
@@ -108,7 +108,7 @@ impl<T: Copy> Ring<T> {
         (self.head + places) & (self.slots.len() - 1)
     }
 
-    /// Twice as many slots, the first value in the first; `filler` in those that are free.
+    /// Doubles the number of slots and moves the first value to the first slot. `filler` initialises free slots.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, filler: (Time, T)) {

@@ -3,7 +3,7 @@
 use super::ring::Ring;
 use crate::base::units::Time;
 
-/// A first-in-first-out line of packets, each with the time at which it reaches the far end.
+/// A FIFO queue of packets, each with the time at which it reaches the far end.
 #[derive(Clone, Debug)]
 pub struct Wire<P> {
     delay: Time,
@@ -11,7 +11,7 @@ pub struct Wire<P> {
 }
 
 impl<P: Copy> Wire<P> {
-    /// An empty wire of this propagation delay.
+    /// Creates an empty wire with this propagation delay.
     #[must_use]
     pub fn new(delay: Time) -> Self {
         Self { delay, packets: Ring::default() }
@@ -23,50 +23,50 @@ impl<P: Copy> Wire<P> {
         self.delay
     }
 
-    /// Packets in flight, including those in transmission.
+    /// Number of packets in flight or in transmission.
     #[must_use]
     pub fn len(&self) -> usize {
         self.packets.len()
     }
 
-    /// Returns true if nothing is in flight.
+    /// Returns true if no packet is in flight.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
 
-    /// Sends a packet whose transmission ends at `end`, not before the one sent last.
+    /// Sends a packet whose transmission ends at `end`, which must not be before that of the previous packet.
     #[inline]
     pub fn send(&mut self, packet: &P, end: Time) {
         self.packets.push(end + self.delay, || *packet);
     }
 
-    /// Stores the packet that `make` returns where the next one to send is; [`Wire::send_placed`] sends it.
+    /// Stores the packet that `make` returns in the slot of the next packet; [`Wire::send_placed`] sends it.
     #[inline(always)]
     pub(super) fn place(&mut self, make: impl Fn() -> P) -> &mut P {
         self.packets.place(make)
     }
 
-    /// Sends the packet that was placed last, as [`Wire::send`].
+    /// Sends the last placed packet, like [`Wire::send`].
     #[inline(always)]
     pub(super) fn send_placed(&mut self, end: Time) {
         self.packets.append(end + self.delay);
     }
 
-    /// The packet that was placed last, sent or not.
+    /// The last placed packet, sent or not.
     #[inline(always)]
     pub(super) fn placed(&self, sent: bool) -> &P {
         self.packets.placed(sent)
     }
 
-    /// The packet that reaches the far end `places` behind the next.
+    /// The packet that reaches the far end `places` after the next.
     #[must_use]
     #[inline]
     pub fn upcoming(&self, places: usize) -> Option<&P> {
         self.packets.get(places).map(|(_, packet)| packet)
     }
 
-    /// The same, with the time at which its transmission ends.
+    /// Like [`Wire::upcoming`], with the time at which the packet's transmission ends.
     #[inline]
     pub(super) fn ending(&self, places: usize) -> Option<(Time, &P)> {
         self.packets.get(places).map(|(time, packet)| (*time - self.delay, packet))
@@ -79,13 +79,13 @@ impl<P: Copy> Wire<P> {
         self.packets.get(0).map_or(Time::NEVER, |&(time, _)| time)
     }
 
-    /// Takes the next packet, with the time at which it reaches the far end.
+    /// Removes the next packet. Returns it with the time at which it reaches the far end.
     #[inline]
     pub fn take(&mut self) -> Option<(Time, P)> {
         self.packets.pop()
     }
 
-    /// As [`Wire::take`], if one is in flight.
+    /// Like [`Wire::take`]; a packet must be in flight.
     #[inline]
     pub(super) fn take_announced(&mut self) -> (Time, P) {
         self.packets.take()

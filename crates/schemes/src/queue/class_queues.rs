@@ -1,13 +1,13 @@
-//! First-in-first-out queues per traffic class, and the scheduler that chooses between them.
+//! FIFO queues per traffic class, and the scheduler that selects between them.
 //!
-//! Source: abc2018 III-D2. The schedulers are plain FIFO, strict priority, and MEDF (modified earliest deadline
-//! first): a packet is stamped when it is enqueued, and the head with the smaller stamp + offset goes first, with
-//! offset 0 for EF and `delta_BE * Q_max * MTU / C_b` for BE. Comparing the heads is enough because stamps do not
-//! decrease within a queue.
+//! Source: abc2018 III-D2. The schedulers are plain FIFO, strict priority, and MEDF (modified earliest deadline first):
+//! a packet is stamped when it is enqueued, and the head with the smaller stamp + offset is sent first. The offset is 0
+//! for EF and `delta_BE * Q_max * MTU / C_b` for BE. Comparing the heads is enough because stamps do not decrease
+//! within a queue.
 //!
-//! Deviations: 1. The limit is shared by the classes; the paper implies it (Q = Q_BE + Q_EF) but does not say it.
-//! 2. On equal deadlines EF goes first; the paper does not say.
-//! 3. The offset of BE follows from the link's first rate and stays when the rate changes.
+//! Deviations: 1. The classes share the limit; the paper implies this (Q = Q_BE + Q_EF).
+//! 2. If deadlines are equal EF is sent first; the paper does not specify this.
+//! 3. The offset of BE depends on the link's initial rate and does not change with the rate.
 
 use crate::base::units::{BitRate, Time};
 use crate::contract::buffer::{BufferParams, Scheduler};
@@ -15,7 +15,7 @@ use crate::contract::discipline::Backlog;
 use crate::contract::packet::{Packet, TrafficClass};
 use std::collections::VecDeque;
 
-/// Queues per class and the choice of the next packet. Holds packets, takes no drop decision.
+/// Queues per class and the selection of the next packet. Stores packets; makes no drop decision.
 #[derive(Clone, Debug)]
 pub struct ClassQueues<P> {
     queues: [VecDeque<P>; TrafficClass::ALL.len()],
@@ -25,7 +25,7 @@ pub struct ClassQueues<P> {
 }
 
 impl<P: Packet> ClassQueues<P> {
-    /// Empty queues at a link of rate `rate`.
+    /// Creates empty queues at a link of rate `rate`.
     #[must_use]
     pub fn new(params: &BufferParams, rate: BitRate) -> Self {
         let limit_bits = 8.0 * params.full_bytes() as f64;
@@ -49,13 +49,13 @@ impl<P: Packet> ClassQueues<P> {
         self.backlog
     }
 
-    /// Appends a packet to the queue of its class; it waits from `now` on.
+    /// Appends a packet to the queue of its class, with the enqueueing time `now`.
     #[inline]
     pub fn push(&mut self, packet: P, now: Time) {
         self.backlog.add(packet.wire_bytes());
         let queue = &mut self.queues[if self.scheduler == Scheduler::Fifo { 0 } else { packet.class().index() }];
         queue.push_back(packet);
-        // Stamped in its place: a packet that was just written to is slow to copy.
+        // Stamped in place: copying a packet right after writing to it is slow.
         if let Some(packet) = queue.back_mut() {
             packet.set_enqueued_at(now);
         }
@@ -68,31 +68,32 @@ impl<P: Packet> ClassQueues<P> {
         let queue = &mut self.queues[queue];
         let packet = queue.pop_front()?;
         if queue.is_empty() {
-            // Begins at its first place again, which the caches hold: one that is mostly empty need not go round.
+            // Restarts at the first slot, which is in the cache; a queue that is mostly empty thus does not walk
+            // through its buffer.
             queue.clear();
         }
         self.backlog.remove(packet.wire_bytes());
         Some(packet)
     }
 
-    /// When the packet to be served next came; `None` if nothing waits.
+    /// Arrival time of the packet to be served next; `None` if no packet waits.
     #[inline]
     pub fn head_enqueued_at(&self) -> Option<Time> {
         self.queues[self.next_queue()].front().map(Packet::enqueued_at)
     }
 
-    /// The packet that is served `places` after the next, as long as no other queue has its turn.
+    /// The packet to be served `places` after the next one, if this queue is not interrupted by another.
     #[inline]
     pub fn upcoming(&self, places: usize) -> Option<&P> {
         self.queues[self.next_queue()].get(places)
     }
 
-    /// The queue whose head is next, any if all are empty.
+    /// The queue with the next packet to serve; any queue if all are empty.
     #[inline]
     fn next_queue(&self) -> usize {
         const BE: usize = TrafficClass::BestEffort.index();
         const EF: usize = TrafficClass::Expedited.index();
-        // Mostly so: with plain FIFO always.
+        // The usual case; with plain FIFO always.
         let Some(ef) = self.queues[EF].front() else { return BE };
         match (self.scheduler, self.queues[BE].front()) {
             (Scheduler::Medf, Some(be)) if be.enqueued_at() + self.be_offset < ef.enqueued_at() => BE,
@@ -110,7 +111,7 @@ mod tests {
         ClassQueues::new(&BufferParams { scheduler, ..Default::default() }, BitRate(10_000_000))
     }
 
-    /// Enqueues (class, milliseconds) pairs and returns the flow ids in the order of service.
+    /// Enqueues (class, milliseconds) pairs. Returns the flow ids in the order of service.
     fn order_of_service(scheduler: Scheduler, arrivals: &[(TrafficClass, u64)]) -> Vec<u32> {
         let mut queues = queues(scheduler);
         for (flow, &(class, at)) in (0..).zip(arrivals) {
@@ -134,7 +135,8 @@ mod tests {
 
     #[test]
     fn medf_lets_be_pass_once_its_offset_is_over() {
-        // Delta_BE = 2 * 24 * 1500 * 8 / 10 Mbit/s = 57.6 ms: BE of time 0 goes before EF of time 58, after EF of 57.
+        // Delta_BE = 2 * 24 * 1500 * 8 / 10 Mbit/s = 57.6 ms: a BE packet of time 0 precedes EF of time 58, but not EF
+        // of 57.
         assert_eq!(order_of_service(Scheduler::Medf, &[(BE, 0), (EF, 57), (EF, 58)]), [1, 0, 2]);
         assert_eq!(queues(Scheduler::Medf).be_offset, Time::from_micros(57_600));
     }

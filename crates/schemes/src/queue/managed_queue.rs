@@ -8,7 +8,7 @@ use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline
 use crate::contract::packet::{Ecn, Packet};
 use crate::queue::class_queues::ClassQueues;
 
-/// A complete discipline: active queue management in front of class queues with one limit.
+/// An AQM and the class queues behind it.
 #[derive(Clone, Debug)]
 pub struct ManagedQueue<P, A> {
     queues: ClassQueues<P>,
@@ -18,14 +18,14 @@ pub struct ManagedQueue<P, A> {
 }
 
 impl<P: Packet, A: Aqm> ManagedQueue<P, A> {
-    /// An empty queue at a link of rate `rate`.
+    /// Creates an empty queue at a link of rate `rate`.
     #[must_use]
     pub fn new(params: &BufferParams, rate: BitRate, mut aqm: A) -> Self {
         aqm.set_link_rate(rate);
         Self { queues: ClassQueues::new(params, rate), limit: params.limit, link_rate: rate, aqm }
     }
 
-    /// Judges a packet that finds `backlog` waiting, for `head_enqueued_at` the first of it.
+    /// Decides on a packet that finds `backlog` waiting; the first of it arrived at `head_enqueued_at`.
     #[inline(always)]
     fn judge(
         &mut self,
@@ -60,8 +60,8 @@ impl<P: Packet, A: Aqm> ManagedQueue<P, A> {
 }
 
 impl<P: Packet, A: Aqm> QueueDiscipline<P> for ManagedQueue<P, A> {
-    // Always: the near and the far dispatch of `AnyDiscipline` both call it, which would keep it out of the engine's
-    // loop.
+    // Always inlined: both dispatches of `AnyDiscipline`, near and far, call it, so it would otherwise not be inlined
+    // into the engine's loop.
     #[inline(always)]
     fn enqueue(&mut self, mut packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
         let found = (self.queues.backlog(), self.queues.head_enqueued_at());
@@ -173,7 +173,7 @@ mod tests {
             let packet = TestPacket { flow, ecn, ..Default::default() };
             queue.enqueue(packet, Time::ZERO, &mut rng, &mut drops);
         }
-        // Packet 2 cannot be marked; packet 5 could, but finds the queue full: a mark makes no room.
+        // Packet 2 cannot be marked. Packet 5 could, but finds the queue full, and a mark makes no room.
         let dropped: Vec<_> = drops.0.iter().map(|(packet, reason, _)| (packet.flow, *reason)).collect();
         assert_eq!(dropped, [(2, DropReason::Aqm), (5, DropReason::Overlimit)]);
         assert_eq!(drops.1, [1, 3, 4]);

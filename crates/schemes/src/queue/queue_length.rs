@@ -1,9 +1,9 @@
-//! The length of a queue as thresholds see it: in packets, in bytes, or as the delay that an arrival has to expect.
+//! The length of a queue in the unit of thresholds: packets, bytes, or the expected delay of an arrival.
 //!
-//! Source: abc2018 III-C2: on links whose rate varies, lengths and thresholds are replaced by expected queueing
-//! delays. The paper gives no formula. Ours is backlog over link rate, with the rate known, or measured from
-//! departures (ratio of exponentially weighted sums of bits and of busy time, memory 0.1 s); or the time that the
-//! head of the queue has waited, which reacts one delay later.
+//! Source: abc2018 III-C2: on links whose rate varies, lengths and thresholds are replaced by expected queueing delays.
+//! The paper gives no formula. We use the backlog over the link rate, which is known, or measured from departures
+//! (ratio of exponentially weighted sums of bits and of busy time, memory 0.1 s). Alternatively, we use the waiting
+//! time of the head of the queue, which reacts one delay later.
 
 use crate::base::units::{QueueMeasure, Threshold, Time};
 use crate::choices;
@@ -17,12 +17,12 @@ choices! {
         LinkRate = "link_rate",
         /// Backlog over the departure rate, measured while packets wait.
         Departures = "departures",
-        /// Waiting time of the head of the queue.
+        /// Waiting time of the packet at the head of the queue.
         Sojourn = "sojourn",
     }
 }
 
-/// Returns true if the queue is shorter than `threshold`; as a delay, backlog over the link's rate.
+/// Returns true if the queue is shorter than `threshold`. For a delay the length is backlog over link rate.
 #[inline]
 pub fn is_shorter(queue: &QueueView, threshold: Threshold) -> bool {
     match threshold {
@@ -32,7 +32,7 @@ pub fn is_shorter(queue: &QueueView, threshold: Threshold) -> bool {
     }
 }
 
-/// Measures a queue in the unit of the thresholds it is compared with.
+/// Measures a queue in the unit of its thresholds.
 #[derive(Clone, Debug)]
 pub struct QueueLength {
     kind: LengthKind,
@@ -40,7 +40,7 @@ pub struct QueueLength {
 }
 
 impl QueueLength {
-    /// In `measure`; `estimate` matters for delays only.
+    /// Creates a measurement in `measure`; `estimate` has an effect only on delays.
     #[must_use]
     pub fn new(measure: QueueMeasure, estimate: DelayEstimate) -> Self {
         Self { kind: LengthKind { measure, estimate }, departures: DepartureRate::default() }
@@ -52,7 +52,7 @@ impl QueueLength {
         self.kind.of(queue, &self.departures, now)
     }
 
-    /// A packet's transmission started, `backlog` stayed behind.
+    /// Notes that a packet's transmission started and left `backlog` behind.
     #[inline]
     pub fn departed(&mut self, wire_bytes: u32, backlog: Backlog, now: Time) {
         self.kind.departed(&mut self.departures, wire_bytes, backlog, now);
@@ -64,7 +64,7 @@ impl QueueLength {
 pub struct LengthKind {
     /// The unit.
     pub measure: QueueMeasure,
-    /// Source of a delay.
+    /// Source of the delay.
     pub estimate: DelayEstimate,
 }
 
@@ -97,12 +97,12 @@ impl LengthKind {
     }
 }
 
-/// Rate of the link as its departures show it while packets wait.
+/// Rate of the link, measured from its departures while packets wait.
 #[derive(Clone, Debug, Default)]
 pub struct DepartureRate {
     bits: f64,
     busy_s: f64,
-    /// Length and start of the transmission in progress, if the next departure will follow it without a gap.
+    /// Length and start of the transmission in progress, if the next one will follow without a gap.
     in_progress: Option<(u32, Time)>,
 }
 
@@ -140,7 +140,7 @@ mod tests {
         let length = |measure, estimate| QueueLength::new(measure, estimate).of(&TEN_PACKETS, Time::from_millis(20));
         assert_eq!(length(QueueMeasure::Packets, DelayEstimate::LinkRate), 10.0);
         assert_eq!(length(QueueMeasure::Bytes, DelayEstimate::LinkRate), 15_000.0);
-        // 10 * 12 000 bit / 10 Mbit/s = 12 ms; the head came 17 ms ago.
+        // 10 * 12 000 bit / 10 Mbit/s = 12 ms; the head arrived 17 ms ago.
         assert!((length(QueueMeasure::Delay, DelayEstimate::LinkRate) - 0.012).abs() < 1e-12);
         assert!((length(QueueMeasure::Delay, DelayEstimate::Sojourn) - 0.017).abs() < 1e-12);
     }
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn departures_show_the_rate_of_the_link_whatever_is_declared() {
         let mut length = QueueLength::new(QueueMeasure::Delay, DelayEstimate::Departures);
-        // A 5 Mbit/s link serves 1500 B in 2.4 ms; with idle time in between that must not count.
+        // A 5 Mbit/s link serves 1500 B in 2.4 ms; idle time in between must not count.
         let mut now = Time::ZERO;
         for round in 0..200 {
             let waiting = if round % 10 == 9 { 0 } else { 5 };

@@ -1,11 +1,11 @@
-//! A threshold on the length of the queue that follows from the limit unless it is given.
+//! A threshold on the length of the queue; by default a fraction of the limit.
 
 use crate::base::config::{ConfigError, Table};
 use crate::base::units::{QueueLimit, QueueMeasure, Threshold, Time};
 use crate::contract::aqm::QueueView;
 use crate::queue::queue_length::{DelayEstimate, QueueLength};
 
-/// A threshold with the measure that it is compared in.
+/// A threshold and its unit.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueThreshold {
     value: f64,
@@ -13,17 +13,17 @@ pub struct QueueThreshold {
 }
 
 impl QueueThreshold {
-    /// `given`, or else `fraction` of the limit, in the unit of the limit.
+    /// Uses `given` or, if absent, `fraction` of the limit, in the unit of the limit.
     #[must_use]
     pub fn new(given: Option<Threshold>, fraction: f64, limit: QueueLimit) -> Self {
         let threshold = given.unwrap_or(limit.part(fraction));
         Self { value: threshold.magnitude(), measure: threshold.measure() }
     }
 
-    /// Checks that `given`, of key `name`, is not above the limit where the two can be compared.
+    /// Checks that `given`, of key `name`, is not above the limit, if the two have comparable units.
     ///
     /// # Errors
-    /// It is, or it is not a sensible number.
+    /// If it is above the limit or not a valid number.
     pub fn check(
         name: &str,
         given: impl Into<Option<Threshold>>,

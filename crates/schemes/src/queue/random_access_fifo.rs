@@ -1,8 +1,8 @@
-//! A first-in-first-out queue from whose middle packets can be drawn and removed.
+//! A FIFO queue that can also draw and remove packets at random.
 //!
-//! The packets lie in one array without gaps, in any order, linked in the order of arrival. A uniform draw is a uniform
-//! index; a removal unlinks the packet and moves the last of the array into its place. All operations are O(1) in the
-//! worst case, whatever the removals before; 8 bytes a packet besides the packet itself. Memory is reused.
+//! The packets are in one array without gaps, in any order, linked in the order of arrival. A uniform draw is a uniform
+//! index. A removal unlinks the packet and moves the array's last packet to its index. All operations are O(1) in the
+//! worst case. State: 8 bytes per packet in addition to the packet. Memory is reused.
 
 use crate::base::rng::Rng;
 use crate::contract::discipline::Backlog;
@@ -27,7 +27,7 @@ struct Place<P> {
     behind: u32,
 }
 
-/// Position of a waiting packet, valid until the next removal.
+/// Position of a waiting packet; valid until the next removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position(u32);
 
@@ -55,16 +55,16 @@ impl<P: Packet> RandomAccessFifo<P> {
         self.bytes += u64::from(packet.wire_bytes());
     }
 
-    /// Removes the packet that waits longest.
+    /// Removes the packet that has waited longest.
     #[inline]
     pub fn pop(&mut self) -> Option<P> {
         (self.head != NONE).then(|| self.remove(Position(self.head)))
     }
 
-    /// One of the waiting packets, each with the same probability (up to 2^-32).
+    /// Draws a waiting packet, each with the same probability (up to 2^-32).
     #[inline]
     pub fn draw(&self, rng: &mut Rng) -> Option<Position> {
-        // Lemire 2016: the high half of a product is uniform below the number of packets.
+        // Lemire 2016: the high half of the product is uniform below the number of packets.
         let place = ((rng.bits() >> 32) * self.places.len() as u64) >> 32;
         (!self.places.is_empty()).then_some(Position(place as u32))
     }
@@ -90,7 +90,7 @@ impl<P: Packet> RandomAccessFifo<P> {
         packet
     }
 
-    /// The successor of `place`, or of the front end of the queue.
+    /// Sets the successor of `place`, or the front of the queue.
     #[inline]
     fn set_behind(&mut self, place: u32, behind: u32) {
         match place {
@@ -177,7 +177,7 @@ mod tests {
         queue.remove(hole);
         let mut counts = [0u32; 12];
         (0..100_000).for_each(|_| counts[queue.at(queue.draw(&mut rng).unwrap()).flow as usize] += 1);
-        // Binomial(100000, 1/10): mean 10000, standard deviation 94.9; five of them.
+        // Binomial(100000, 1/10): mean 10000, standard deviation 94.9; five are allowed.
         for (flow, &count) in counts.iter().enumerate() {
             let expected = if flow == 0 || flow == 5 { 0 } else { 10_000 };
             assert!(count.abs_diff(expected) < if expected == 0 { 1 } else { 475 }, "{counts:?}");

@@ -1,10 +1,10 @@
 //! A queue sorted by tag with access to both ends: the smallest tag is served, the largest can be pushed out.
 //!
-//! Equal tags keep the order of arrival. The packets lie in a slab; a min-max heap (Atkinson, Sack, Santoro,
-//! Strothotte 1986) of (tag, number of arrival, slot) orders them.
+//! Equal tags keep the order of arrival. The packets are in a slab. A min-max heap (Atkinson, Sack, Santoro, Strothotte
+//! 1986) of (tag, number of arrival, slot) orders them.
 //!
-//! Cost: insertion and removal at either end O(log n) comparisons; 24 bytes a packet besides the packet; memory is
-//! reused, so that nothing is allocated once the queue has had its greatest length.
+//! Cost: insertion and removal at either end O(log n) comparisons; 24 bytes per packet in addition to the packet.
+//! Memory is reused, so nothing is allocated once the queue has had its maximum length.
 
 use crate::contract::discipline::Backlog;
 use crate::contract::packet::Packet;
@@ -19,7 +19,7 @@ pub struct SortedQueue<P> {
     backlog: Backlog,
 }
 
-/// The bits of a non-negative tag order as the tag does. Derived order: by tag, then by arrival.
+/// The bits of non-negative tags have the same order as the tags. Derived order: by tag, then by arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     tag_bits: u64,
@@ -27,7 +27,7 @@ struct Entry {
     slot: u32,
 }
 
-/// A packet taken out of a [`SortedQueue`].
+/// A packet removed from a [`SortedQueue`].
 #[derive(Clone, Copy, Debug)]
 pub struct Sorted<P> {
     /// The packet.
@@ -57,8 +57,8 @@ impl<P: Packet> SortedQueue<P> {
         self.backlog
     }
 
-    /// Inserts `packet` behind all packets whose tag is not above `tag`, which must not be negative or NaN. Returns
-    /// its number in the order of arrival.
+    /// Inserts `packet` after all packets whose tag is at most `tag`, which must not be negative or NaN. Returns its
+    /// arrival number.
     pub fn push(&mut self, tag: f64, packet: P) -> u64 {
         debug_assert!(tag >= 0.0, "tag {tag}");
         let slot = self.free.pop().unwrap_or(self.slots.len() as u32);
@@ -69,18 +69,18 @@ impl<P: Packet> SortedQueue<P> {
         }
         self.arrivals += 1;
         self.backlog.add(packet.wire_bytes());
-        // The sum turns -0 into +0, whose bits are the smallest.
+        // The sum turns -0 into +0, which has the smallest bits.
         self.order.push(Entry { tag_bits: (tag + 0.0).to_bits(), arrival: self.arrivals, slot });
         self.arrivals
     }
 
-    /// Removes the packet with the smallest tag, of equal ones the first that came.
+    /// Removes the packet with the smallest tag; of equal ones the first arrival.
     pub fn pop_front(&mut self) -> Option<Sorted<P>> {
         let entry = self.order.pop_min()?;
         Some(self.take(entry))
     }
 
-    /// Removes the packet with the largest tag, of equal ones the last that came.
+    /// Removes the packet with the largest tag; of equal ones the last arrival.
     pub fn pop_back(&mut self) -> Option<Sorted<P>> {
         let entry = self.order.pop_max()?;
         Some(self.take(entry))
@@ -94,7 +94,7 @@ impl<P: Packet> SortedQueue<P> {
     }
 }
 
-/// A heap whose even levels hold minima and whose odd levels hold maxima of the trees below.
+/// A heap in which even levels hold the minima and odd levels the maxima of the trees below.
 #[derive(Clone, Debug)]
 struct MinMaxHeap<T>(Vec<T>);
 
@@ -143,14 +143,14 @@ impl<T: Ord + Copy> MinMaxHeap<T> {
         if MAX { self.0[a] > self.0[b] } else { self.0[a] < self.0[b] }
     }
 
-    /// Swaps and returns the second index.
+    /// Swaps two items. Returns the second index.
     #[inline]
     fn exchange(&mut self, a: usize, b: usize) -> usize {
         self.0.swap(a, b);
         b
     }
 
-    /// Lets the item at `index` pass its grandparents.
+    /// Moves the item at `index` up past its grandparents.
     fn rise<const MAX: bool>(&mut self, mut index: usize) {
         while index > 2 {
             let grandparent = ((index - 1) / 2 - 1) / 2;
@@ -161,7 +161,7 @@ impl<T: Ord + Copy> MinMaxHeap<T> {
         }
     }
 
-    /// Lets the item at `index` pass its children and grandchildren.
+    /// Moves the item at `index` down past its children and grandchildren.
     fn sink<const MAX: bool>(&mut self, mut index: usize) {
         while let Some(best) = self.best_below::<MAX>(index) {
             if !self.precedes::<MAX>(best, index) {
@@ -169,7 +169,7 @@ impl<T: Ord + Copy> MinMaxHeap<T> {
             }
             self.0.swap(best, index);
             if best <= 2 * index + 2 {
-                break; // a child: it has no children of its own, or the grandchildren would have been better
+                break; // a child without children: otherwise a grandchild would be better
             }
             let parent = (best - 1) / 2;
             if self.precedes::<MAX>(parent, best) {
@@ -179,7 +179,7 @@ impl<T: Ord + Copy> MinMaxHeap<T> {
         }
     }
 
-    /// The child or grandchild of `index` that belongs highest.
+    /// The child or grandchild of `index` that belongs nearest to the root.
     fn best_below<const MAX: bool>(&self, index: usize) -> Option<usize> {
         let (child, grandchild) = (2 * index + 1, 4 * index + 3);
         let below = (child..child + 2).chain(grandchild..grandchild + 4).take_while(|&at| at < self.0.len());

@@ -1,4 +1,4 @@
-//! The catalogue of schemes: what hosts tell their users.
+//! The catalogue of schemes: descriptions that hosts show to their users.
 
 use crate::base::config::{ParamSet, ParamSpec};
 use crate::base::units::BitRate;
@@ -20,14 +20,14 @@ pub struct SchemeInfo {
     pub display_name: &'static str,
     /// Name of its family.
     pub family: &'static str,
-    /// Kind.
+    /// Catalogue entry.
     #[serde(flatten)]
     pub about: About,
-    /// The marker that it needs at the edge.
+    /// Marker that the scheme needs at the edge.
     pub marker: &'static str,
-    /// True if it marks ECN-capable packets with its default parameters.
+    /// True if the scheme marks ECN-capable packets with its default parameters.
     pub marks: bool,
-    /// True if it enforces configured rates, as HTB does, and so does not share fairly by itself.
+    /// True if the scheme enforces configured rates, as HTB does, and so does not share fairly by itself.
     pub shapes: bool,
     /// Bytes of state at an idle port with default parameters, see [`idle_bytes`].
     pub idle_bytes: usize,
@@ -35,7 +35,7 @@ pub struct SchemeInfo {
     pub params: Vec<SchemeParam>,
 }
 
-/// A parameter and the table of the scenario that it stands in.
+/// A parameter and its table in a scenario.
 #[derive(Clone, Debug, Serialize)]
 pub struct SchemeParam {
     /// The parameter.
@@ -47,13 +47,13 @@ pub struct SchemeParam {
     pub shared: bool,
 }
 
-/// Describes every scheme, from the declarations that also parse and build it, at a host with packets `P`.
+/// Describes every scheme, for a host with packets `P`. Uses the same declarations as parsing and building.
 #[must_use]
 pub fn catalogue<P: Packet>() -> Vec<SchemeInfo> {
     Scheme::ALL.iter().map(|&scheme| describe::<P>(scheme)).collect()
 }
 
-/// Bytes that the scheme holds at an idle port for packets `P`, with its default parameters; see `StateSize`.
+/// Bytes of the scheme's state at an idle port for packets `P`, with default parameters; see `StateSize`.
 #[must_use]
 pub fn idle_bytes<P: Packet>(scheme: Scheme) -> usize {
     let config = QueueConfig::of(scheme, BufferParams::default());

@@ -1,13 +1,12 @@
-//! Schemes from outside: a host's own discipline, such as one written in Python or of a plug-in, behind one dynamic
-//! call.
+//! External schemes: a host's discipline, such as one written in Python or in a plug-in, behind one dynamic call.
 //!
-//! The packets stay here. The scheme refers to them by [`Handle`], and every answer is checked for unknown handles,
-//! packets served twice, exceeded limits, and a link left idle while packets wait. The first error disables the scheme:
-//! from then on arrivals are dropped and nothing is served, so that accounting stays correct, and
-//! [`QueueDiscipline::failure`] has the error; the host ends the run.
+//! The packets stay in this module, and the scheme refers to them by [`Handle`]. Every answer is checked for unknown
+//! handles, packets served twice, exceeded limits, and a link left idle while packets wait. The first error disables
+//! the scheme: from then on arrivals are dropped and no packet is served, so that accounting stays correct.
+//! [`QueueDiscipline::failure`] returns the error, and the host ends the run.
 //!
-//! Cost: a dynamic call per arrival and departure, and a slot of the packet's size and 8 bytes; the state of the scheme
-//! itself is unknown.
+//! Cost: a dynamic call per arrival and departure, and a slot of the packet's size plus 8 bytes. The size of the
+//! scheme's own state is unknown.
 
 use crate::base::config::{ConfigError, ParamSpec, Table, read_declared};
 use crate::base::rng::Rng;
@@ -22,12 +21,12 @@ use serde_json::{Map, Value as Json};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// Names a packet that was offered to an external scheme.
+/// Identifies a packet that was offered to an external scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handle(u64);
 
 impl Handle {
-    /// A place in a [`Store`], and the how manieth packet there it is.
+    /// Creates a handle from a slot in a [`Store`] and the serial number of its packet.
     #[inline]
     const fn new(slot: u32, serial: u32) -> Self {
         Self((serial as u64) << 32 | slot as u64)
@@ -43,14 +42,14 @@ impl Handle {
         (self.0 >> 32) as u32
     }
 
-    /// As a number, for hosts that pass it through a foreign language.
+    /// The handle as a number, for hosts that pass it through a foreign language.
     #[must_use]
     #[inline]
     pub const fn bits(self) -> u64 {
         self.0
     }
 
-    /// A value of [`Handle::bits`]; any other number identifies no waiting packet.
+    /// Converts a value of [`Handle::bits`] back; any other number identifies no waiting packet.
     #[must_use]
     #[inline]
     pub const fn of_bits(bits: u64) -> Self {
@@ -58,12 +57,12 @@ impl Handle {
     }
 }
 
-/// View of an arriving packet for an external scheme. With this field order no reader copies two fields at once, which
-/// would stall on partly written data.
+/// An arriving packet, for an external scheme. With this field order no reader copies two fields at once, which would
+/// stall on partly written data.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Arrival {
-    /// Name.
+    /// Handle.
     pub handle: Handle,
     /// The marker's label.
     pub label: f64,
@@ -79,7 +78,7 @@ pub struct Arrival {
     pub wire_bytes: u32,
 }
 
-/// Description of its port for an external scheme.
+/// Description of a port for its external scheme.
 #[derive(Clone, Copy, Debug)]
 pub struct ExternalPort<'a> {
     /// Limit of the queue.
@@ -92,26 +91,27 @@ pub struct ExternalPort<'a> {
     pub seed: u64,
     /// Weights of the users.
     pub weights: &'a Weights,
-    /// Values of the parameters that the scheme declares, in their order.
+    /// Values of the parameters that the scheme declares, in declaration order.
     pub params: &'a Map<String, Json>,
 }
 
-/// Requests of a call besides its answer: actions on packets, and readings.
+/// Results of a call in addition to its answer: actions on packets, and readings.
 #[derive(Clone, Debug, Default)]
 pub struct Actions {
-    /// Packets to drop: the offered one, or some that wait. Without a reason it is found here: the offered packet did
-    /// not fit, was not wanted, or one that waited was pushed out; at a departure the scheme did not want it.
+    /// Packets to drop: the offered one, or waiting ones. Without a reason the adaptor determines it: at an arrival,
+    /// the offered packet did not fit or was not wanted, or a waiting packet was pushed out; at a departure, the scheme
+    /// did not want the packet.
     pub drops: Vec<(Handle, Option<DropReason>)>,
-    /// Packets to give a congestion mark.
+    /// Packets to mark.
     pub marks: Vec<Handle>,
-    /// The label that the packet given goes on with, if the scheme writes labels.
+    /// New label of the returned packet, if the scheme writes labels.
     pub label: Option<f64>,
-    /// The drop threshold that the packet met, if the scheme has one.
+    /// Drop threshold for the packet, if the scheme has one.
     pub threshold: Option<f64>,
 }
 
 impl Actions {
-    /// Drops `packet`, for a reason that is found here.
+    /// Drops `packet`; the adaptor determines the reason.
     pub fn drop(&mut self, packet: Handle) {
         self.drops.push((packet, None));
     }
@@ -130,7 +130,7 @@ impl Actions {
     }
 }
 
-/// The calls that can go wrong.
+/// Calls that can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
     /// [`ExternalDiscipline::enqueue`].
@@ -139,27 +139,27 @@ pub enum Call {
     Dequeue,
 }
 
-/// A scheme at one port. Errors are one line that names the scheme.
+/// A scheme at one port. Errors are one line with the name of the scheme.
 pub trait ExternalDiscipline: Debug + Send {
-    /// Takes charge of a packet that arrives at `now` and finds `backlog` waiting, or drops it by `actions`.
+    /// Stores a packet that arrives at `now` and finds `backlog` waiting, or drops it by `actions`.
     ///
     /// # Errors
-    /// The scheme failed.
+    /// If the scheme fails.
     fn enqueue(&mut self, packet: &Arrival, backlog: Backlog, now: Time, actions: &mut Actions) -> Result<(), String>;
-    /// The next of the waiting packets, `backlog` in all, to transmit; `None` only if `actions` drop all of them.
+    /// Waiting packet to transmit next; `backlog` packets wait. Returns `None` only if `actions` drop all of them.
     ///
     /// # Errors
-    /// The scheme failed.
+    /// If the scheme fails.
     fn dequeue(&mut self, backlog: Backlog, now: Time, actions: &mut Actions) -> Result<Option<Handle>, String>;
     /// True if [`ExternalDiscipline::dequeue`] is also called when the queue is empty and the link becomes idle.
     fn is_told_of_idleness(&self) -> bool {
         false
     }
-    /// The link's rate is `rate` from now on.
+    /// Sets the rate of the link.
     fn set_link_rate(&mut self, rate: BitRate);
-    /// Name of a method in messages.
+    /// Name of a call's method, for messages.
     fn name_of(&self, call: Call) -> String;
-    /// State size of the scheme, as far as it reports it.
+    /// State size of the scheme, if it reports it.
     fn state_size(&self) -> StateSize {
         StateSize::default()
     }
@@ -167,28 +167,28 @@ pub trait ExternalDiscipline: Debug + Send {
     fn report(&self, _report: Report<'_>) {}
 }
 
-/// Makes the scheme of a port, in whichever thread the run is.
+/// Creates the scheme of a port, in the thread of the run.
 pub trait ExternalFactory: Debug + Send + Sync {
-    /// The parameters that it declares.
+    /// Parameters that the scheme declares.
     fn params(&self) -> &[ParamSpec] {
         &[]
     }
-    /// Identity of its build, if known: then it is the key `library` of a configuration.
+    /// Identity of the scheme's build, if known; a configuration has it as the key `library`.
     fn library(&self) -> Option<&str> {
         None
     }
-    /// The same scheme in another build, if that is loaded too.
+    /// The same scheme in another build, if that is also loaded.
     fn other_build(&self, _library: &str) -> Option<ExternalScheme> {
         None
     }
-    /// The marker that its labels come from, if it is one of the list.
+    /// Marker that writes the scheme's labels, if it is a listed one.
     fn marker(&self) -> MarkerScheme {
         MarkerScheme::NONE
     }
-    /// Checks what no single range can.
+    /// Checks conditions on several parameters.
     ///
     /// # Errors
-    /// Parameters that contradict each other or the buffer.
+    /// If parameters contradict each other or the buffer.
     fn check(
         &self,
         _params: &Map<String, Json>,
@@ -197,10 +197,10 @@ pub trait ExternalFactory: Debug + Send + Sync {
     ) -> Result<(), ConfigError> {
         Ok(())
     }
-    /// The scheme of an idle port.
+    /// Creates the scheme of an idle port.
     ///
     /// # Errors
-    /// It cannot be created; one line that names it.
+    /// If it cannot be created: one line with its name.
     fn create(&self, port: &ExternalPort<'_>) -> Result<Box<dyn ExternalDiscipline>, String>;
 }
 
@@ -209,14 +209,14 @@ pub trait ExternalFactory: Debug + Send + Sync {
 pub struct ExternalScheme {
     /// Name.
     pub name: Arc<str>,
-    /// Makes it.
+    /// Creates the scheme at a port.
     pub factory: Arc<dyn ExternalFactory>,
     /// Parameters.
     params: Arc<Map<String, Json>>,
 }
 
 impl ExternalScheme {
-    /// The scheme `name` with its defaults.
+    /// Creates the scheme `name` with its default parameters.
     #[must_use]
     pub fn new(name: impl Into<Arc<str>>, factory: Arc<dyn ExternalFactory>) -> Self {
         let defaults = factory.params().iter().filter(|spec| !spec.default.is_null());
@@ -224,10 +224,10 @@ impl ExternalScheme {
         Self { name: name.into(), factory, params: Arc::new(params) }
     }
 
-    /// The same with the parameters of a `[queue]` table.
+    /// Reads the parameters from a `[queue]` table.
     ///
     /// # Errors
-    /// A value out of range, values that contradict each other or the buffer, or another build of its library.
+    /// If a value is out of range, if values contradict each other or the buffer, or if the library is another build.
     pub(super) fn read(self, buffer: &BufferParams, table: &mut Table<'_>) -> Result<Self, ConfigError> {
         if let Some(loaded) = self.factory.library()
             && let Some(named) = table.optional::<String>("library", None)?
@@ -261,16 +261,16 @@ impl PartialEq for ExternalScheme {
     }
 }
 
-/// Finds the external scheme of a name.
+/// Finds an external scheme by name.
 pub type FindExternal<'a> = &'a dyn Fn(&str) -> Option<ExternalScheme>;
 
-/// Knows no external scheme.
+/// Finds no external scheme.
 #[must_use]
 pub fn no_external(_: &str) -> Option<ExternalScheme> {
     None
 }
 
-/// A port with an external scheme.
+/// Discipline of a port with an external scheme.
 #[derive(Debug)]
 pub struct External<P>(Box<State<P>>);
 
@@ -290,7 +290,7 @@ struct State<P> {
 }
 
 impl<P: Packet> External<P> {
-    /// An idle port. The scheme is made at its first packet, when its seed can be drawn.
+    /// Creates an idle port. The scheme is created at its first packet, when its seed can be drawn.
     #[must_use]
     pub fn new(scheme: &ExternalScheme, port: &Port<'_>) -> Self {
         Self(Box::new(State {
@@ -327,7 +327,7 @@ impl<P: Packet> State<P> {
         Some(packet)
     }
 
-    /// Marks and drops the packets requested by the last call; returns the error, if there is one.
+    /// Marks and drops the packets requested by the last call. Returns the error, if any.
     #[inline(never)]
     fn act(
         &mut self,
@@ -399,7 +399,7 @@ impl<P: Packet> QueueDiscipline<P> for External<P> {
                 }
             }
         }
-        // A packet that came with the mistake goes, so that the limit holds.
+        // The packet of the failed call is dropped, so that the backlog stays within the limit.
         if state.failure.is_some()
             && let Some(packet) = state.take(handle)
         {
@@ -438,7 +438,7 @@ impl<P: Packet> QueueDiscipline<P> for External<P> {
             state.fail(Call::Dequeue, "gave a packet that does not wait: it was given or dropped before");
             return None;
         };
-        // Written only if it is another: the packet is moved on at once, which a fresh write would delay.
+        // Written only if it differs: the packet is moved immediately, which a recent write would delay.
         if let Some(label) = state.actions.label.filter(|label| label.to_bits() != packet.label().to_bits()) {
             packet.set_label(label);
         }
@@ -461,7 +461,7 @@ impl<P: Packet> QueueDiscipline<P> for External<P> {
         self.0.threshold
     }
 
-    /// Readings of the scheme, and the adaptor's.
+    /// Memory reported by the scheme, plus that of the adaptor.
     fn state_size(&self) -> StateSize {
         let told = self.0.scheme.as_ref().map_or_else(StateSize::default, |scheme| scheme.state_size());
         StateSize { bytes: told.bytes + size_of::<State<P>>() + self.0.store.bytes(), ..told }
@@ -478,7 +478,7 @@ impl<P: Packet> QueueDiscipline<P> for External<P> {
     }
 }
 
-/// Packets by handle, in slots that are used again with another serial number.
+/// Packets by handle, in slots that are reused with another serial number.
 #[derive(Clone, Debug)]
 struct Store<P> {
     slots: Vec<(u32, Option<P>)>,
@@ -499,7 +499,7 @@ impl<P: Packet> Store<P> {
         });
         let (serial, place) = &mut self.slots[slot as usize];
         *serial = serial.wrapping_add(1);
-        // Stamped where it stands, for the reason that is given where labels are written.
+        // Stamped in place; see the comment on writing labels.
         place.insert(packet).set_enqueued_at(now);
         Handle::new(slot, *serial)
     }
@@ -532,7 +532,7 @@ mod tests {
     use std::collections::VecDeque;
     use std::sync::Mutex;
 
-    /// Answers by a script: what to do with each arrival and at each departure.
+    /// A scheme that answers by a script: an action for each arrival and each departure.
     #[derive(Debug)]
     struct Scripted {
         queue: VecDeque<Handle>,
@@ -625,7 +625,7 @@ mod tests {
         rates: Arc<Mutex<Vec<u64>>>,
     }
 
-    /// Offers packets of flows 0 to `arrivals` at a port that holds 3, then serves `departures` times.
+    /// Offers packets of flows 0 to `arrivals` to a port that holds 3, then serves `departures` times.
     fn bench(script: Script, ecn: Ecn, arrivals: u32, departures: usize) -> (Bench, Vec<u32>) {
         let rates = Arc::new(Mutex::new(Vec::new()));
         let scheme = ExternalScheme::new("mine", Arc::new(Factory(script, rates.clone())));

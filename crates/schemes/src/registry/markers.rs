@@ -9,11 +9,11 @@ use crate::contract::packet::Packet;
 use crate::label::meter_bank::MeterBank;
 use serde_json::{Map, Value as Json};
 
-/// Declares the list of markers and what follows from it.
+/// Declares the list of markers and everything derived from it.
 macro_rules! markers {
     ($( $Variant:ident = $Marker:ty; )+) => {
         impl MarkerScheme {
-            /// All of them, in the order of the documentation.
+            /// All markers, in the order of the documentation.
             pub const ALL: &'static [Self] = &[Self::NONE, $( <$Marker>::SCHEME ),+];
 
             /// The marker's parameters.
@@ -25,7 +25,7 @@ macro_rules! markers {
                 vec![]
             }
 
-            /// The label that ports treat best; 0, which packets have without a marker, if there are no labels.
+            /// The label that ports prefer most; without labels 0, the value in packets without a marker.
             #[must_use]
             pub fn best_label(self) -> f64 {
                 $( if self == <$Marker>::SCHEME {
@@ -54,13 +54,13 @@ macro_rules! markers {
         /// Parameters of the marker that every edge node of a domain runs.
         #[derive(Clone, Debug, PartialEq)]
         pub enum MarkerConfig {
-            /// Packets are not labelled.
+            /// Packets have no labels.
             None,
             $( #[doc = concat!("See [`", stringify!($Marker), "`].")] $Variant(<$Marker as Marker>::Params), )+
         }
 
         impl MarkerConfig {
-            /// `scheme` with its defaults.
+            /// Creates the configuration of `scheme` with default parameters.
             #[must_use]
             pub fn of(scheme: MarkerScheme) -> Self {
                 $( if scheme == <$Marker>::SCHEME {
@@ -69,7 +69,7 @@ macro_rules! markers {
                 Self::None
             }
 
-            /// Kind of marker.
+            /// Name of the marker.
             #[must_use]
             pub fn scheme(&self) -> MarkerScheme {
                 match self {
@@ -78,10 +78,10 @@ macro_rules! markers {
                 }
             }
 
-            /// Reads a `[marker]` table; without a `scheme` it is `default`, the marker that the queue needs.
+            /// Reads a `[marker]` table. Without a key `scheme` the marker is `default`, the one that the queue needs.
             ///
             /// # Errors
-            /// An unknown key or a value out of range.
+            /// If a key is unknown or a value is out of range.
             pub fn read(table: &mut Table<'_>, default: MarkerScheme) -> Result<Self, ConfigError> {
                 let mut config = Self::of(table.optional("scheme", None)?.unwrap_or(default));
                 match &mut config {
@@ -92,7 +92,7 @@ macro_rules! markers {
                 Ok(config)
             }
 
-            /// Writes the table that [`MarkerConfig::read`] reads, every default filled in.
+            /// Writes the table that [`MarkerConfig::read`] reads, including defaults.
             #[must_use]
             pub fn write(&self) -> Map<String, Json> {
                 let mut map = Map::new();
@@ -104,7 +104,7 @@ macro_rules! markers {
                 map
             }
 
-            /// The meters of an edge.
+            /// Creates the meters of an edge.
             #[must_use]
             pub fn build(&self, users: &[MeterSpec]) -> AnyMeterBank {
                 match self {
@@ -114,7 +114,7 @@ macro_rules! markers {
             }
         }
 
-        /// The meters of a whole edge, all of one scheme, behind one static dispatch.
+        /// The meters of an edge, all of one scheme, behind one static dispatch.
         #[derive(Clone, Debug)]
         pub enum AnyMeterBank {
             /// Leaves packets unchanged.
@@ -140,7 +140,7 @@ macro_rules! markers {
                 }
             }
 
-            /// Forgets a flow that has ended; a packet of it that is late makes a meter again.
+            /// Deletes the meter of a flow that has ended; a late packet creates it again.
             pub fn forget(&mut self, flow: u32) {
                 match self {
                     Self::None => {}
@@ -148,7 +148,7 @@ macro_rules! markers {
                 }
             }
 
-            /// Returns true if it has a meter for each flow.
+            /// Returns true if there is a meter for each flow.
             #[must_use]
             pub fn is_of_flows(&self) -> bool {
                 match self {
@@ -157,7 +157,7 @@ macro_rules! markers {
                 }
             }
 
-            /// Current state size of the edge.
+            /// Present size of the edge's state.
             #[must_use]
             pub fn state_size(&self) -> StateSize {
                 match self {
@@ -170,7 +170,7 @@ macro_rules! markers {
 }
 
 impl AnyMeterBank {
-    /// As [`MeterBank::label`]. As with disciplines, the code of the most frequent markers is inlined at the caller.
+    /// Like [`MeterBank::label`]. As with disciplines, the code of the most frequent markers is inlined at the caller.
     #[inline]
     pub fn label<P: Packet>(&mut self, user: usize, packet: &mut P, now: Time, rng: &mut Rng) {
         match self {
@@ -198,7 +198,7 @@ mod tests {
     use crate::registry::schemes::Scheme;
     use crate::testing::TestPacket;
 
-    /// A label that a user writes before the meter has no effect after it.
+    /// The label of a packet after the meter must not depend on a label that the user wrote before.
     #[test]
     fn no_marker_reads_the_label_that_a_packet_comes_with() {
         let spec = MeterSpec { reference_rate: BitRate(1_000_000), weight: 1.0, start: Time::ZERO };

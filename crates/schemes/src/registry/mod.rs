@@ -1,4 +1,4 @@
-//! The lists of all schemes and markers, from which hosts configure, describe and build them.
+//! The lists of all schemes and markers, with which hosts configure, describe and build them.
 
 pub mod catalogue;
 pub mod external;

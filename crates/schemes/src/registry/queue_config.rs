@@ -1,4 +1,4 @@
-//! The configuration of a port's queue, from which its discipline is built.
+//! The configuration of a port's queue; builds the discipline.
 
 use crate::base::config::{ConfigError, ParamSet, Table};
 use crate::base::units::BitRate;
@@ -12,7 +12,7 @@ use crate::registry::external::{ExternalScheme, FindExternal, no_external};
 use crate::registry::schemes::{AnyDiscipline, Scheme, SchemeParams};
 use serde_json::{Map, Value as Json};
 
-/// Everything that a port's discipline is built from.
+/// Configuration of a port's discipline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueueConfig {
     /// Buffer and scheduler.
@@ -22,19 +22,19 @@ pub struct QueueConfig {
 }
 
 impl QueueConfig {
-    /// `scheme` with its defaults on the given buffer.
+    /// Creates a configuration of `scheme` with default parameters and the given buffer.
     #[must_use]
     pub fn of(scheme: Scheme, buffer: BufferParams) -> Self {
         Self { buffer, scheme: scheme.default_params() }
     }
 
-    /// An external scheme on the given buffer.
+    /// Creates a configuration of an external scheme with the given buffer.
     #[must_use]
     pub fn external(scheme: ExternalScheme, buffer: BufferParams) -> Self {
         Self { buffer, scheme: SchemeParams::External(scheme) }
     }
 
-    /// Listed scheme, if it is one.
+    /// The scheme, if it is a listed one.
     #[must_use]
     pub fn scheme(&self) -> Option<Scheme> {
         self.scheme.scheme()
@@ -49,7 +49,7 @@ impl QueueConfig {
         }
     }
 
-    /// The marker that the scheme's labels come from; an external scheme that names none takes any.
+    /// Marker that writes the scheme's labels; an external scheme that names none accepts any marker.
     #[must_use]
     pub fn marker(&self) -> MarkerScheme {
         match &self.scheme {
@@ -58,7 +58,7 @@ impl QueueConfig {
         }
     }
 
-    /// Returns true if it may mark ECN-capable packets.
+    /// Returns true if the scheme may mark ECN-capable packets.
     #[must_use]
     pub fn marks(&self) -> bool {
         self.scheme.marks()
@@ -67,15 +67,15 @@ impl QueueConfig {
     /// Reads a `[queue]` table.
     ///
     /// # Errors
-    /// An unknown key, a value out of range, or values that contradict each other or the limit.
+    /// If a key is unknown, a value is out of range, or values contradict each other or the limit.
     pub fn read(table: &mut Table<'_>) -> Result<Self, ConfigError> {
         Self::read_with(table, &no_external)
     }
 
-    /// As [`QueueConfig::read`]; `scheme` may also name one that `find` knows.
+    /// Like [`QueueConfig::read`]; `scheme` may also name a scheme that `find` returns.
     ///
     /// # Errors
-    /// As [`QueueConfig::read`].
+    /// See [`QueueConfig::read`].
     pub fn read_with(table: &mut Table<'_>, find: FindExternal<'_>) -> Result<Self, ConfigError> {
         if let Some(scheme) = table.get("scheme").and_then(Json::as_str).and_then(find) {
             let buffer = BufferParams::read(table)?;
@@ -94,7 +94,7 @@ impl QueueConfig {
         Ok(Self { buffer, scheme })
     }
 
-    /// A scheme that orders packets itself leaves nothing to the buffer's scheduler.
+    /// Rejects a scheduler other than `fifo` for a scheme that orders packets itself.
     fn check_scheduler(name: &str, buffer: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
         if buffer.scheduler == Scheduler::Fifo {
             return Ok(());
@@ -104,7 +104,7 @@ impl QueueConfig {
         Err(ConfigError::new(table.key("scheduler"), problem))
     }
 
-    /// Writes the table that [`QueueConfig::read`] reads, every default filled in.
+    /// Writes the table that [`QueueConfig::read`] reads, including defaults.
     #[must_use]
     pub fn write(&self) -> Map<String, Json> {
         let mut map = Map::new();
@@ -114,11 +114,11 @@ impl QueueConfig {
         map
     }
 
-    /// Rejects schemes that hold packets back while the link is idle: a host that only acts on arrivals and departures
-    /// would never send them.
+    /// Rejects schemes that hold packets back while the link is idle. A host that acts only on arrivals and departures
+    /// would never send these packets.
     ///
     /// # Errors
-    /// The responsible key.
+    /// If the scheme does so. The error names the responsible key.
     pub fn check_never_idles(&self, key: impl Fn(&str) -> String) -> Result<(), ConfigError> {
         let SchemeParams::Htb(HtbParams { ceil: Some(ceil), .. }) = &self.scheme else { return Ok(()) };
         let problem =
@@ -126,7 +126,7 @@ impl QueueConfig {
         Err(ConfigError::new(key("ceil"), problem))
     }
 
-    /// The discipline at a link of rate `rate`, whose flows or users have `weights`.
+    /// Builds the discipline for a link of rate `rate`; `weights` are those of its flows or users.
     #[must_use]
     pub fn build<P: Packet>(&self, rate: BitRate, weights: &Weights) -> AnyDiscipline<P> {
         self.scheme.build(&Port { buffer: &self.buffer, rate, weights })
@@ -153,7 +153,7 @@ mod tests {
         }
     }
 
-    /// Returns true if any packet is marked in an overload of ECN-capable ones.
+    /// Returns true if any packet is marked in an overload of ECN-capable packets.
     fn is_seen_to_mark(config: &QueueConfig) -> bool {
         let rate = BitRate(10_000_000);
         let mut queue = config.build(rate, &Weights::equal());

@@ -1,7 +1,7 @@
-//! The list of all schemes, and the discipline of any of them.
+//! The list of all schemes, and their disciplines.
 //!
-//! A scheme implements [`SchemeSpec`] in its own module and is named once in the list below; configuration, schema,
-//! catalogue and static dispatch follow from that.
+//! A scheme implements [`SchemeSpec`] in its own module and appears once in the list below. Configuration, schema,
+//! catalogue and static dispatch are derived from it.
 
 use crate::base::config::{ConfigError, ParamSet, ParamSpec, Table};
 use crate::base::rng::Rng;
@@ -17,7 +17,7 @@ use crate::label::abc::MarkingAbc;
 use crate::registry::external::{External, ExternalScheme};
 use serde_json::{Map, Value as Json};
 
-/// Declares the list of schemes and what follows from it.
+/// Declares the list of schemes and everything derived from it.
 macro_rules! schemes {
     ($( $Variant:ident = $name:literal, $display:literal, $family:ident::$module:ident::$Spec:ident; )+) => {
         $( use crate::$family::$module::$Spec; )+
@@ -30,7 +30,7 @@ macro_rules! schemes {
         }
 
         impl Scheme {
-            /// Name in tables and figures, as the field writes it.
+            /// Name in tables and figures, in the field's spelling.
             #[must_use]
             pub fn display_name(self) -> &'static str {
                 match self { $( Self::$Variant => $display, )+ }
@@ -42,7 +42,7 @@ macro_rules! schemes {
                 match self { $( Self::$Variant => stringify!($family), )+ }
             }
 
-            /// The marker that the scheme's labels come from.
+            /// Marker that writes the scheme's labels.
             #[must_use]
             pub fn marker(self) -> MarkerScheme {
                 match self { $( Self::$Variant => <$Spec as SchemeSpec>::MARKER, )+ }
@@ -54,19 +54,19 @@ macro_rules! schemes {
                 match self { $( Self::$Variant => <$Spec as SchemeSpec>::ABOUT, )+ }
             }
 
-            /// Parameters besides the buffer.
+            /// Parameters, without those of the buffer.
             #[must_use]
             pub fn params(self) -> Vec<ParamSpec> {
                 match self { $( Self::$Variant => <$Spec as SchemeSpec>::Params::specs(), )+ }
             }
 
-            /// True if it decides the order of service itself.
+            /// True if the scheme decides the order of service itself.
             #[must_use]
             pub fn orders_packets(self) -> bool {
                 match self { $( Self::$Variant => <$Spec as SchemeSpec>::ORDERS_PACKETS, )+ }
             }
 
-            /// True if it may drop a packet that finds the queue empty.
+            /// True if the scheme may drop a packet that finds the queue empty.
             #[must_use]
             pub fn drops_when_empty(self) -> bool {
                 match self { $( Self::$Variant => <$Spec as SchemeSpec>::DROPS_WHEN_EMPTY, )+ }
@@ -84,7 +84,7 @@ macro_rules! schemes {
                 match self { $( Self::$Variant => <$Spec as SchemeSpec>::LIMITS_EACH_USER, )+ }
             }
 
-            /// True if it enforces configured rates.
+            /// True if the scheme enforces configured rates.
             #[must_use]
             pub fn shapes(self) -> bool {
                 match self { $( Self::$Variant => <$Spec as SchemeSpec>::SHAPES, )+ }
@@ -109,7 +109,7 @@ macro_rules! schemes {
             }
         }
 
-        /// Parameters of a scheme beyond the buffer.
+        /// Parameters of a scheme, without those of the buffer.
         #[derive(Clone, Debug, PartialEq)]
         pub enum SchemeParams {
             $( #[doc = concat!("See [`", stringify!($Spec), "`].")] $Variant(<$Spec as SchemeSpec>::Params), )+
@@ -132,7 +132,7 @@ macro_rules! schemes {
                 }
             }
 
-            /// See [`SchemeSpec::marks`]; one from outside may.
+            /// See [`SchemeSpec::marks`]; true for an external scheme.
             pub(super) fn marks(&self) -> bool {
                 match self {
                     $( Self::$Variant(params) => <$Spec as SchemeSpec>::marks(params), )+
@@ -151,17 +151,17 @@ macro_rules! schemes {
             }
         }
 
-        /// All queue disciplines behind one static dispatch.
+        /// Any queue discipline, behind one static dispatch.
         #[derive(Debug)]
         pub enum AnyDiscipline<P: Packet> {
             $( #[doc = concat!("See [`", stringify!($Spec), "`].")] $Variant(<$Spec as SchemeSpec>::Discipline<P>), )+
-            /// ABC with marks as a separate type: in the engine's loop, ABC without marks has no cost for them.
+            /// ABC with marks is a separate type, so ABC without marks has no cost for them in the engine's loop.
             AbcMarking(MarkingAbc<P>),
             /// See [`crate::registry::external`].
             External(External<P>),
         }
 
-        /// Calls the same method of whichever discipline it is.
+        /// Calls the same method of any discipline.
         macro_rules! dispatch {
             ($self:expr, $discipline:ident => $call:expr) => {
                 match $self {
@@ -222,7 +222,7 @@ schemes! {
     Scrr = "scrr", "SCRR", fairqueue::scrr::ScrrScheme;
 }
 
-/// As `dispatch!`, with the two most frequent schemes inlined at the caller, and all others behind a call: with forty
+/// Like `dispatch!`, but inlines only the two most frequent schemes at the caller and calls all others. With forty
 /// schemes inlined, the engine's loop would be 6 % slower.
 macro_rules! dispatch_near {
     ($self:expr, $discipline:ident => $call:expr, $other:ident => $far:expr) => {

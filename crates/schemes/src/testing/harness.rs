@@ -1,13 +1,13 @@
-//! Drives a scheme through operations and checks after each what every scheme owes its host.
+//! Runs operations on a scheme and checks the obligations of every scheme after each.
 //!
-//! | what | checked |
+//! | property | check |
 //! |---|---|
-//! | conservation | every packet offered is dropped once, served once, or waiting; the backlog is their number and bytes |
+//! | conservation | every offered packet is dropped once, served once, or waiting; the backlog has the number and bytes of waiting packets |
 //! | limit | the backlog never exceeds the buffer's limit, or that of each user if [`Scheme::limits_each_user`] |
-//! | order | packets of one flow leave in the order they came, unless [`Scheme::reorders_flows`] |
-//! | work conservation | a port with a backlog gives a packet, or has dropped all that waited |
-//! | no drop when empty | a packet that finds nothing waiting is stored, unless [`Scheme::drops_when_empty`] |
-//! | probabilities | lie in [0, 1] |
+//! | order | packets of one flow leave in the order of arrival, unless [`Scheme::reorders_flows`] |
+//! | work conservation | a port with a backlog serves a packet, or has dropped all waiting packets |
+//! | no drop when empty | a packet that finds an empty queue is stored, unless [`Scheme::drops_when_empty`] |
+//! | probabilities | are in [0, 1] |
 //! | readings | are finite |
 
 use crate::base::rng::Rng;
@@ -23,7 +23,7 @@ use crate::registry::schemes::{AnyDiscipline, Scheme};
 use crate::testing::TestPacket;
 use std::collections::HashMap;
 
-/// One thing that can happen to a port.
+/// An event at a port.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Operation {
     /// A packet arrives.
@@ -39,7 +39,7 @@ pub enum Operation {
 /// An arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Offer {
-    /// Flow; its user is `flow % users` of the harness.
+    /// Flow; its user is `flow % users`.
     pub flow: u32,
     /// Length on the wire.
     pub wire_bytes: u32,
@@ -71,7 +71,7 @@ struct Record {
     /// Waiting packets: id to flow and length.
     waiting: HashMap<u64, (u32, u32)>,
     waiting_bytes: u64,
-    /// Id of the last packet of a flow that left.
+    /// Id of each flow's last served packet.
     last_served: HashMap<u32, u64>,
     offered: u64,
     served: u64,
@@ -106,10 +106,10 @@ impl DropSink<TestPacket> for Record {
 }
 
 impl Harness {
-    /// An idle port of 10 Mbit/s with `config`, its marker in front, users of unequal weight.
+    /// Creates an idle port of 10 Mbit/s with `config`, its marker in front, and users of unequal weight.
     ///
     /// # Panics
-    /// The scheme is an external one.
+    /// If the scheme is external.
     #[must_use]
     pub fn new(config: &QueueConfig, users: u32, seed: u64) -> Self {
         let rate = BitRate(10_000_000);
@@ -132,16 +132,16 @@ impl Harness {
         }
     }
 
-    /// `scheme` with its defaults on a buffer with that limit.
+    /// Creates a port with `scheme`, its default parameters, and a buffer of `limit`.
     #[must_use]
     pub fn of(scheme: Scheme, limit: QueueLimit, users: u32, seed: u64) -> Self {
         Self::new(&QueueConfig::of(scheme, BufferParams { limit, ..Default::default() }), users, seed)
     }
 
-    /// Takes a scheme, a limit and a sequence of operations from `bytes` and does them: for fuzzing.
+    /// Decodes a scheme, a limit and a sequence of operations from `bytes` and runs them, for fuzzing.
     ///
     /// # Panics
-    /// As [`Harness::step`].
+    /// Like [`Harness::step`].
     pub fn run(bytes: &[u8]) {
         let Some((&[scheme, limit, seed], operations)) = bytes.split_first_chunk::<3>() else { return };
         let limit = match u32::from(limit) {
@@ -167,10 +167,10 @@ impl Harness {
         (self.record.offered, self.record.served, self.record.dropped)
     }
 
-    /// Does one operation and checks the port.
+    /// Performs one operation and checks the port.
     ///
     /// # Panics
-    /// The scheme broke a promise; the message says which, where and when.
+    /// If the scheme violates a property. The message says which, where and when.
     pub fn step(&mut self, operation: Operation) {
         let outcome = match operation {
             Operation::Enqueue(offer) => self.enqueue(&offer),
@@ -189,10 +189,10 @@ impl Harness {
         }
     }
 
-    /// Serves until nothing waits.
+    /// Serves until no packet waits.
     ///
     /// # Panics
-    /// As [`Harness::step`].
+    /// Like [`Harness::step`].
     pub fn drain(&mut self) {
         while self.discipline.backlog().packets > 0 {
             self.step(Operation::Dequeue);
@@ -202,7 +202,7 @@ impl Harness {
     /// Checks that the readings of the scheme are finite.
     ///
     /// # Panics
-    /// One is not.
+    /// If one is not.
     pub fn check_readings(&self) {
         self.discipline.report(&mut |name, value| {
             assert!(value.is_finite(), "{}: reading {name} is {value}", self.scheme.name());
@@ -274,7 +274,7 @@ impl Harness {
     }
 }
 
-/// Operations read from bytes, for fuzzing and for random sequences alike: any bytes are a valid sequence.
+/// Operations decoded from bytes, for fuzzing and for random sequences. Any bytes are a valid sequence.
 #[derive(Debug)]
 pub struct Operations<'a> {
     bytes: &'a [u8],
@@ -282,7 +282,7 @@ pub struct Operations<'a> {
 }
 
 impl<'a> Operations<'a> {
-    /// The sequence encoded by `bytes`, among `flows` flows.
+    /// Creates the sequence encoded by `bytes` for `flows` flows.
     #[must_use]
     pub fn new(bytes: &'a [u8], flows: u32) -> Self {
         Self { bytes, flows }
@@ -326,7 +326,7 @@ impl<'a> Operations<'a> {
         })
     }
 
-    /// Durations from nothing to half an hour, most of them about the time of a packet.
+    /// Decodes a duration from 0 to half an hour, mostly close to the time of a packet.
     fn duration(&mut self) -> Option<Time> {
         let word = self.word()?;
         Some(match word % 256 {

@@ -1,4 +1,5 @@
-//! For tests of schemes: a packet, a drop sink, and the harness that drives every scheme through the same operations.
+//! Tools for tests of schemes: a packet, a drop sink, and the harness that runs every scheme through the same
+//! operations.
 
 pub mod harness;
 pub mod vectors;
@@ -10,10 +11,10 @@ use crate::contract::discipline::{Backlog, DropReason, DropSink, Report};
 use crate::contract::packet::{Ecn, Packet, TrafficClass};
 use crate::registry::queue_config::QueueConfig;
 
-/// A packet with every field open.
+/// A packet with public fields.
 #[derive(Clone, Copy, Debug)]
 pub struct TestPacket {
-    /// Number that identifies it among all packets of a test.
+    /// Number that identifies the packet within a test.
     pub id: u64,
     /// Flow.
     pub flow: u32,
@@ -79,7 +80,7 @@ impl Packet for TestPacket {
     }
 }
 
-/// Keeps every drop, and the flow of every packet that was marked.
+/// Stores every drop, and the flow of every marked packet.
 #[derive(Debug, Default)]
 pub struct Drops(pub Vec<(TestPacket, DropReason, Backlog)>, pub Vec<u32>);
 
@@ -102,12 +103,12 @@ pub fn readings(report: impl FnOnce(Report<'_>)) -> Vec<(&'static str, f64)> {
 /// One of [`readings`].
 ///
 /// # Panics
-/// None has this name.
+/// If none has this name.
 pub fn reading(name: &str, report: impl FnOnce(Report<'_>)) -> f64 {
     readings(report).into_iter().find(|reading| reading.0 == name).expect("there is such a reading").1
 }
 
-/// A queue of `packets` of 1500 bytes before a link, as an AQM sees it.
+/// Queue of `packets` of 1500 bytes in front of a link.
 #[must_use]
 pub fn view(packets: u32, link_rate: BitRate) -> QueueView {
     let backlog = Backlog { packets, bytes: u64::from(packets) * 1500 };
@@ -117,7 +118,7 @@ pub fn view(packets: u32, link_rate: BitRate) -> QueueView {
 /// Reads a `[queue]` table.
 ///
 /// # Errors
-/// The error.
+/// If the table is not valid.
 pub fn read_queue(table: serde_json::Value) -> Result<QueueConfig, ConfigError> {
     QueueConfig::read(&mut Table::new("queue", &table)?)
 }
@@ -125,16 +126,16 @@ pub fn read_queue(table: serde_json::Value) -> Result<QueueConfig, ConfigError> 
 /// Error of a `[queue]` table.
 ///
 /// # Panics
-/// It is valid.
+/// If the table is valid.
 #[must_use]
 pub fn refusal(table: serde_json::Value) -> String {
     read_queue(table).expect_err("a table that must be refused").to_string()
 }
 
-/// Asserts that a number equals a derived one, except for the rounding of a few operations.
+/// Asserts that a number equals the expected one, except for the rounding of a few operations.
 ///
 /// # Panics
-/// It is not.
+/// If it does not.
 pub fn close(measured: f64, expected: f64) {
     assert!((measured - expected).abs() <= 1e-12 * expected.abs().max(1.0), "{measured} is not {expected}");
 }

@@ -1,17 +1,17 @@
-//! Golden vectors: the decisions of a scheme with its defaults on a fixed sequence of packets, as text.
+//! Golden vectors: the decisions of a scheme with default parameters on a fixed sequence of packets, as text.
 //!
-//! A link of 10 Mbit/s with room for 100 packets and 12 users, of which the first sends half of the packets. 400
-//! packets come at 1.6 times the link's rate, then 200 at half of it; a tenth of them are short, a tenth EF, a
-//! quarter ECN-capable. The first lines, which begin with `#`, give scheme and configuration. A line is
+//! A link of 10 Mbit/s has a buffer of 100 packets and 12 users, of which the first sends half of the packets. 400
+//! packets arrive at 1.6 times the link's rate, then 200 at half of it. A tenth of them are short, a tenth EF, and a
+//! quarter ECN-capable. The first lines, which begin with `#`, give scheme and configuration. Other lines are
 //!
 //! | event | fields |
 //! |---|---|
 //! | `arrive` | time in ps, packet, flow (also user), bytes, class, ECN, label |
-//! | `drop` | packet, reason: at the event above it |
-//! | `mark` | packet: at the event above it |
+//! | `drop` | packet, reason; belongs to the event above |
+//! | `mark` | packet; belongs to the event above |
 //! | `depart` | time in ps, packet, label |
 //!
-//! Random numbers are those of the streams ("queue", 0) and ("marker", 0) of seed 1, replication 0, see
+//! Random numbers come from the streams ("queue", 0) and ("marker", 0) of seed 1, replication 0, see
 //! [`crate::base::rng`].
 
 use crate::base::rng::Rng;
@@ -85,7 +85,7 @@ struct Port {
 }
 
 impl Port {
-    /// Starts every transmission that starts by `now`.
+    /// Starts all transmissions due by `now`.
     fn serve_until(&mut self, now: Time, rng: &mut Rng, lines: &mut Lines) {
         while self.free_at <= now && self.discipline.backlog().packets > 0 {
             let start = self.free_at;
@@ -93,7 +93,7 @@ impl Port {
             lines.depart(&packet, start);
             self.free_at = start + RATE.time_of(u64::from(packet.wire_bytes));
         }
-        // Nothing waits: the next packet is served on arrival.
+        // No packet waits: the next one is served on arrival.
         if now < Time::NEVER {
             self.free_at = self.free_at.max(now);
         }

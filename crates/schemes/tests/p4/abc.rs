@@ -1,4 +1,4 @@
-//! ABC: parameters of the setups, and the model, which is the library's.
+//! ABC: parameters of the setups, and the model, which uses the library.
 
 use super::scheme::{Arrival, Judgement, Metered, Model, Parameters};
 use super::setup::{Queue, Setup, addresses, extreme, published};
@@ -38,7 +38,7 @@ struct Abc {
     meters: &'static [(u32, u64, u64)],
     /// Port, S, N, last tick.
     averagers: &'static [(u16, u64, u64, u64)],
-    /// Queues at the ends of the range.
+    /// True for queues at the ends of the range.
     has_extreme_queues: bool,
 }
 
@@ -105,7 +105,7 @@ impl Parameters for Abc {
         dice.magnitude(2.5, 6.0)
     }
 
-    /// Around the thresholds, whole packets and parts of them; in the setup of extremes the ends of the range.
+    /// Whole packets and fractions around the thresholds; in the setup of extremes the ends of the range.
     fn queue(&self, dice: &mut Dice, _: usize) -> u64 {
         if self.has_extreme_queues {
             return match dice.below(6) {
@@ -177,7 +177,7 @@ fn of_the_paper() -> Setup {
     published(abc, vec![queue, Queue { port: 7, limit: u64::MAX, ef_priority: 0, ..queue }])
 }
 
-/// Ends of all ranges, and registers that are almost full.
+/// Ends of all ranges, and almost full registers.
 fn of_extremes() -> Setup {
     let aqm = Aqm { port: 6, memory: Time::from_secs(3600), q_min: 0, q_base: 1 << 40, gamma: 1 << 40 };
     let abc = Abc {
@@ -191,7 +191,7 @@ fn of_extremes() -> Setup {
         ],
         meters: &[(1, u64::MAX - 5_000, 0), (2, u64::MAX, 40), (3, 1, u64::MAX), (4095, 1 << 63, 12)],
         averagers: &[
-            // N one packet below where it is halved; S as much, as of labels of 32.
+            // N is one packet below the value at which it is halved; S is equal, as for labels of 32.
             (6, (1 << 63) - (1 << 28) - 1, (1 << 63) - (1 << 28) - 1, 0),
             (7, 0, 1 << 28, 3),
             (8, 1 << 40, 1 << 41, 1 << 50),
@@ -202,9 +202,9 @@ fn of_extremes() -> Setup {
     extreme(abc, vec![queue, Queue { port: 7, ..queue }, Queue { port: 8, limit: 90, ..queue }])
 }
 
-/// Virtual queues, a meter for each address, and an hour's memory.
+/// Virtual queues, a meter per address, and a memory of one hour.
 fn of_addresses() -> Setup {
-    // 6, 20, 16, 24 packets of 1500 bytes at 50 Mbit/s: 240 us each, 160 ns a byte.
+    // 6, 20, 16 and 24 packets of 1500 bytes at 50 Mbit/s: 240 us each, 160 ns per byte.
     let aqm = Aqm { port: 6, memory: Time::from_millis(300), q_min: 1_440_000, q_base: 4_800_000, gamma: 3_840_000 };
     let abc = Abc {
         memory: Time::from_secs(3600),

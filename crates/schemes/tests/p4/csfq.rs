@@ -1,4 +1,4 @@
-//! CSFQ: parameters of the setups, and the model, which is the library's.
+//! CSFQ: parameters of the setups, and the model, which uses the library.
 
 use super::file::Input;
 use super::frame::{ETHERTYPE_8021AD, Recipe};
@@ -45,11 +45,11 @@ struct Csfq {
     /// Port, log2 of alpha, S of A and F, tick.
     states: &'static [(u16, i64, [u64; 2], u64)],
     queues: Queues,
-    /// Packets are those of [`ties`].
+    /// True if the packets are those of [`ties`].
     has_ties: bool,
 }
 
-/// Which queues packets find.
+/// Queues that packets find.
 #[derive(PartialEq)]
 enum Queues {
     /// Around the thresholds.
@@ -59,7 +59,7 @@ enum Queues {
 }
 
 impl Csfq {
-    /// Registers of 0 and usual packets.
+    /// Creates parameters with registers of 0 and usual packets.
     fn new(constant: Time, aqms: Vec<Aqm>) -> Self {
         Self { constant, aqms, meters: &[], states: &[], queues: Queues::Usual, has_ties: false }
     }
@@ -69,12 +69,12 @@ impl Csfq {
     }
 }
 
-/// What estimators of one time constant are told.
+/// Configuration arguments of estimators with one time constant.
 fn constants_of(rates: RateConstants) -> String {
     format!("{} {} {:#x}", rates.decay().step_q56(), rates.decay().shift(), rates.log2_tick_q31().cast_unsigned())
 }
 
-/// log2 of alpha in its register, which begins with 0.
+/// log2 of alpha as stored in its register, whose initial value is 0.
 fn register_of(log2_alpha: i64) -> u64 {
     log2_alpha.wrapping_sub(LOG2_OF_ZERO_Q31).cast_unsigned()
 }
@@ -136,12 +136,12 @@ impl Parameters for Csfq {
         self.constant
     }
 
-    /// From a fifth of the link's capacity to four times as much, for packets of 900 bytes at 50 Mbit/s.
+    /// A fifth to four times the link's capacity, for packets of 900 bytes at 50 Mbit/s.
     fn gap_ns(&self, dice: &mut Dice) -> f64 {
         dice.magnitude(4.3, 5.6)
     }
 
-    /// A quarter of the time below the threshold, a quarter above it, around it otherwise.
+    /// One quarter of queues are below the threshold, one quarter above, the rest around it.
     fn queue(&self, dice: &mut Dice, number: usize) -> u64 {
         if self.queues == Queues::Extreme {
             return match dice.below(4) {
@@ -192,8 +192,8 @@ impl Model for Arithmetic {
     }
 }
 
-/// Packets of a neighbour, whose random numbers are the last that are dropped and the first that are not, by turns, and
-/// whose times are the ends of windows.
+/// Packets from a neighbour. Their random numbers alternate between the largest that causes a drop and the smallest
+/// that does not, and their times are the ends of windows.
 fn ties(setup: &Setup) -> Vec<Input> {
     let mut switch = Switch::new(setup);
     let mut dice = Dice::new(setup.name);
@@ -208,7 +208,7 @@ fn ties(setup: &Setup) -> Vec<Input> {
         let recipe =
             Recipe { tags: vec![(ETHERTYPE_8021AD, control as u16)], ..Recipe::of(Ipv4Addr::new(10, 0, 1, 1).into()) };
         let input = Input {
-            // Four packets a window, at C if they have 1562 bytes.
+            // Four packets per window, which is C for packets of 1562 bytes.
             now_ns: number * 250_000,
             ingress_port: 4,
             station: 6,
@@ -228,7 +228,8 @@ pub fn setups() -> Vec<Setup> {
     vec![of_weights(), of_extremes(), of_addresses(), of_ties()]
 }
 
-/// Thresholds of abc2018 V. Time constants are a twentieth of those there, so that a train has some hundred windows.
+/// Thresholds of abc2018 V. Time constants are a twentieth of those there, so that a packet sequence has some hundred
+/// windows.
 const AQM: Aqm = Aqm {
     port: 6,
     constant: Time::from_millis(5),
@@ -247,7 +248,7 @@ fn of_weights() -> Setup {
     published(csfq, vec![QUEUE, Queue { port: 7, ef_priority: 0, ..QUEUE }])
 }
 
-/// Ends of all ranges, sums that are almost full, fair rates beyond all labels.
+/// Ends of all ranges, sums that are almost full, and fair rates above all labels.
 fn of_extremes() -> Setup {
     let (short, long) = (Time::from_millis(1), Time::from_secs(3600));
     let (least, most) = (BitRate(1_000), BitRate(1_000_000_000_000));
@@ -259,7 +260,7 @@ fn of_extremes() -> Setup {
     ];
     let csfq = Csfq {
         meters: &[
-            // Ahead of the clock by half a second: the rate stays until then.
+            // Half a second ahead of the clock: the rate does not change until then.
             (1, u64::MAX - 5_000, 0, 1 << 29),
             (2, u64::MAX, u64::MAX - 5_000, 40),
             (3, 1, 1, u64::MAX),
@@ -267,7 +268,7 @@ fn of_extremes() -> Setup {
         ],
         states: &[
             (6, 31 << 31, [u64::MAX - 5_000, u64::MAX], 0),
-            // Far below log2 of zero, which means that there is no estimate: differences of 256 octaves.
+            // Far below log2 of zero, the value for no estimate: differences of 256 octaves.
             (7, -256 << 31, [1 << 40, 1 << 30], 0),
             (8, -(32 << 31) + 1, [1, 0], 7),
         ],
@@ -278,9 +279,9 @@ fn of_extremes() -> Setup {
     extreme(csfq, vec![queue, Queue { port: 7, ..queue }, Queue { port: 8, limit: 90, ..queue }])
 }
 
-/// Virtual queues, and a meter for each address, with the time constant of abc2018 V.
+/// Virtual queues, and a meter per address, with the time constant of abc2018 V.
 fn of_addresses() -> Setup {
-    // 6, 12, 24 packets of 1500 bytes at 50 Mbit/s: 240 us each, 160 ns a byte.
+    // 6, 12 and 24 packets of 1500 bytes at 50 Mbit/s: 240 us each, 160 ns per byte.
     let aqm = Aqm { q_min: 1_440_000, q_threshold: 2_880_000, ..AQM };
     let faster = Aqm { port: 7, capacity: BitRate(150_000_000), q_min: 0, ..aqm };
     let queue = Queue { limit: 5_760_000, ns_per_byte: Some(160 << 20), ef_priority: 0, ..QUEUE };
@@ -288,7 +289,7 @@ fn of_addresses() -> Setup {
     addresses(Csfq::new(Time::from_millis(100), vec![aqm, faster]), vec![queue, of_faster])
 }
 
-/// Windows and drop probabilities that packets lie at the edge of.
+/// Packets at the exact limits of windows and drop probabilities.
 fn of_ties() -> Setup {
     let short = Time::from_millis(1);
     let csfq = Csfq::new(short, vec![Aqm { constant: short, window: short, ..AQM }]);

@@ -1,22 +1,22 @@
-//! The file of golden vectors: what was recorded, on which switch, of which program.
+//! The file of golden vectors: the recorded packets, the switch and the program.
 
 use super::frame::Recipe;
 use super::scheme::Scheme;
 use super::switch::Outcome;
 use std::fmt;
 
-/// One packet, its clock and the queue that it finds.
+/// A packet, its time, and the queue that it finds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input {
     pub now_ns: u64,
     pub ingress_port: u16,
     /// Last byte of the destination, 02:00:00:00:00:station.
     pub station: u8,
-    /// In the unit of the AQM; a virtual queue is the switch's own.
+    /// In the unit of the AQM; the switch computes virtual queues itself.
     pub queue: u64,
-    /// Random bits, of a scheme that needs any.
+    /// Random bits, for schemes that need them.
     pub random: u32,
-    /// Of the frame without tags.
+    /// Length of the frame without tags.
     pub bytes: usize,
     pub recipe: Recipe,
 }
@@ -32,7 +32,7 @@ impl Input {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Section {
     pub name: String,
-    /// What the switch was told.
+    /// Configuration commands of the switch.
     pub commands: String,
     pub packets: Vec<(Input, Outcome)>,
 }
@@ -50,7 +50,7 @@ pub struct Vectors {
     pub sections: Vec<Section>,
 }
 
-/// What all programs have in common.
+/// Text common to all programs.
 const HEAD: &str = "\
 # A section has the commands of simple_switch_CLI that set the switch up, then packets:
 #
@@ -95,7 +95,7 @@ impl Vectors {
     ///
     /// # Errors
     ///
-    /// A line is wrong.
+    /// If a line is not valid.
     pub fn read(scheme: Scheme, text: &str) -> Result<Self, String> {
         let mut lines = text.lines().filter(|line| !line.starts_with('#'));
         let mut head = |key: &str| {

@@ -9,36 +9,36 @@ pub const ETHERTYPE_8021AD: u16 = 0x88a8;
 /// Ethertype of other VLAN tags.
 pub const ETHERTYPE_8021Q: u16 = 0x8100;
 
-/// How to make a frame. What is behind the headers is zero.
+/// Description of a frame. All bytes after the headers are zero.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recipe {
-    /// Tags from the outermost on: ethertype and control information (`s`: 802.1ad, `q`: 802.1Q, hexadecimal).
+    /// Tags, outermost first: ethertype and control information (`s`: 802.1ad, `q`: 802.1Q, hexadecimal).
     pub tags: Vec<(u16, u16)>,
     /// Source address.
     pub source: Option<IpAddr>,
-    /// Destination address of the same family (`>`); a fixed one that has no route by default.
+    /// Destination address of the same family (`>`); by default a fixed one without a route.
     pub destination: Option<IpAddr>,
     /// DSCP (`d`).
     pub dscp: u8,
-    /// TTL or hop limit (`h`), 64 by default.
+    /// TTL or hop limit (`h`); 64 by default.
     pub hops: Option<u8>,
-    /// First byte of the IP header in place of the right one (`v`, hexadecimal).
+    /// First byte of the IP header, if not the right one (`v`, hexadecimal).
     pub first_byte: Option<u8>,
-    /// Ethertype of a packet other than IP (`n`, hexadecimal).
+    /// Ethertype, if not IP (`n`, hexadecimal).
     pub ethertype: Option<u16>,
-    /// Length that the frame is cut off at (`t`).
+    /// Length at which the frame is truncated (`t`).
     pub cut: Option<usize>,
-    /// The whole frame but for the destination (`x`, hexadecimal): nothing else is in the recipe.
+    /// The whole frame except the destination (`x`, hexadecimal); replaces all other fields.
     pub raw: Option<Vec<u8>>,
 }
 
 impl Recipe {
-    /// A whole packet of a source.
+    /// Creates a complete packet from a source.
     pub fn of(source: IpAddr) -> Self {
         Self { source: Some(source), ..Self::default() }
     }
 
-    /// The frame of `bytes` bytes, tags not counted, to a station.
+    /// Creates the frame of `bytes` bytes, without tags, to a station.
     pub fn frame(&self, station: u8, bytes: usize) -> Vec<u8> {
         let mut frame = vec![2, 0, 0, 0, 0, station, 2, 0, 0, 0, 1, 0];
         if let Some(raw) = &self.raw {
@@ -58,7 +58,7 @@ impl Recipe {
         frame
     }
 
-    /// Ethertype and IP header.
+    /// Appends the ethertype and the IP header.
     fn extend(&self, frame: &mut Vec<u8>, bytes: usize) {
         let length = bytes.saturating_sub(14) as u16;
         let hops = self.hops.unwrap_or(64);

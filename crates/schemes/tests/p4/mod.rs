@@ -1,6 +1,6 @@
-//! The P4 programs against the library: test packets, a model of the switch, the files of golden vectors.
+//! Compares the P4 programs with the library: test packets, a model of the switch, and files of golden vectors.
 //!
-//! The tests replay the files; the example `p4_vectors` records them on BMv2 and shares this folder.
+//! The tests replay the files. The example `p4_vectors` records them on BMv2 and shares this folder.
 
 pub mod abc;
 pub mod csfq;

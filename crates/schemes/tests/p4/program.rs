@@ -1,4 +1,4 @@
-//! The source of the program, and where things are.
+//! The program's source, and paths in the project.
 
 use super::switch::fnv1a;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,11 @@ pub fn project(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
-/// All files that a P4 program includes, itself first, in the order of the first inclusion.
+/// Returns all files that a P4 program includes, itself first, in the order of first inclusion.
 ///
 /// # Errors
 ///
-/// A file is not there.
+/// If a file does not exist.
 pub fn sources(folder: &Path, name: &str) -> io::Result<Vec<(String, String)>> {
     let mut found: Vec<(String, String)> = Vec::new();
     let mut open = vec![name.to_owned()];
@@ -34,26 +34,26 @@ pub fn sources(folder: &Path, name: &str) -> io::Result<Vec<(String, String)>> {
 ///
 /// # Errors
 ///
-/// A file is not there.
+/// If a file does not exist.
 pub fn hash(name: &str) -> io::Result<String> {
     let sources = sources(&project("planes/p4"), name)?;
     let bytes = sources.iter().flat_map(|(name, text)| name.bytes().chain([0]).chain(text.bytes()).chain([0]));
     Ok(format!("{:016x}", fnv1a(bytes)))
 }
 
-/// A tool, named by an environment variable or on the PATH.
+/// Finds a tool by an environment variable or on the PATH.
 pub fn find(name: &str, variable: &str) -> Option<PathBuf> {
     let named = env::var_os(variable).map(PathBuf::from).filter(|path| path.is_file());
     let folders = env::var_os("PATH").unwrap_or_default();
     named.or_else(|| env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file()))
 }
 
-/// Compiles a program of `planes/p4/` and returns the warnings. They are no errors: which there are changes with the
-/// compiler, and current ones warn of what a program includes and another one of the folder uses.
+/// Compiles a program of `planes/p4/` and returns the warnings. Warnings are not errors, because they depend on the
+/// compiler; present ones concern code that a program includes and only another program of the folder uses.
 ///
 /// # Errors
 ///
-/// The compiler cannot be run, or does not accept the program: what it says.
+/// If the compiler cannot be run or rejects the program; contains its output.
 pub fn compile(p4c: &Path, name: &str, options: &[&str], json: &Path) -> Result<String, String> {
     let mut command = Command::new(p4c);
     if let Some(include) = env::var_os("FAIRLANE_P4INCLUDE") {

@@ -1,4 +1,4 @@
-//! What a scheme adds to the switch: parameters in its tables, a model of its arithmetic, the packets that test it.
+//! Parts of a switch that depend on the scheme: table parameters, a model of the arithmetic, and test packets.
 
 use super::file::Input;
 use super::setup::Setup;
@@ -7,7 +7,7 @@ use super::{abc, csfq};
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::fixed::Activity;
 
-/// A scheme with a program.
+/// A scheme with a P4 program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scheme {
     Abc,
@@ -15,7 +15,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// All of them.
+    /// All such schemes.
     pub const ALL: [Self; 2] = [Self::Abc, Self::Csfq];
 
     pub fn name(self) -> &'static str {
@@ -25,17 +25,17 @@ impl Scheme {
         }
     }
 
-    /// The program in `planes/p4/`.
+    /// Path of the program in `planes/p4/`.
     pub fn program(self) -> String {
         format!("{}.p4", self.name())
     }
 
-    /// The golden vectors, a path in the project.
+    /// Path of the golden vectors in the project.
     pub fn vectors(self) -> String {
         format!("tests/vectors/p4/{}.txt", self.name())
     }
 
-    /// Setups of its switch.
+    /// Setups of the scheme's switch.
     pub fn setups(self) -> Vec<Setup> {
         match self {
             Self::Abc => abc::setups(),
@@ -43,7 +43,7 @@ impl Scheme {
         }
     }
 
-    /// What the columns of its vectors are that other schemes do not have, or have in another sense.
+    /// Meaning of columns in the vectors that are specific to the scheme.
     pub fn columns(self) -> &'static str {
         match self {
             Self::Abc => abc::COLUMNS,
@@ -57,19 +57,19 @@ pub trait Parameters: Sync {
     /// Arguments of `set_domain`.
     fn domain(&self) -> String;
 
-    /// What turns log2(S) of a meter into the label of a user, Q31.
+    /// Term that converts log2(S) of a meter into a user's label, Q31.
     fn offset(&self, reference_rate: BitRate) -> i64;
 
-    /// Arguments of `set_aqm` of a port, those of the queue not included.
+    /// Arguments of `set_aqm` for a port, without those of the queue.
     fn aqm(&self, port: u16) -> String;
 
-    /// Registers that do not begin with zero: name, index, value.
+    /// Registers with a non-zero initial value: name, index, value.
     fn registers(&self) -> Vec<(&'static str, u32, u64)>;
 
     /// The arithmetic.
     fn model(&self) -> Box<dyn Model>;
 
-    /// The time constant of the meters.
+    /// Time constant of the meters.
     fn memory(&self) -> Time;
 
     /// A mean gap between packets, in nanoseconds.
@@ -78,7 +78,7 @@ pub trait Parameters: Sync {
     /// The queue that packet `number` finds, in the unit of the AQM.
     fn queue(&self, dice: &mut Dice, number: usize) -> u64;
 
-    /// Packets in place of the usual ones.
+    /// Packets that replace the usual ones.
     fn train(&self, _: &Setup) -> Option<Vec<Input>> {
         None
     }
@@ -89,7 +89,7 @@ pub trait Parameters: Sync {
 
 /// A packet at a meter.
 pub struct Metered {
-    /// Of the registers.
+    /// Index of the meter's registers.
     pub index: u32,
     pub reference_rate: BitRate,
     pub bytes: u32,
@@ -103,13 +103,13 @@ pub struct Arrival {
     pub label: Option<Activity>,
     pub bytes: u32,
     pub queue: u64,
-    /// The packet does not fit into the limit.
+    /// True if the packet does not fit into the limit.
     pub is_over: bool,
     pub random: u32,
     pub now_ns: u64,
 }
 
-/// What the AQM makes of a packet.
+/// Decision of the AQM on a packet.
 pub struct Judgement {
     pub is_dropped: bool,
     pub label: Option<Activity>,
@@ -118,11 +118,11 @@ pub struct Judgement {
     pub threshold: u64,
 }
 
-/// The arithmetic of a scheme and its state, by the library.
+/// Arithmetic and state of a scheme, computed by the library.
 pub trait Model {
     /// Counts a packet at the edge.
     fn meter(&mut self, packet: &Metered) -> Activity;
 
-    /// Judges a packet in front of a queue. What is not dropped and does not fit is lost afterwards.
+    /// Decides on a packet in front of a queue. An accepted packet that does not fit is dropped afterwards.
     fn judge(&mut self, packet: &Arrival) -> Judgement;
 }

@@ -1,38 +1,38 @@
-//! What the switch is configured with, as entries of its tables.
+//! Configurations of the switch, as entries of its tables.
 
 use super::scheme::Parameters;
 use fairlane_schemes::base::units::BitRate;
 use std::fmt::Write;
 use std::net::IpAddr;
 
-/// What happens to packets that come in.
+/// Treatment of arriving packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Role {
-    /// Labels are stripped, nobody is metered.
+    /// Labels are removed; no user is metered.
     Plain,
-    /// Labels are stripped, users metered.
+    /// Labels are removed; users are metered.
     Untrusted,
-    /// Labels are believed.
+    /// Labels are trusted.
     Trusted,
 }
 
-/// Which class packets are in.
+/// Rule for the class of packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ClassRule {
     /// Best effort.
     BestEffort,
     /// Expedited.
     Expedited,
-    /// Expedited if the DSCP says so.
+    /// Expedited, depending on the DSCP.
     Dscp,
 }
 
-/// Which meter a user has.
+/// Assignment of meters to a user.
 #[derive(Clone, Copy, Debug)]
 pub enum Place {
-    /// One.
+    /// One meter.
     Prefix(u32),
-    /// One of `size` from `base` on for each address.
+    /// One meter per address, of `size` meters from `base` on.
     Address { base: u32, size: u32 },
 }
 
@@ -45,12 +45,12 @@ pub struct User {
     pub place: Place,
 }
 
-/// The queue of a port that has an AQM.
+/// Queue of a port with an AQM.
 #[derive(Clone, Copy, Debug)]
 pub struct Queue {
     pub port: u16,
     pub limit: u64,
-    /// Of a virtual queue, Q20; none: the queues of the port.
+    /// Time per byte of a virtual queue, Q20; `None`: the port's own queues.
     pub ns_per_byte: Option<u64>,
     pub ef_priority: u8,
 }
@@ -82,15 +82,15 @@ pub fn prefix(text: &str, bits: u32) -> (u128, u32) {
     (mapped(address), if address.is_ipv4() { bits + 96 } else { bits })
 }
 
-/// Whether an address has a prefix.
+/// Returns true if an address has a prefix.
 pub fn has_prefix(address: u128, (prefix, bits): (u128, u32)) -> bool {
     let rest = u128::MAX.checked_shr(bits).unwrap_or(0);
     address & !rest == prefix
 }
 
-/// Stations are 02:00:00:00:00:port, for these ports.
+/// Ports of the stations; their addresses are 02:00:00:00:00:port.
 pub const STATIONS: std::ops::Range<u16> = 1..12;
-/// A station whose packets are flooded, and the port of the group whose AQM judges them.
+/// A station whose packets are flooded, and the port in the group whose AQM decides on them.
 pub const FLOODED: (u8, u16) = (0xff, 6);
 /// The MAC addresses that a route writes.
 pub const ROUTE_MACS: ([u8; 6], [u8; 6]) = ([2, 0, 0, 0, 2, 0], [2, 0, 0, 0, 3, 1]);
@@ -107,7 +107,7 @@ impl User {
 }
 
 impl Setup {
-    /// What the switch is told, as commands of simple_switch_CLI.
+    /// Configuration as commands of simple_switch_CLI.
     pub fn commands(&self) -> String {
         let mut text = String::new();
         let mut line = |command: String| writeln!(text, "{command}").expect("a String takes all");
@@ -142,7 +142,7 @@ impl Setup {
         for port in self.links {
             line(format!("table_add links carry_label {port} =>"));
         }
-        // The tool takes signed numbers of 64 bits.
+        // The tool expects signed 64-bit numbers.
         for (register, index, value) in scheme.registers() {
             line(format!("register_write {register} {index} {}", value.cast_signed()));
         }
@@ -158,7 +158,7 @@ fn user(prefix: (&'static str, u32), rate: u64, class_rule: ClassRule, index: u3
     User { prefix, reference_rate: BitRate(rate), class_rule, place: Place::Prefix(index) }
 }
 
-/// Users with reference rates as those of p4abc 6.1.3, and other ones.
+/// Users with the reference rates of p4abc 6.1.3, and other users.
 pub fn published(scheme: impl Parameters + 'static, queues: Vec<Queue>) -> Setup {
     use ClassRule::{BestEffort, Dscp, Expedited};
     Setup {
@@ -201,7 +201,7 @@ pub fn extreme(scheme: impl Parameters + 'static, queues: Vec<Queue>) -> Setup {
     }
 }
 
-/// A meter for each address.
+/// A meter per address.
 pub fn addresses(scheme: impl Parameters + 'static, queues: Vec<Queue>) -> Setup {
     use ClassRule::{BestEffort, Dscp};
     let of_address = |prefix, class_rule, base, size| User {

@@ -1,4 +1,4 @@
-//! A model of the switch: the arithmetic of the scheme is the library's, the rest is written from the program.
+//! A model of the switch: the library provides the scheme's arithmetic; the rest is reimplemented from the program.
 
 use super::file::Input;
 use super::frame::{ETHERTYPE_8021AD, ETHERTYPE_8021Q};
@@ -12,11 +12,11 @@ use std::net::Ipv4Addr;
 const ETHERNET: usize = 14;
 const TAG: usize = 4;
 const DSCP_EF: u8 = 46;
-/// Bits of the label that the tag has room for.
+/// Bits of the label that fit into the tag.
 const CARRIED_BITS: u32 = 15;
 const DROP_PORT: u16 = 511;
 
-/// What became of a packet; the numbers are those of the program.
+/// Fate of a packet; the numbers are those of the program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Verdict {
     Accepted = 0,
@@ -26,7 +26,7 @@ pub enum Verdict {
     NoRoute = 4,
 }
 
-/// What the program writes into the probe of a packet, and a hash of the frame that leaves.
+/// Values that the program writes into a packet's probe, and a hash of the frame that leaves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
     pub verdict: u8,
@@ -34,9 +34,9 @@ pub struct Outcome {
     pub flags: u8,
     pub egress_port: u16,
     pub priority: u8,
-    /// Biased.
+    /// Biased activity.
     pub activity: u32,
-    /// This and the next: see [`Scheme::columns`](super::scheme::Scheme::columns).
+    /// Meaning of this and the next field: see [`Scheme::columns`](super::scheme::Scheme::columns).
     pub average: u64,
     pub threshold: u64,
     /// FNV-1a of the frame, folded to 32 bits; 0 if it is dropped.
@@ -68,14 +68,14 @@ fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().copied().fold(u32::MAX, byte)
 }
 
-/// Where the headers of a frame are.
+/// Positions of the headers in a frame.
 #[derive(Default)]
 struct Headers {
-    /// Whole 802.1ad tags from the outermost on, two at most.
+    /// Number of complete 802.1ad tags, starting with the outermost; at most two.
     labels: usize,
-    /// Further whole tags, two at most.
+    /// Number of further complete tags; at most two.
     vlans: usize,
-    /// Address of the IP header, which is whole and of the right version.
+    /// Offset of the IP header, if it is complete and of the right version.
     ip: Option<usize>,
 }
 
@@ -86,7 +86,7 @@ fn ethertype(frame: &[u8], at: usize) -> u16 {
 impl Headers {
     fn of(frame: &[u8]) -> Self {
         let mut headers = Self::default();
-        // The address of the ethertype in front of what comes next.
+        // Offset of the ethertype before the next header.
         let mut at = ETHERNET - 2;
         while headers.labels < 2 && ethertype(frame, at) == ETHERTYPE_8021AD {
             if frame.len() < at + 2 + TAG {
@@ -112,7 +112,7 @@ impl Headers {
     }
 }
 
-/// What an IP header says.
+/// Fields of an IP header.
 struct Ip {
     source: u128,
     destination: u128,
@@ -134,7 +134,7 @@ impl Ip {
     }
 }
 
-/// The longest prefix that an address has.
+/// Longest matching prefix of an address.
 fn longest<T>(entries: &[T], address: u128, of: impl Fn(&T) -> (u128, u32)) -> Option<&T> {
     entries.iter().filter(|entry| has_prefix(address, of(entry))).max_by_key(|entry| of(entry).1)
 }
@@ -143,9 +143,9 @@ fn longest<T>(entries: &[T], address: u128, of: impl Fn(&T) -> (u128, u32)) -> O
 pub struct Switch<'a> {
     setup: &'a Setup,
     model: Box<dyn Model>,
-    /// When the virtual queues of ports will be empty.
+    /// Times when the ports' virtual queues become empty.
     free_at_ns: HashMap<u16, u64>,
-    /// The port whose AQM judged the last packet.
+    /// Port whose AQM decided on the last packet.
     pub judged_at: Option<u16>,
 }
 
@@ -154,7 +154,7 @@ impl<'a> Switch<'a> {
         Self { setup, model: setup.scheme.model(), free_at_ns: HashMap::new(), judged_at: None }
     }
 
-    /// One packet.
+    /// Processes one packet.
     pub fn process(&mut self, input: &Input) -> Outcome {
         let mut packet = Packet { frame: input.frame(), ..Packet::default() };
         self.judged_at = None;
@@ -173,7 +173,7 @@ impl<'a> Switch<'a> {
             frame: 0,
         };
         if verdict == Verdict::Accepted {
-            // Flooded packets leave by port 0 of the probe.
+            // Flooded packets leave through port 0 of the probe.
             if let Some(label) = packet.label
                 && !packet.is_flooded
                 && self.setup.links.contains(&packet.egress_port)
@@ -225,7 +225,7 @@ impl<'a> Switch<'a> {
         packet.label = Some(self.model.meter(&Metered { index, reference_rate, bytes, is_expedited, now_ns }));
     }
 
-    /// Finds the port; false if there is none.
+    /// Finds the port; returns false if there is none.
     fn forward(&self, packet: &mut Packet, ip: Option<(usize, &Ip)>) -> bool {
         let routes = self.setup.routes;
         if let Some((at, ip)) = ip
@@ -275,7 +275,7 @@ impl<'a> Switch<'a> {
     }
 }
 
-/// A packet on its way.
+/// A packet in the switch.
 #[derive(Default)]
 struct Packet {
     frame: Vec<u8>,
@@ -291,7 +291,7 @@ struct Packet {
 }
 
 impl Packet {
-    /// Takes labels off and, from a trusted port, in; false if they are malformed.
+    /// Removes labels and, from a trusted port, reads them. Returns false if they are malformed.
     fn strip(&mut self, role: Role, headers: &Headers) -> bool {
         if ethertype(&self.frame, ETHERNET - 2) != ETHERTYPE_8021AD {
             return true;
@@ -319,7 +319,7 @@ impl Packet {
     }
 }
 
-/// Puts a label in front of all tags.
+/// Inserts a label before all tags.
 fn push(frame: &mut Vec<u8>, label: Activity, is_expedited: bool) {
     let upper = label.biased() >> (Activity::BITS - CARRIED_BITS);
     let control = (upper >> 12 << 13 | u32::from(is_expedited) << 12 | upper & 0xfff) as u16;
@@ -327,7 +327,7 @@ fn push(frame: &mut Vec<u8>, label: Activity, is_expedited: bool) {
     frame.splice(ETHERNET - 2..ETHERNET - 2, tag);
 }
 
-/// Lowers the TTL and corrects the checksum; false if the packet may go no further.
+/// Decrements the TTL and updates the checksum. Returns false if the TTL has expired.
 fn count_hop(header: &mut [u8]) -> bool {
     if header[0] >> 4 == 6 {
         let hops = header[7];

@@ -1,4 +1,4 @@
-//! The packets of the vectors, from a deterministic generator.
+//! Deterministic generator of the vectors' packets.
 
 use super::file::Input;
 use super::frame::{ETHERTYPE_8021AD, ETHERTYPE_8021Q, Recipe};
@@ -6,19 +6,19 @@ use super::setup::{FLOODED, Setup};
 use fairlane_schemes::base::rng::Rng;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Packets of a setup.
+/// Number of packets per setup.
 pub const PACKETS: usize = 6_800;
 
 /// Random choices.
 pub struct Dice(Rng);
 
 impl Dice {
-    /// Those of a setup.
+    /// Creates the random choices of a setup.
     pub fn new(setup: &str) -> Self {
         Self(Rng::stream(1, 0, setup, 0))
     }
 
-    /// From 0 to `end`, which it is not.
+    /// Uniform integer from 0 to `end - 1`.
     pub fn below(&mut self, end: u64) -> u64 {
         self.0.bits() % end
     }
@@ -49,17 +49,17 @@ fn usual(setup: &Setup) -> Vec<Input> {
     let mut inputs = Vec::with_capacity(PACKETS);
     for number in 0..PACKETS {
         if number % 250 == 0 {
-            // A phase: a rate, and few senders who are then busy.
+            // A new phase: another rate, and a few active senders.
             gap_ns = setup.scheme.gap_ns(&mut dice);
             favourites = (0..3).map(|_| source(&mut dice, setup)).collect();
             if number % 1000 == 750 {
-                // A silence of up to 100 memories, an hour of them at most.
+                // An idle time of up to 100 memories, at most an hour each.
                 let memory_ns = (setup.scheme.memory().0 / 1000) as f64;
                 now_ns += (memory_ns * dice.magnitude(-2.0, 2.0)).min(3.6e12) as u64;
             }
         }
         now_ns += dice.0.exponential(gap_ns) as u64;
-        // Clocks that run backwards, by up to 10 ms.
+        // The clock runs backwards, by up to 10 ms.
         let back = if dice.happens(8) { dice.magnitude(0.0, 7.0) as u64 } else { 0 };
         inputs.push(input(&mut dice, setup, &favourites, number, now_ns.saturating_sub(back)));
     }
@@ -80,7 +80,7 @@ fn input(dice: &mut Dice, setup: &Setup, favourites: &[IpAddr], number: usize, n
         0..8 => 1514,
         8..12 => 64,
         12 => 9014,
-        // Nothing behind the headers.
+        // No data after the headers.
         13 => 14,
         _ => 54 + dice.below(1461) as usize,
     };
@@ -93,21 +93,21 @@ fn input(dice: &mut Dice, setup: &Setup, favourites: &[IpAddr], number: usize, n
         recipe.hops = dice.happens(200).then(|| dice.below(4) as u8);
     }
     match dice.below(100) {
-        // Labels of neighbours; in the setup of extremes mostly the lowest and the highest.
+        // Labels from neighbours; in the setup of extremes mostly the lowest and the highest.
         0..14 => {
             ingress_port = dice.one_of(&[4, 5]);
             let is_end = setup.name == "extreme" && dice.happens(600);
             let control = if is_end { dice.one_of(&[0, 0xffff, 0xefff, 0x8000]) } else { 0x6000 + dice.below(0x8000) };
             recipe.tags.push((ETHERTYPE_8021AD, control as u16));
         }
-        // Forged labels: one, two (taken off), three (refused), and from any port.
+        // Forged labels from any port: one, two (removed), or three (rejected).
         14..19 => {
             for _ in 0..1 + dice.below(3) {
                 recipe.tags.push((ETHERTYPE_8021AD, dice.below(0x10000) as u16));
             }
             ingress_port = dice.one_of(&[1, 1, 2, 3, 4, 6, 300]);
         }
-        // Stacks of tags of both kinds.
+        // Stacks of both kinds of tags.
         19..23 => {
             for _ in 0..1 + dice.below(5) {
                 let ethertype = dice.one_of(&[ETHERTYPE_8021Q, ETHERTYPE_8021Q, ETHERTYPE_8021AD]);
@@ -115,7 +115,7 @@ fn input(dice: &mut Dice, setup: &Setup, favourites: &[IpAddr], number: usize, n
             }
             ingress_port = dice.one_of(&[1, 2, 3, 4]);
         }
-        // Frames cut off anywhere, tags and addresses in the middle included.
+        // Frames truncated at any position, also within tags and addresses.
         23..26 => {
             for _ in 0..dice.below(3) {
                 recipe.tags.push((ETHERTYPE_8021AD, dice.below(0x10000) as u16));
@@ -123,7 +123,7 @@ fn input(dice: &mut Dice, setup: &Setup, favourites: &[IpAddr], number: usize, n
             recipe.cut = Some(dice.below(70) as usize);
             ingress_port = dice.one_of(&[1, 1, 3, 4]);
         }
-        // Headers that contradict themselves: version and length.
+        // Headers with inconsistent version and length.
         26 => recipe.first_byte = Some(dice.below(256) as u8),
         // Not IP.
         27..29 => {
@@ -131,9 +131,9 @@ fn input(dice: &mut Dice, setup: &Setup, favourites: &[IpAddr], number: usize, n
             recipe.destination = None;
             recipe.ethertype = Some(dice.one_of(&[0x0806, 0x86cc, 0x0800, 0x86dd, 0xffff, 0x88a8]));
         }
-        // Random bytes, behind ethertypes that mean something half of the time.
+        // Random bytes; half of the ethertypes are known ones.
         29 => recipe = Recipe { raw: Some(noise(dice)), ..Recipe::default() },
-        // Unlabelled packets of a neighbour.
+        // Unlabelled packets from a neighbour.
         30 => ingress_port = dice.one_of(&[4, 5]),
         _ => {}
     }
@@ -141,9 +141,9 @@ fn input(dice: &mut Dice, setup: &Setup, favourites: &[IpAddr], number: usize, n
     Input { now_ns, ingress_port, station, queue, random, bytes, recipe }
 }
 
-/// Someone: of a prefix, of another one, of none.
+/// An address in one of the prefixes, or in none.
 fn source(dice: &mut Dice, setup: &Setup) -> IpAddr {
-    // Addresses of their own for each setup with a meter for each.
+    // A setup with a meter per address has more hosts.
     let hosts = if setup.name == "addresses" { 250 } else { 4 };
     let host = 1 + dice.below(hosts) as u8;
     let v4 = |network: u8, host: u8| IpAddr::V4(Ipv4Addr::new(10, 0, network, host));
@@ -156,7 +156,7 @@ fn source(dice: &mut Dice, setup: &Setup) -> IpAddr {
         7 => v6(0, host.into()),
         8 => v6(1, host.into()),
         9 => v6(u16::from(host), 1),
-        // IPv4 in IPv6: the same user as the address within.
+        // IPv4 in IPv6: the same user as the embedded address.
         10 => IpAddr::V6(Ipv4Addr::new(10, 0, 1, host).to_ipv6_mapped()),
         _ => IpAddr::V4(Ipv4Addr::new(192, 0, 2, host)),
     }

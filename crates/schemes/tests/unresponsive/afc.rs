@@ -1,12 +1,12 @@
-//! AFC in its three readings, against the figures of an independent model of the same set-up.
+//! AFC in its three interpretations, compared with an independent model of the same setup.
 
 use crate::link::{close, mean_shares, shares};
 use serde_json::json;
 
 #[test]
 fn a_sliding_window_holds_sources_at_the_fair_share() {
-    // 49.6 kbit/s in the model, afc Table 1 has 50.46 and 48.81. Ours counts flows with 2.2 % error: a fair share of 10
-    // packets in 1000 is at times 11.
+    // The model gives 49.6 kbit/s, afc Table 1 50.46 and 48.81. Our count of flows has an error of 2.2 %, so a fair
+    // share of 10 packets in 1000 is sometimes 11.
     for sources in [1, 5] {
         let mean = mean_shares(&json!({"scheme": "afc"}), sources);
         close(mean.cbr_kbps, 49.6, 0.08 * 49.6);
@@ -16,11 +16,11 @@ fn a_sliding_window_holds_sources_at_the_fair_share() {
 
 #[test]
 fn a_short_window_rounds_the_fair_share_up_to_whole_packets() {
-    // 1.5 packets of 150 become 2: 5000 kbit/s * 2/150 = 66.7 kbit/s, less the packets that RED drops. The model has
+    // 1.5 packets of 150 become 2: 5000 kbit/s * 2/150 = 66.7 kbit/s, minus the packets that RED drops. The model gives
     // 65.9.
     let all_cached = json!({"scheme": "afc", "window_packets": 150, "cache": 1000});
     close(shares(&all_cached, 1, 1).cbr_kbps, 65.9, 1.0);
-    // With 46 flows in the cache it holds five sources, whose load keeps the queue above the lower threshold.
+    // A cache of 46 flows holds all five sources, whose load keeps the queue above the lower threshold.
     close(shares(&json!({"scheme": "afc", "window_packets": 150}), 5, 1).cbr_kbps, 65.9, 0.12 * 65.9);
 }
 
@@ -41,7 +41,7 @@ fn fractions_at_the_end_of_a_period_let_a_source_in_for_whole_periods() {
 
 #[test]
 fn paying_debts_repairs_the_mean_of_short_periods_but_not_the_swings() {
-    // 57 to 63 kbit/s in the model.
+    // The model gives 57 to 63 kbit/s.
     let repaid = json!({"scheme": "afc", "window": "period_end", "window_packets": 300, "repay": true});
     let mean = mean_shares(&repaid, 1);
     close(mean.cbr_kbps, 60.0, 15.0);

@@ -1,7 +1,7 @@
-//! A link with many light Poisson flows and a few unresponsive ones at its own rate: afc section 4 without TCP.
+//! A link with many light Poisson flows and a few unresponsive flows at link rate: afc section 4 without TCP.
 //!
-//! 5 Mbit/s, packets of 1000 bytes, 300 packets of buffer; 100 Poisson flows of 50 to 56 kbit/s in place of TCP, and
-//! one or five sources of constant bit rate, 5 Mbit/s each. Everything is derived from one seed.
+//! The link has 5 Mbit/s, packets of 1000 bytes and a buffer of 300 packets. 100 Poisson flows of 50 to 56 kbit/s
+//! replace TCP; one or five constant-rate sources send 5 Mbit/s each. One seed determines all random numbers.
 
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};
@@ -18,25 +18,25 @@ use std::collections::BinaryHeap;
 const LINK: BitRate = BitRate(5_000_000);
 /// Length of all packets.
 const PACKET_BYTES: u32 = 1000;
-/// Number of Poisson flows; they are flows 0 to 99.
+/// Number of Poisson flows, numbered 0 to 99.
 const POISSON_FLOWS: u32 = 100;
-/// Before it nothing is counted.
+/// Start of the measurement.
 const WARMUP: Time = Time::from_secs(50);
-/// The end of a run.
+/// End of a run.
 const END: Time = Time::from_secs(200);
 
-/// What a run gives.
+/// Results of a run.
 #[derive(Clone, Debug)]
 pub struct Shares {
     /// Mean rate of the Poisson flows, kbit/s.
     pub poisson_kbps: f64,
-    /// Mean rate of the sources of constant bit rate, kbit/s.
+    /// Mean rate of the constant-rate sources, kbit/s.
     pub cbr_kbps: f64,
-    /// Standard deviation over mean of the rate of the first of them in intervals of 1 s.
+    /// Coefficient of variation of the first constant-rate source's rate in intervals of 1 s.
     pub cbr_variation: f64,
 }
 
-/// Mean rates over 50 to 200 s of `cbr_flows` sources of 5 Mbit/s each and 100 Poisson flows under `queue`.
+/// Mean rates from 50 to 200 s of `cbr_flows` sources of 5 Mbit/s each and 100 Poisson flows with `queue`.
 pub fn shares(queue: &Value, cbr_flows: u32, seed: u64) -> Shares {
     let mut queue = queue.clone();
     queue.as_object_mut().unwrap().entry("limit").or_insert(json!("300 packets"));
@@ -57,7 +57,7 @@ pub fn mean_shares(queue: &Value, cbr_flows: u32) -> Shares {
     }
 }
 
-/// Checks that `measured` is `expected` within `tolerance`, all in kbit/s.
+/// Asserts that `measured` equals `expected` within `tolerance`, all in kbit/s.
 pub fn close(measured: f64, expected: f64, tolerance: f64) {
     assert!((measured - expected).abs() <= tolerance, "{measured:.2} is not {expected:.2} +- {tolerance:.2}");
     println!("{measured:.2} ({expected:.2} +- {tolerance:.2})");
@@ -89,7 +89,7 @@ impl Link {
         link
     }
 
-    /// Mean time between packets: 50 to 56 kbit/s for the Poisson flows, the rate of the link for the others.
+    /// Mean time between packets: for 50 to 56 kbit/s in Poisson flows, for the link rate in the others.
     fn mean_gap_s(&self, flow: u32) -> f64 {
         let bits = f64::from(PACKET_BYTES) * 8.0;
         if flow < POISSON_FLOWS {
@@ -127,7 +127,7 @@ impl Link {
     }
 }
 
-/// Packets that left, by flow, and of the first unresponsive flow by second.
+/// Delivered packets by flow, and those of the first unresponsive flow by second.
 struct Delivered {
     packets: Vec<u32>,
     per_second: Vec<u32>,

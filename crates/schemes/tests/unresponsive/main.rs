@@ -1,5 +1,5 @@
-//! What sampling and counting schemes leave to unresponsive sources, against the figures of an independent model of the
-//! set-up of afc section 4. The model's figures are evidence for a reading of the paper, not the paper's.
+//! Rates that sampling and counting schemes leave to unresponsive sources, compared with an independent model of the
+//! setup of afc section 4. The model's figures support an interpretation of the paper; they are not the paper's.
 
 mod afc;
 mod black;
@@ -12,7 +12,7 @@ use serde_json::json;
 
 #[test]
 fn the_order_of_table_1() {
-    // afc Table 1, one source: RED 4375, CHOKe 1187, CARE 173, BLACK 74, AFC 50 kbit/s. BLACK is out of place:
+    // afc Table 1, one source: RED 4375, CHOKe 1187, CARE 173, BLACK 74, AFC 50 kbit/s. BLACK differs:
     // docs/schemes/black.md.
     let red = json!({"scheme": "red", "min_th": "50 packets", "max_th": "150 packets", "max_p": 0.1});
     let order = [

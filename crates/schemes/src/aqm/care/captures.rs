@@ -1,4 +1,4 @@
-//! The last captures: whose they are, and how often each flow is among them.
+//! The last captures: the flow of each, and the number of captures of each flow.
 
 use super::estimators::{Captures, MAX_ORDER};
 use crate::flows::flow_table::FlowTable;
@@ -6,9 +6,9 @@ use crate::flows::flow_table::FlowTable;
 /// Captures of one flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
-    /// x_i: among all captures held.
+    /// x_i: number among all captures in the list.
     held: u32,
-    /// Among those that the estimate of the number of flows is made from.
+    /// Number among the captures from which the number of flows is estimated.
     counted: u32,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct CaptureList {
 }
 
 impl CaptureList {
-    /// An empty list of up to `capacity` captures, of which the last `counted` estimate the number of flows.
+    /// Creates an empty list of up to `capacity` captures. The last `counted` are used to estimate the number of flows.
     pub(super) fn new(capacity: u32, counted: u32) -> Self {
         Self {
             ring: Vec::with_capacity(capacity as usize),
@@ -38,7 +38,7 @@ impl CaptureList {
         }
     }
 
-    /// Captures a packet of flow `key`; the oldest capture is forgotten when the list is full.
+    /// Captures a packet of flow `key`. If the list is full, the oldest capture is deleted.
     pub(super) fn capture(&mut self, key: u32) {
         if self.ring.len() >= self.counted {
             let leaving = self.ring[(self.next + self.ring.len() - self.counted) % self.ring.len()];
@@ -55,19 +55,19 @@ impl CaptureList {
         self.change_recent(key, 1);
     }
 
-    /// x_i: how many of the captures held are of flow `key`.
+    /// Returns x_i, the number of captures of flow `key`.
     #[inline]
     pub(super) fn of(&self, key: u32) -> u32 {
         self.flows.get(key).map_or(0, |count| count.held)
     }
 
-    /// Number of captures held.
+    /// Number of captures.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.ring.len()
     }
 
-    /// Number of distinct flows held.
+    /// Number of distinct flows.
     pub(super) fn flows(&self) -> usize {
         self.flows.len()
     }
@@ -90,7 +90,7 @@ impl CaptureList {
         }
     }
 
-    /// A capture of `key` joins (1) or leaves (-1) those that the estimate is made from.
+    /// Adds (1) or removes (-1) a capture of `key` among those used for the estimate.
     fn change_recent(&mut self, key: u32, by: i32) {
         let count = self.flows.get_mut(key).expect("held captures are counted");
         let (before, after) = (count.counted, count.counted.wrapping_add_signed(by));
@@ -147,7 +147,7 @@ mod tests {
     fn bytes_follow_what_is_held() {
         let mut list = CaptureList::new(100, 50);
         (0..10).for_each(|key| list.capture(key));
-        // 4 bytes a capture; key, two counts and a byte of control a flow.
+        // 4 bytes per capture. Per flow: the key, two counts and a control byte.
         assert_eq!((list.flows(), list.bytes()), (10, 40 + 130));
     }
 }

@@ -1,4 +1,4 @@
-//! Size of a population from captures of single animals: models M0 and Mh of capture-recapture.
+//! Estimators of the size of a population from captures of single animals: the capture-recapture models M0 and Mh.
 //!
 //! Sources: Burnham and Overton, "Robust estimation of population size when capture probabilities vary among animals",
 //! Ecology 60(5), 1979, for the jackknife of model Mh and the choice of its order.
@@ -14,12 +14,12 @@
 //! `V_k = S/(S-1) (sum_j b_j^2 f_j - (N_(k+1) - N_k)^2/S)`, where `b_j` is the difference of the coefficients of `f_j`.
 //! `[x]_j` is the falling factorial.
 //!
-//! Guards: order k needs more than k occasions, before that the estimate is S; no estimate is below S.
+//! Guards: with k occasions or fewer, order k estimates S. No estimate is below S.
 
 use crate::choices;
 
 choices! {
-    /// Estimation of the number of flows from the captures.
+    /// Method to estimate the number of flows from the captures.
     pub enum Estimator {
         /// Assumes that every flow is captured with the same probability.
         M0 = "m0",
@@ -38,13 +38,13 @@ choices! {
     }
 }
 
-/// Highest order of the jackknife; captures beyond the fifth need no separate count.
+/// Highest order of the jackknife. Flows captured more than 5 times need no separate count.
 pub(super) const MAX_ORDER: usize = 5;
 
 /// Captures on some occasions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Captures {
-    /// t: occasions, each the capture of one packet.
+    /// t: number of occasions; on each, one packet is captured.
     pub occasions: u32,
     /// S: distinct flows among them.
     pub distinct: u32,
@@ -57,7 +57,7 @@ pub struct Captures {
 pub(super) struct Population {
     estimator: Estimator,
     occasions: u32,
-    /// Estimates of M0 by S.
+    /// Estimates of M0, indexed by S.
     equal: Vec<f64>,
     /// Coefficients of f_j in N_k - S, by order.
     jackknife: [[f64; MAX_ORDER]; MAX_ORDER],
@@ -68,7 +68,7 @@ impl Population {
         Self { estimator, occasions: 0, equal: Vec::new(), jackknife: Default::default() }
     }
 
-    /// Estimated number of flows (`N^`), at least S.
+    /// Returns N^, the estimated number of flows, at least S.
     pub(super) fn estimate(&mut self, captures: &Captures) -> f64 {
         if captures.occasions != self.occasions {
             self.prepare(captures.occasions);
@@ -101,7 +101,7 @@ impl Population {
         }
     }
 
-    /// N_k.
+    /// Returns N_k.
     fn order(&self, k: usize, captures: &Captures) -> f64 {
         f64::from(captures.distinct) + weighted_sum(&self.jackknife[k - 1], captures)
     }
@@ -117,7 +117,7 @@ impl Population {
             let step = weighted_sum(&b, captures);
             let squares = weighted_sum(&b.map(|b| b * b), captures);
             let variance = distinct / (distinct - 1.0) * (squares - step * step / distinct);
-            // |T_k| < 1.96 without the division: a step of 0 settles whatever its variance.
+            // |T_k| < 1.96 without the division: a step of 0 is not significant, regardless of its variance.
             step == 0.0 || step * step < 1.96 * 1.96 * variance
         };
         (1..MAX_ORDER).find(settled).unwrap_or(MAX_ORDER)
@@ -128,7 +128,7 @@ fn weighted_sum(weights: &[f64; MAX_ORDER], captures: &Captures) -> f64 {
     weights.iter().zip(captures.frequencies).map(|(weight, f)| weight * f64::from(f)).sum()
 }
 
-/// M0: N of `S = N (1 - (1 - 1/N)^t)` by bisection.
+/// Computes M0 by bisection: N of `S = N (1 - (1 - 1/N)^t)`.
 fn equal_catchability(distinct: u32, occasions: u32) -> f64 {
     let (s, t) = (f64::from(distinct), f64::from(occasions));
     let cap = (t * t / 2.0).max(s);
@@ -148,7 +148,7 @@ fn equal_catchability(distinct: u32, occasions: u32) -> f64 {
     high
 }
 
-/// Coefficients of f_1 to f_5 in N_k - S for `occasions` (t), the sum written out; 0 where order k is not defined.
+/// Coefficients of f_1 to f_5 in N_k - S for `occasions` (t), in closed form; 0 if order k is not defined.
 fn coefficients(k: usize, occasions: u32) -> [f64; MAX_ORDER] {
     if occasions as usize <= k {
         return [0.0; MAX_ORDER];
@@ -212,7 +212,7 @@ mod tests {
         (0..n as i128).map(|i| x - i).product()
     }
 
-    /// The coefficient of f_j in N_k - S by the sum over omitted occasions, exactly.
+    /// Computes the coefficient of f_j in N_k - S exactly, by the sum over omitted occasions.
     fn literal(k: usize, t: i128, j: usize) -> f64 {
         let factorial: i128 = (1..=k as i128).product();
         let mut sum = Ratio(0, 1);
@@ -242,7 +242,7 @@ mod tests {
         }
     }
 
-    /// Frequencies of a history, flow by occasion.
+    /// Frequencies of a history, which lists the flow of each occasion.
     fn captures(history: &[u32]) -> Captures {
         let mut result = Captures { occasions: history.len() as u32, ..Default::default() };
         let mut flows = history.to_vec();
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn the_jackknife_is_what_leaving_occasions_out_gives() {
-        // By definition S_(t-i) is the mean number of distinct flows over all ways to leave i occasions out.
+        // By definition S_(t-i) is the mean number of distinct flows over all ways to omit i occasions.
         let history = [1, 2, 1, 3, 4, 1, 5, 2, 6];
         let t = history.len();
         let mut left_out = [(0.0, 0.0); 4];
@@ -295,7 +295,7 @@ mod tests {
             let back = n * (1.0 - (1.0 - 1.0 / n).powf(f64::from(occasions)));
             assert!((back - f64::from(distinct)).abs() < 1e-9, "{distinct} of {occasions}: {n} gives {back}");
         }
-        // 101 flows show 101 (1 - (100/101)^50) = 39.6 in 50 occasions: between the estimates for 39 and 40.
+        // 101 flows show 101 (1 - (100/101)^50) = 39.6 flows in 50 occasions: between the estimates for 39 and 40.
         let mut of = |distinct| m0.estimate(&Captures { occasions: 50, distinct, ..Default::default() });
         assert!(of(39) < 101.0 && 101.0 < of(40));
         assert_eq!((of(50), of(1), of(0)), (1250.0, 1.0, 0.0)); // t^2/2; one flow; none
@@ -303,7 +303,8 @@ mod tests {
 
     #[test]
     fn equal_flows_are_counted_right_on_average() {
-        // 30 flows, 200 occasions: everyone is captured 6.7 times, M0 is nearly exact and the jackknife adds little.
+        // 30 flows and 200 occasions: each flow is captured 6.7 times, so M0 is nearly exact and the jackknife adds
+        // little.
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut mean = |estimator| {
             let mut population = Population::new(estimator);
@@ -330,15 +331,16 @@ mod tests {
             population.estimate(&captures);
             population.tested_order(&captures)
         };
-        // No single captures: N_k = S for k = 1, and the step to order 2 is small compared with its deviation.
+        // No flow is captured exactly once: N_k = S for k = 1, and the step to order 2 is small compared with its
+        // deviation.
         assert_eq!(tested([0, 0, 0, 0, 9], 9), 1);
         // One flow: S/(S-1) is not defined.
         assert_eq!(tested([1, 0, 0, 0, 0], 1), 1);
-        // All flows captured once. N_1 to N_2 adds 0.96 f_1 = 38, with variance 40/39 (0.9216 * 40 - 0.9216 * 40) = 0:
-        // significant, as are all further steps.
+        // All flows are captured once. N_1 to N_2 adds 0.96 f_1 = 38, with variance 40/39 (0.9216 * 40 - 0.9216 * 40) =
+        // 0. This step is significant, and so are all further steps.
         assert_eq!(tested([40, 0, 0, 0, 0], 40), 5);
-        // 20 once and 10 twice: the step is 0.96 * 20 - 0.94 * 10 = 9.8, b_1^2 f_1 + b_2^2 f_2 = 27.3,
-        // V = 30/29 (27.3 - 3.2) = 24.9, T = 1.97: on to order 2.
+        // 20 flows are captured once and 10 twice. The step is 0.96 * 20 - 0.94 * 10 = 9.8, b_1^2 f_1 + b_2^2 f_2 =
+        // 27.3, V = 30/29 (27.3 - 3.2) = 24.9 and T = 1.97, so order 2 is next.
         assert_eq!(tested([20, 10, 0, 0, 0], 30), 2);
     }
 
@@ -352,7 +354,7 @@ mod tests {
 
     #[test]
     fn no_estimate_is_below_what_was_seen() {
-        // Many double captures: 2 t - 3 of nothing minus (t - 2)^2/(t (t - 1)) 20 is negative.
+        // Many flows are captured twice. (2 t - 3) times 0 minus (t - 2)^2/(t (t - 1)) 20 is negative.
         let captures = Captures { occasions: 50, distinct: 20, frequencies: [0, 20, 0, 0, 0] };
         assert_eq!(Population::new(Estimator::Jackknife2).estimate(&captures), 20.0);
     }

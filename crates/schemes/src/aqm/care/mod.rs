@@ -1,39 +1,39 @@
 //! CARE: captures packets at random. The number of captures of a flow gives its rate, and the number of recaptured
 //! flows gives the number of flows.
 //!
-//! Source: Chan and Hamdi, "An Active Queue Management Scheme Based on a Capture-Recapture Model", IEEE JSAC 21(4),
-//! 2003. Its text was not available to us; the scheme is reconstructed from afc, sections 2 and 4: `t` = 200 occasions,
-//! 50 of them for the number of flows, capture probability 0.04, drops by the part of the rate above the fair share.
-//! The jackknife of model Mh: Burnham and Overton, "Robust Estimation of Population Size When Capture Probabilities
-//! Vary Among Animals", Ecology, 1979.
+//! Source: Chan and Hamdi, "An Active Queue Management Scheme Based on a Capture-Recapture Model", IEEE JSAC
+//! 21(4), 2003. Its text was not available to us; the scheme is reconstructed from afc, sections 2 and 4: `t` = 200
+//! occasions, 50 of them for the number of flows, capture probability 0.04, drops of the part of a rate above the fair
+//! share. The jackknife of model Mh: Burnham and Overton, "Robust Estimation of Population Size When Capture
+//! Probabilities Vary Among Animals", Ecology, 1979.
 //!
 //! | step | rule | code |
 //! |---|---|---|
-//! | capture | each arrival with probability `p_cap`, before the decision on it; the oldest of `t` captures goes | `Care::admit` |
-//! | rate | share of flow i: `x_i / t`, x_i its captures among those held | `Care::excess` |
-//! | drop | with probability `max(0, 1 - t / (N^ * x_i))`, that is 1 - fair rate / rate, while the queue is at `gate` or longer | `Care::excess` |
+//! | capture | each arrival with probability `p_cap`, before the decision on it; it replaces the oldest of `t` captures | `Care::admit` |
+//! | rate | share of flow i: `x_i / t`, x_i its number of captures in the list | `Care::excess` |
+//! | drop | with probability `max(0, 1 - t / (N^ * x_i))`, that is, 1 - fair rate / rate, while the queue is at least `gate` | `Care::excess` |
 //! | number of flows N^, M0 | N^ of `S = N * (1 - (1 - 1/N)^t_n)`, at most `t_n^2/2` | `equal_catchability` |
 //! | Mh, order k | `N_k = (1/k!) * sum_i=0..k (-1)^i * C(k,i) * (t_n-i)^k * S_(t_n-i)`, `S_(t_n-i) = S - sum_j f_j * [i]_j/[t_n]_j` | `coefficients`, the sum written out |
 //! | Mh, tested | first k with `abs(T_k) < 1.96`, else 5 | `tested_order` |
 //!
 //! N^ is estimated from the last `t_n` captures: S distinct flows, f_j of them captured j times; `[x]_j` is the falling
-//! factorial. M0 assumes that all flows are captured with the same probability. The jackknife Mh does not: it uses how
-//! many fewer flows are seen if occasions are omitted.
+//! factorial. M0 assumes that all flows are captured with the same probability. The jackknife Mh does not: it uses the
+//! decrease of the number of flows if occasions are omitted.
 //!
-//! Cost: one random number and one look-up per packet, a second number where flow i may be dropped; per capture O(1)
-//! and the estimate. State: 4 bytes a capture and 13 bytes a distinct flow among them; for M0 a table of `t_n + 1`
+//! Cost: one random number and one look-up per packet; a second random number if the packet may be dropped; per capture
+//! O(1) and the estimate. State: 4 bytes per capture and 13 bytes per distinct flow; for M0 a table of `t_n + 1`
 //! numbers.
 //!
 //! Deviations:
-//! 1. afc names no estimator. The jackknife of order 1, the first-order model of heterogeneous flows, is the default
-//!    because it agrees with afc's Tables 1 and 3. They chose it, and their rows of CARE are no test of it.
-//! 2. Nothing is dropped below a queue of `gate`, which corresponds to the lower threshold of other schemes: otherwise
-//!    the scheme would drop on an idle link. It is the queue itself, not an average, so that a short gate (4 of 24
-//!    packets) is reached in underload.
-//! 3. While fewer than `t` captures are held, their number replaces `t`.
-//! 4. The fair rate is that of arrivals, not of the link: arrival rate / N^.
+//! 1. afc names no estimator. The default is the jackknife of order 1, the first-order model of heterogeneous flows,
+//!    because it agrees with afc's Tables 1 and 3. The rows of CARE in these tables therefore do not test it.
+//! 2. No packet is dropped below a queue of `gate`, which corresponds to the lower threshold of other schemes. Without
+//!    it CARE would drop packets on an idle link. `gate` is compared with the queue, not an average, so underload can
+//!    reach a short gate (4 of 24 packets).
+//! 3. While there are fewer than `t` captures, their number replaces `t`.
+//! 4. The fair rate is the arrival rate over N^, not the link rate over N^.
 //!
-//! Not implemented: RED behind the drops; afc names no thresholds for CARE.
+//! Not implemented: RED for the packets that CARE accepts; afc gives no thresholds for it.
 
 mod captures;
 mod estimators;
@@ -48,7 +48,7 @@ pub use estimators::{Captures, Estimator};
 params! {
     /// CARE.
     pub struct CareParams {
-        /// Number of captures held, from which the rates of flows are estimated.
+        /// Number of captures from which the rates of flows are estimated.
         occasions: u32 = 200, in 1..=10000, symbol "t", source "afc 4";
         /// Number of most recent captures from which the number of flows is estimated.
         counted_occasions: u32 = 50, in 1..=10000, symbol "t_n", source "afc 4";
@@ -56,14 +56,14 @@ params! {
         capture_probability: f64 = 0.04, in 0.0..=1.0, symbol "p_cap", source "afc 4";
         /// Estimator of the number of flows.
         estimator: Estimator = "jackknife_1", source "not in afc; agrees with its Tables 1 and 3";
-        /// Queue below which nothing is dropped. Absent: a sixth of the limit, which is 50 of 300 packets.
+        /// Queue below which no packet is dropped. Absent: a sixth of the limit, which is 50 of 300 packets.
         gate: Option<Threshold> = null, source "our choice: lower threshold of the other schemes in afc";
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
+        /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "flow", source "afc 4";
     }
 }
 
-/// CARE in the list of schemes.
+/// Registry entry of CARE.
 #[derive(Clone, Copy, Debug)]
 pub struct CareScheme;
 
@@ -111,10 +111,10 @@ pub struct Care {
 }
 
 impl Care {
-    /// The queue's gate when none is given, as a part of its limit: 50 of 300 packets.
+    /// Default gate as a fraction of the limit: 50 of 300 packets.
     const GATE: f64 = 1.0 / 6.0;
 
-    /// A port that has seen nothing.
+    /// Creates an idle port.
     #[must_use]
     pub fn new(params: &CareParams, limit: QueueLimit) -> Self {
         Self {
@@ -128,13 +128,13 @@ impl Care {
         }
     }
 
-    /// N^: estimated number of flows, 0 before the first capture.
+    /// Returns N^, the estimated number of flows; 0 before the first capture.
     #[must_use]
     pub fn flows(&self) -> f64 {
         self.flows
     }
 
-    /// By how much the rate of flow `key` exceeds the fair one, as a part of it: 1 - t / (N^ x_i).
+    /// Excess of flow `key` over the fair rate, as a fraction of its rate: 1 - t / (N^ x_i).
     #[inline]
     fn excess(&self, key: u32) -> f64 {
         match self.captures.of(key) {
@@ -200,18 +200,18 @@ mod tests {
     fn drops_the_part_of_the_rate_above_the_fair_share() {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut care = capture_all(Estimator::Jackknife2);
-        // Half of all packets are of flow 0, the rest of ten others: 11 flows, all captured again and again.
+        // Half of all packets are of flow 0, the rest of ten others: 11 flows, all captured many times.
         for n in 0..400 {
             offer(&mut care, if n % 2 == 0 { 0 } else { 1 + n / 2 % 10 }, 0, &mut rng);
         }
         assert_eq!(care.captures.of(0), 100);
-        // The last 50 occasions hold the ten flows 2 or 3 times each, none once: f_2 = 5, and
-        // N = 11 - (t-2)^2/(t(t-1)) 5 < 11, so that S = 11 stands.
+        // The last 50 occasions hold each of the ten flows 2 or 3 times and none once. f_2 = 5 gives N = 11 -
+        // (t-2)^2/(t(t-1)) 5 < 11, so the estimate is S = 11.
         assert_eq!(care.flows(), 11.0);
         offer(&mut care, 0, 5, &mut rng);
-        // This capture replaced one of flow 0: x = 100 of 200 still. 1 - 200/(11*100) = 0.818.
+        // This capture replaced one of flow 0, so x is still 100 of 200: 1 - 200/(11*100) = 0.818.
         assert!((care.drop_probability().unwrap() - (1.0 - 2.0 / 11.0)).abs() < 1e-12);
-        // A light flow: x = 10 or 11 of 200 is below the fair share of 18.2.
+        // A light flow has x = 10 or 11 of 200, which is below the fair share of 18.2.
         assert_eq!(offer(&mut care, 3, 299, &mut rng), Verdict::Accept);
         assert_eq!(care.drop_probability(), Some(0.0));
     }
@@ -224,9 +224,9 @@ mod tests {
             offer(&mut care, n % 4, 0, &mut rng);
         }
         care.capture_probability = 0.0;
-        care.flows = 8.0; // as if there were twice as many: 1 - 200/(8*50) = 1/2
+        care.flows = 8.0; // as with twice as many flows: 1 - 200/(8*50) = 1/2
         let drops = (0..10_000).filter(|_| offer(&mut care, 1, 9, &mut rng) == Verdict::Drop).count();
-        // Binomial(10000, 1/2): standard deviation 50; five of them.
+        // Binomial(10000, 1/2): standard deviation 50; five are allowed.
         assert!(drops.abs_diff(5000) < 250, "{drops}");
     }
 
@@ -238,8 +238,8 @@ mod tests {
             assert_eq!(offer(&mut care, if n % 10 == 0 { n } else { 1_000 }, 4, &mut rng), Verdict::Accept);
         }
         care.capture_probability = 0.0;
-        // Five of the last 50 captures are single: N^ = 6 + 5*49/50 = 10.9. Flow 1000 holds 180 of 200 captures:
-        // p = 1 - 200/(10.9*180) = 0.898; binomial, standard deviation 9.6 of 1000, five of them.
+        // Five flows have one capture among the last 50: N^ = 6 + 5*49/50 = 10.9. Flow 1000 holds 180 of 200 captures:
+        // p = 1 - 200/(10.9*180) = 0.898. The standard deviation is 9.6 of 1000; the test allows five of them.
         let drops = (0..1000).filter(|_| offer(&mut care, 1_000, 5, &mut rng) == Verdict::Drop).count();
         assert!(drops.abs_diff(898) < 48, "{drops}");
         assert!((0..100).all(|_| offer(&mut care, 77_777, 299, &mut rng) == Verdict::Accept));
@@ -253,7 +253,7 @@ mod tests {
         (0..100_000).for_each(|n| {
             offer(&mut care, n % 3, 299, &mut rng);
         });
-        // Binomial(100000, 0.04): mean 4000, standard deviation 62; five of them.
+        // Binomial(100000, 0.04): mean 4000, standard deviation 62; five are allowed.
         assert!(care.captures.len().abs_diff(4000) < 310, "{}", care.captures.len());
     }
 
@@ -310,7 +310,7 @@ mod tests {
         // 200 captures of 4 bytes, 200 flows of 13, 51 estimates of 8, and the fixed part.
         let fixed = size_of::<Care>() + size_of::<CaptureList>() + size_of::<Population>();
         assert_eq!(size.bytes, 200 * 17 + 51 * 8 + fixed);
-        // All of the last 50 captures differ: M0 says t^2/2.
+        // All of the last 50 captures differ, so M0 gives t^2/2.
         assert_eq!(readings(|report| care.report(report)), [("flows", 1250.0), ("captures", 200.0)]);
     }
 

@@ -2,23 +2,23 @@
 
 use crate::base::units::Time;
 
-/// Intervals that the history of drops covers.
+/// Intervals covered by the history of drops.
 pub(super) const HISTORY: usize = 5;
 /// Intervals with drops that make a flow regular.
 const REGULAR: usize = 3;
-/// Intervals, and least time, between two increases of a flow's p_f.
+/// Minimum number of intervals between two increases of a flow's p_f.
 const PUNISH_PAUSE: u64 = 4;
 const PUNISH_PAUSE_TIME: Time = Time::from_millis(400);
 
 /// Record of a flow with drops.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FlowRecord {
-    /// Bytes that RED dropped, by interval: the one that runs at the index of the port's `slot`.
+    /// Bytes dropped by RED, per interval. The index of the present interval is the port's `slot`.
     pub(super) dropped: [u64; HISTORY + 1],
     pub(super) monitor: Option<Box<Monitor>>,
 }
 
-/// A flow whose packets pass the prefilter.
+/// State of a monitored flow: the prefilter may drop its packets.
 #[derive(Clone, Debug)]
 pub(super) struct Monitor {
     pub(super) probability: f64,
@@ -27,7 +27,7 @@ pub(super) struct Monitor {
     /// Interval and time of the last change.
     pub(super) changed: (u64, Time),
     pub(super) reacts: bool,
-    /// Bytes that came and that were dropped, before or at RED, in this interval.
+    /// Bytes that arrived in this interval, and those of them dropped by the prefilter or RED.
     pub(super) arrived: u64,
     pub(super) lost: u64,
     /// Rate in bytes per second and drop rate of the last intervals with arrivals, oldest first.
@@ -62,7 +62,7 @@ impl Monitor {
         }
     }
 
-    /// Adds the interval to the history and judges it: rule (6).
+    /// Adds the interval to the history and decides if the flow reacts: rule (6).
     pub(super) fn test(&mut self, interval: &Interval) {
         if self.arrived == 0 {
             return;
@@ -98,7 +98,8 @@ impl Monitor {
 }
 
 impl FlowRecord {
-    /// Intervals with drops among the finished ones; `slot` is the one that just ended, the next is the oldest.
+    /// Counts the finished intervals with drops. `slot` is the interval that just ended; the entry after it is the
+    /// oldest.
     pub(super) fn lists(&self, slot: usize) -> usize {
         let running = (slot + 1) % (HISTORY + 1);
         (0..=HISTORY).filter(|&i| i != running && self.dropped[i] > 0).count()
@@ -114,7 +115,7 @@ impl FlowRecord {
         self.lists(slot) >= REGULAR
     }
 
-    /// Rules (3) and (4).
+    /// Applies rules (3) and (4).
     pub(super) fn punish(&mut self, interval: &Interval) {
         if interval.quiet || !self.is_regular(interval.slot) || self.dropped[interval.slot] == 0 {
             return;
@@ -135,7 +136,7 @@ impl FlowRecord {
         monitor.set(if raised > 1.0 { 1.0 - (1.0 - old) / rest } else { raised }, interval);
     }
 
-    /// Rule (5).
+    /// Applies rule (5).
     pub(super) fn reward(&mut self, interval: &Interval) {
         let lists = self.lists(interval.slot);
         let Some(monitor) = &mut self.monitor else { return };
@@ -172,7 +173,7 @@ mod tests {
     /// A record with `dropped` bytes in each of the last five intervals up to number 10.
     fn record(dropped: u64, probability: Option<f64>, reacts: bool) -> FlowRecord {
         let mut record = FlowRecord { dropped: [dropped; 6], monitor: None };
-        record.dropped[11 % 6] = 0; // the one that runs next
+        record.dropped[11 % 6] = 0; // the interval that comes next
         record.monitor = probability.map(|p| Box::new(Monitor { reacts, ..Monitor::new(p, &interval(0, 0.0)) }));
         record
     }
@@ -185,7 +186,7 @@ mod tests {
     #[test]
     fn rules_3_and_4_raise_the_probability_of_regular_flows() {
         let at = interval(10, 0.05);
-        // 5*200 B against a mean of 1000 B: pre = usable.
+        // 5*200 B against a mean of 1000 B, so pre = usable.
         close(punished(record(200, None, true), &at), 0.05);
         close(punished(record(2000, None, true), &at), 0.1); // at most 2*usable
         close(punished(record(20_000, None, true), &interval(10, 0.4)), 0.5);
@@ -195,7 +196,8 @@ mod tests {
         close(punished(record(200, Some(0.02), false), &at), 0.06); // 3*p_f
         close(punished(record(200, Some(0.97), true), &at), 1.0 - 0.03 / 2.0); // 1.02 > 1
         close(punished(record(200, Some(0.97), false), &at), 1.0 - 0.03 / 3.0);
-        // Not regular, no drop in the last interval, quiet, or changed lately.
+        // Flows that are not punished: not regular, without a drop in the last interval, in a quiet interval, or
+        // changed recently.
         let mut two = FlowRecord::default();
         (two.dropped[10 % 6], two.dropped[9 % 6]) = (500, 500);
         close(punished(two, &at), 0.0);
@@ -225,7 +227,7 @@ mod tests {
         assert_eq!(rewarded(0, 0.005, true, 0), None);
         assert_eq!(rewarded(0, 0.0025, false, 0), None);
         assert!(rewarded(0, 0.005, false, 0).is_some());
-        assert_eq!(rewarded(1, 0.3, true, 0), Some(0.3)); // still in a list
+        assert_eq!(rewarded(1, 0.3, true, 0), Some(0.3)); // one interval still has drops
         assert_eq!(rewarded(0, 0.3, true, 8), Some(0.3)); // 2 intervals ago
         assert_eq!(rewarded(0, 0.3, false, 6), Some(0.3)); // 4 < 5
         close(rewarded(0, 0.3, true, 7).unwrap(), 0.25);
@@ -241,19 +243,20 @@ mod tests {
             }
             monitor.reacts
         };
-        // A constant rate while drops double: 3 intervals make 3 pairs, all bad.
+        // The rate is constant while drops double: 3 intervals make 3 pairs, all bad.
         assert!(reacts(&[(10_000, 500), (10_000, 1_000)]));
         assert!(!reacts(&[(10_000, 500), (10_000, 1_000), (10_000, 2_000)]));
-        // A rate that falls with 1/sqrt(p): 0.70 < sqrt(1/2).
+        // The rate falls with 1/sqrt(p): 0.70 < sqrt(1/2).
         assert!(reacts(&[(10_000, 500), (7_000, 700), (4_900, 980), (3_430, 1_372)]));
-        // Equal drop rates say nothing; nor do silent intervals.
+        // Pairs of equal drop rates are ignored, and so are intervals without arrivals.
         assert!(reacts(&[(10_000, 500); 5]));
         assert!(reacts(&[(10_000, 500), (0, 0), (0, 0), (0, 0)]));
-        // Six intervals: the first is forgotten. 0.02, 0.04, 0.04 x 3: bad pairs (1 with each of 4) only while it
-        // lasts.
+        // The history forgets the first of six intervals. Drop rates are 0.02, 0.04 and 0.04 x 3. The first makes a bad
+        // pair with each of the other 4, but only while it is in the history.
         assert!(!reacts(&[(10_000, 200), (10_000, 400), (10_000, 400), (10_000, 400)]));
         assert!(reacts(&[(10_000, 200), (10_000, 400), (10_000, 400), (10_000, 400), (10_000, 400), (10_000, 400)]));
-        // One good pair wants four bad ones: 0.01 -> 0.02 at a tenth of the rate is good, and so on.
+        // A good pair requires four times as many bad ones. The pair 0.01 -> 0.02 at a tenth of the rate is good, and
+        // so on.
         assert!(reacts(&[(100_000, 1_000), (10_000, 200), (10_000, 400)]));
     }
 }

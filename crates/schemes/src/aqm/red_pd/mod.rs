@@ -2,17 +2,17 @@
 //! drops, and a prefilter in front of RED drops part of their packets.
 //!
 //! Source: Mahajan, Floyd and Wetherall, "Controlling High-Bandwidth Flows at the Congested Router", ICNP 2001
-//! (redpd2001), read through the code and scripts of ns-2.
+//! (redpd2001), as implemented in the code and scripts of ns-2.
 //!
 //! | number | rule, at the end of each interval | code |
 //! |---|---|---|
 //! | (1) | `p_cur` = dropped/arrived bytes at RED, `p_avg = (p_avg + p_cur)/2`, `usable = min(p_cur, p_avg)` | `RedPd::end_interval` |
 //! | (2) | length of the next: `(3/5)*R/sqrt(1.5*p_avg)`, from 2R to 10R | `RedPd::next_length` |
 //! | (3) | regular: drops in at least 3 of the last 5 intervals; `pre = usable*drops/mean drops of regular flows` | `FlowRecord::punish` |
-//! | (4) | not monitored: `p_f = min(pre, 2*usable, 0.5)`; monitored: `min(2*p_f, p_f + pre)`; not reacting: `min(3*p_f, p_f + 2*pre)`; over 1: halve (a third) the rest to 1 | `FlowRecord::punish` |
+//! | (4) | not monitored: `p_f = min(pre, 2*usable, 0.5)`; monitored: `min(2*p_f, p_f + pre)`; not reacting: `min(3*p_f, p_f + 2*pre)`; if above 1: halve the distance to 1 (not reacting: a third of it) | `FlowRecord::punish` |
 //! | (5) | no drops in 5 intervals: release if `p_f <= 0.005`, else `p_f - 0.05` above 0.1, else `p_f/2` (not reacting: 0.0025, `/1.5`) | `FlowRecord::reward` |
-//! | (6) | not reacting: of two of its intervals, `x` the older over the newer drop rate, `0.1 < x < 1`: bad if `rate2/rate1 > sqrt(x)`; 3 bad and none good, 4 and one, or 4 times as many | `Monitor::test` |
-//! | (7) | prefilter: drop with `p_f/(1-count*p_f)`; a flow that reacts only while `avg >= min_th` and more than one packet waits | `RedPd::prefilter` |
+//! | (6) | not reacting: of two of its intervals, `x` the older over the newer drop rate, `0.1 < x < 1`: bad if `rate2/rate1 > sqrt(x)`; 3 bad and no good pairs, 4 and one, or 4 times as many | `Monitor::test` |
+//! | (7) | prefilter: drop with `p_f/(1-count*p_f)`; a flow that reacts, only while `avg >= min_th` and more than one packet waits | `RedPd::prefilter` |
 //!
 //! R is `target_rtt`. (4) applies to a flow with drops in the last interval whose p_f has not changed for 4 intervals
 //! and 0.4 s. (5) applies after 3 intervals, or 5 if the flow does not react. Equations of RED: see [`super::red`].
@@ -49,9 +49,9 @@ params! {
         /// Target round-trip time: flows that get more than a TCP flow with this round-trip time are monitored, so a
         /// larger value monitors fewer flows.
         target_rtt: Time = "40 ms", in "1 ms"..="10 s", symbol "R", source "redpd2001; ns-2 scripts";
-        /// Drop rate of an interval up to which no flow is punished.
+        /// Drop rate of an interval up to which RED-PD punishes no flow.
         quiet: f64 = 0.001, in 0.0..=1.0, source "ns-2 scripts";
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
+        /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "flow", source "redpd2001";
         /// Average queue below which no packet is dropped early; 0 together with `max_th`: automatic.
         min_th: Threshold = "5 packets", symbol "min_th", source "ns-3.26, as RED";
@@ -61,7 +61,8 @@ params! {
         max_p: f64 = 0.02, in 0.000001..=1.0, symbol "max_p", source "ns-3.26, as RED; 0.1 in ns-2";
         /// Weight of a new sample in the average queue.
         weight: f64 = 0.002, in 0.000000001..=1.0, symbol "w_q", source "red1993 section VI";
-        /// Gentle mode: from `max_th` to twice `max_th` the drop probability grows to 1 instead of jumping.
+        /// Gentle mode: between `max_th` and twice `max_th` the drop probability rises linearly to 1 instead of
+        /// jumping.
         gentle: bool = true, source "redpd2001: gentle RED";
         /// Wait mode: at least `1/p_b` packets between early drops.
         wait: bool = true, source "ns-3.26, ns-2";
@@ -70,7 +71,7 @@ params! {
     }
 }
 
-/// RED-PD in the list of schemes.
+/// Registry entry of RED-PD.
 #[derive(Clone, Copy, Debug)]
 pub struct RedPdScheme;
 
@@ -105,17 +106,17 @@ pub struct RedPd {
     quiet: f64,
     target_rtt: Time,
     share_per: FlowKey,
-    /// Prefilter's probability for the last arrival; RED's if that let it pass.
+    /// The prefilter's probability for the last arrival, or RED's if the prefilter let it pass.
     probability: f64,
     drops: Box<DropHistory>,
 }
 
-/// The slow loop's view.
+/// History of drops, updated once per interval.
 #[derive(Clone, Debug, Default)]
 struct DropHistory {
     flows: FlowTable<FlowRecord>,
     monitored: usize,
-    /// Number, start and end of the interval that runs.
+    /// Number of the present interval.
     interval: u64,
     start: Time,
     end: Time,
@@ -125,14 +126,14 @@ struct DropHistory {
 }
 
 impl DropHistory {
-    /// Index of the interval that runs in the flows' records.
+    /// Index of the present interval in the flows' records.
     fn slot(&self) -> usize {
         (self.interval % (HISTORY as u64 + 1)) as usize
     }
 }
 
 impl RedPd {
-    /// A port that has seen nothing, at a link of rate `rate`.
+    /// Creates an idle port at rate `rate`.
     #[must_use]
     pub fn new(params: &RedPdParams, rate: BitRate) -> Self {
         let settings = RedParams {
@@ -157,19 +158,19 @@ impl RedPd {
         port
     }
 
-    /// Rule (2).
+    /// Length of the next interval: rule (2).
     fn next_length(&self) -> Time {
         let rtt_s = self.target_rtt.as_secs_f64();
         let length_s = 0.6 * rtt_s / (1.5 * self.drops.average_drop_rate).sqrt(); // infinite at 0
         Time::from_secs_f64(length_s.clamp(2.0 * rtt_s, 10.0 * rtt_s))
     }
 
-    /// Makes up the ends of intervals until `now`.
+    /// Processes all intervals that ended up to `now`.
     fn catch_up(&mut self, now: Time) {
         while now >= self.drops.end {
             self.end_interval();
             if self.drops.flows.is_empty() && self.drops.average_drop_rate < 1e-9 && now >= self.drops.end {
-                // Nothing left that time could change.
+                // Further intervals would change nothing.
                 let length = self.next_length();
                 self.drops.average_drop_rate = 0.0;
                 let missed = (now - self.drops.end).0 / length.0 + 1;
@@ -220,7 +221,7 @@ impl RedPd {
         self.drops.end += length;
     }
 
-    /// Rule (7): whether the prefilter drops a packet of `wire_bytes` of flow `key` that finds `queue`.
+    /// Applies rule (7). Returns true if the prefilter drops a packet of `wire_bytes` of flow `key` that finds `queue`.
     fn prefilter(&mut self, key: u32, wire_bytes: u32, queue: &QueueView, rng: &mut Rng) -> bool {
         self.probability = 0.0;
         if self.drops.monitored == 0 {
@@ -242,7 +243,7 @@ impl RedPd {
         hit
     }
 
-    /// RED, or the full queue, dropped a packet of flow `key`.
+    /// Records that RED, or the full queue, dropped a packet of flow `key`.
     fn note_drop(&mut self, key: u32, wire_bytes: u32) {
         let slot = self.drops.slot();
         let bytes = u64::from(wire_bytes);
@@ -331,7 +332,7 @@ mod tests {
         port.note_drop(1, 0);
         port.catch_up(Time::from_millis(400));
         assert_eq!(port.drops.average_drop_rate, 0.05);
-        assert_eq!(port.state_size().records, 0); // no byte dropped: nothing to remember
+        assert_eq!(port.state_size().records, 0); // no byte dropped, so no record
         port.note_drop(2, 100);
         port.catch_up(Time::from_millis(600));
         assert_eq!(port.state_size().records, 1);
@@ -356,14 +357,16 @@ mod tests {
         assert_eq!(hits(&mut port, 1, 10), 0); // average below min_th
         assert_eq!(hits(&mut port, 2, 10), 0);
         port.drops.flows.get_mut(1).unwrap().monitor.as_mut().unwrap().reacts = false;
-        // Hazard 1/(5-n): gaps 1..=5, mean 3, standard deviation of the number sqrt(4000*2/27) = 17.
+        // The hazard is 1/(5-n): gaps of 1 to 5 packets, mean 3. The number of drops has a standard deviation of
+        // sqrt(4000*2/27) = 17.
         let hit = hits(&mut port, 1, 0);
         assert!(hit.abs_diff(1333) < 86, "{hit}");
     }
 
     #[test]
     fn a_sender_that_does_not_react_is_cut_down() {
-        // 10 Mbit/s: flow 0 sends 8 Mbit/s whatever is lost, 8 others 0.8 Mbit/s each. 14.4 offered in all.
+        // At 10 Mbit/s, flow 0 sends 8 Mbit/s regardless of losses, and 8 others send 0.8 Mbit/s each: 14.4 Mbit/s in
+        // total.
         let params = RedPdParams { max_p: 0.1, ..Default::default() };
         let share = |params: &RedPdParams, monitored: bool| {
             let buffer = BufferParams { limit: QueueLimit::Packets(60), ..Default::default() };
@@ -371,7 +374,7 @@ mod tests {
             let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
             let (mut delivered, mut next_service) = ([0u32; 9], Time::ZERO);
             for slot in 0..120_000u64 {
-                // One packet of 1500 B per 0.833 ms: 10 of 18 slots for flow 0.
+                // One packet of 1500 B per 0.833 ms; flow 0 sends 10 of 18 packets.
                 let now = Time::from_micros(833 * slot);
                 while next_service <= now {
                     if let Some(packet) = queue.dequeue(next_service, &mut rng, &mut drops)
@@ -388,10 +391,10 @@ mod tests {
             assert_eq!(readings[1].1 > 0.0, monitored, "{readings:?}");
             f64::from(delivered[0]) / f64::from(delivered.iter().sum::<u32>())
         };
-        // RED alone (no flow is ever punished) gives flow 0 its demand: 10/18.
+        // With RED alone (no flow is ever punished) flow 0 gets its share of the offered load, 10/18.
         let alone = share(&RedPdParams { quiet: 1.0, ..params.clone() }, false);
         assert!((alone - 10.0 / 18.0).abs() < 0.02, "{alone}");
-        // The max-min fair share of flow 0 is what the others, with lower demands, leave: 3.6 of 10 Mbit/s.
+        // The max-min fair share of flow 0 is what the others with their lower demands leave: 3.6 of 10 Mbit/s.
         let cut = share(&params, true);
         assert!((cut - 0.36).abs() < 0.03, "{cut}");
     }

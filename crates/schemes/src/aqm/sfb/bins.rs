@@ -4,7 +4,7 @@ use super::params::{DecrementAt, SfbParams};
 use crate::contract::prelude::*;
 use crate::flows::hash::{bucket, hash};
 
-/// One bin: packets waiting and BLUE's probability.
+/// A bin: number of waiting packets and BLUE's probability.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bin {
     packets: u32,
@@ -12,18 +12,18 @@ pub(super) struct Bin {
     last_change: Option<Time>,
 }
 
-/// L levels of N bins with a hash function each.
+/// L levels of N bins, each level with a hash function.
 #[derive(Clone, Debug)]
 pub(super) struct Bins {
     pub(super) bins: Box<[Bin]>,
     per_level: u32,
     full_at: u32,
     pub(super) seeds: Box<[u64]>,
-    /// Packets stored from then on are counted here; [`Time::NEVER`] if none are.
+    /// Time from which stored packets are counted; [`Time::NEVER`] if none are.
     pub(super) counts_since: Time,
 }
 
-/// Result of a flow's bins.
+/// Result of the test of a flow's bins.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Judgement {
     pub(super) probability: f64,
@@ -41,7 +41,7 @@ impl Bins {
         }
     }
 
-    /// Empty bins and new hash functions.
+    /// Empties the bins and draws new hash functions.
     pub(super) fn restart(&mut self, rng: &mut Rng) {
         self.bins.fill(Bin::default());
         self.seeds.fill_with(|| rng.bits());
@@ -57,7 +57,7 @@ impl Bins {
         }
     }
 
-    /// Rules (1) and (2).
+    /// Applies rules (1) and (2).
     pub(super) fn judge(&mut self, key: u32, now: Time, params: &SfbParams, hold: &mut Hold) -> Judgement {
         let full_at = self.full_at;
         let mut judgement = Judgement { probability: 1.0, fewest_packets: u32::MAX };
@@ -73,17 +73,17 @@ impl Bins {
         judgement
     }
 
-    /// Raises all probabilities of a flow that is known not to react.
+    /// Raises all probabilities of a non-responsive flow.
     pub(super) fn accuse(&mut self, key: u32, now: Time, params: &SfbParams, hold: &mut Hold) {
         self.for_each(key, |bin| bin.change(params.increment, now, hold));
     }
 
-    /// Rule (5), a packet is stored.
+    /// Counts a stored packet: rule (5).
     pub(super) fn count(&mut self, key: u32) {
         self.for_each(key, |bin| bin.packets += 1);
     }
 
-    /// Rule (5), a packet leaves that was stored at `enqueued_at`.
+    /// Removes the counts of a packet that leaves and was stored at `enqueued_at`: rule (5).
     pub(super) fn release(&mut self, (key, enqueued_at): (u32, Time), now: Time, params: &SfbParams, hold: &mut Hold) {
         if enqueued_at < self.counts_since {
             return;
@@ -107,7 +107,7 @@ impl Bin {
     }
 }
 
-/// Freeze time of a bin after a change, drawn again for each change.
+/// Freeze time of a bin after a change, redrawn for each change.
 #[derive(Clone, Debug)]
 pub(super) struct Hold {
     shortest: Time,
@@ -120,7 +120,7 @@ impl Hold {
         Self { shortest: params.freeze, longest: params.freeze_most, rng: Rng::stream(seed, 0, "hold", 0) }
     }
 
-    /// Returns true if a bin may change at this interval after its last change.
+    /// Returns true if a bin may change when `elapsed` has passed since its last change.
     fn is_over(&mut self, elapsed: Time) -> bool {
         if elapsed < self.shortest || elapsed >= self.longest {
             return elapsed >= self.shortest;
@@ -156,14 +156,14 @@ mod tests {
         let hold = &mut hold;
         let at = Time::from_millis;
         let judge = |bins: &mut Bins, ms| bins.judge(7, at(ms), &params, &mut Hold::new(&params, 0)).probability;
-        assert_eq!(judge(&mut bins, 0), 0.0); // empty: lowered to 0, frozen until 100 ms
+        assert_eq!(judge(&mut bins, 0), 0.0); // empty bin: lowered to 0, frozen until 100 ms
         (0..2).for_each(|_| bins.count(7));
         assert_eq!([1, 99, 100, 150, 200].map(|ms| judge(&mut bins, ms)), [0.0, 0.0, 0.25, 0.25, 0.5]);
         bins.release((7, at(0)), at(200), &params, hold);
         assert_eq!(judge(&mut bins, 400), 0.5); // one packet: neither empty nor full
         bins.release((7, at(0)), at(400), &params, hold);
         assert_eq!(judge(&mut bins, 401), 0.375);
-        // Drained instead of found empty.
+        // With `Drain` the bin changes when its last packet leaves.
         let drain = SfbParams { decrement_at: DecrementAt::Drain, ..params.clone() };
         assert_eq!(bins.judge(7, at(600), &drain, hold).probability, 0.375);
         bins.count(7);
@@ -175,10 +175,11 @@ mod tests {
     fn the_time_between_two_changes_is_drawn_whenever_a_bin_may_change() {
         let mut hold = Hold::new(&SfbParams::default(), 1);
         let mut over = |ms| (0..10_000).filter(|_| hold.is_over(Time::from_millis(ms))).count();
-        // Uniform from 10 to 50 ms: never before, always after, one in four after 20 ms (standard deviation 43; five).
+        // Uniform from 10 to 50 ms: before 10 ms the hold is never over, after 50 ms always, after 20 ms in one case of
+        // four (standard deviation 43; the test allows five).
         assert_eq!([9, 50].map(&mut over), [0, 10_000]);
         assert!(over(20).abs_diff(2500) < 217);
-        // A fixed time without a range.
+        // A fixed time: lower and upper bound are equal.
         let fixed = Time::from_millis(100);
         let mut hold = Hold::new(&SfbParams { freeze: fixed, freeze_most: fixed, ..Default::default() }, 1);
         assert_eq!([99, 100].map(|ms| hold.is_over(Time::from_millis(ms))), [false, true]);
@@ -192,8 +193,8 @@ mod tests {
             |bins: &mut Bins, flow| bins.judge(flow, Time::ZERO, &params, &mut Hold::new(&params, 0)).probability;
         bins.count(0);
         assert_eq!(judge(&mut bins, 0), 1.0);
-        // Two levels of 23 bins: of 23*23 pairs one is hit in both levels. 5290 flows: 10 expected, standard deviation
-        // 3.2, five of them.
+        // Two levels of 23 bins: one of the 23*23 pairs matches in both levels. 5290 flows: 10 expected, standard
+        // deviation 3.2; five are allowed.
         let hit = (1..=5290).filter(|&flow| judge(&mut bins.clone(), flow) == 1.0).count();
         assert!(hit > 0 && hit < 26, "{hit}");
     }

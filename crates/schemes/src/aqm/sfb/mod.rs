@@ -1,39 +1,39 @@
-//! SFB: stochastic fair BLUE detects non-responsive flows by hashing every flow into several bins, each with its own
-//! BLUE probability, and limits their rate.
+//! SFB (stochastic fair BLUE): hashes every flow into several bins, each with a BLUE probability. Detects
+//! non-responsive flows by these probabilities and limits their rate.
 //!
 //! Source: Feng, Kandlur, Saha and Shin, "Stochastic Fair Blue: A Queue Management Algorithm for Enforcing Fairness",
 //! INFOCOM 2001 (sfb2001). Parameters: afc section 4 runs the authors' ns code in its default configuration with 2 x 23
-//! bins; what that is stands in the head of XNU's `classq_sfb.c`, which is based on it ("ns" below).
+//! bins. The head of XNU's `classq_sfb.c`, which is based on this code, documents that configuration ("ns" below).
 //!
 //! | number | rule for a packet, in the bin of each level that its flow hashes to | code |
 //! |---|---|---|
 //! | (1) | `qlen = 0`: `p -= decrement`; `qlen >= bin_size`: `p += increment`; at most one change per `freeze` to `freeze_most` | `Bins::judge`, `Bin::change` |
 //! | (2) | `p_min` = smallest p over the levels | `Bins::judge` |
-//! | (3) | `p_min >= unresponsive_at`: the flow does not react; it passes if the rate limit has room, else it is dropped; what is stored spends | `Sfb::admit`, `Sfb::accepted` |
+//! | (3) | `p_min >= unresponsive_at`: the flow does not react; the packet passes if the rate limit has room, else it is dropped; a stored packet uses tokens | `Sfb::admit`, `Sfb::accepted` |
 //! | (4) | else drop or mark with `p_min` | `Sfb::admit` |
 //! | (5) | stored: `qlen += 1` in all its bins, `qlen -= 1` when it leaves | `Bins::count`, `Bins::release` |
 //!
-//! Moving hash: two sets of bins with separate hash functions. One decides. The other warms up: in the last `warm_up`
-//! of an interval it learns from all flows, before that from those of rule (3) only. At the end of the interval they
-//! change roles, and the former deciding set is reset with new hash functions.
+//! Moving hash: two sets of bins with separate hash functions. One decides. The other warms up: it learns from all
+//! flows in the last `warm_up` of an interval, and before that only from flows of rule (3). At the end of the interval
+//! they change roles, and the former deciding set is reset with new hash functions.
 //!
-//! A packet offered to an idle port may be dropped by rules (3) and (4): that is how SFB is defined.
+//! By SFB's definition, rules (3) and (4) may drop a packet at an idle port.
 //!
-//! Cost: one hash per level at an arrival and at a departure, twice that while both sets count, one random draw. State:
-//! 24 bytes per bin and set; none per flow, except a bucket for each flow of rule (3) with `penalty = "per_flow"`,
-//! forgotten when the hash functions change.
+//! Cost: one hash per level at an arrival and at a departure, twice that while both sets count; one random number.
+//! State: 24 bytes per bin and set. No state per flow, except with `penalty = "per_flow"` a bucket for each flow of
+//! rule (3), deleted when the hash functions change.
 //!
 //! Deviations:
-//! 1. The time of a packet's enqueueing determines the sets that counted it: a set has counted the packets stored since
-//!    it began to. When the packet leaves, its bins are computed again from the flow; nothing is stored with it.
+//! 1. When a packet leaves, its bins are computed again from its flow, and its enqueueing time tells which sets have
+//!    counted it. No data is stored with the packet.
 //! 2. The paper warms up by flows of rule (3) only (`warm_up` 0), as Linux does late in the interval. Such a flow
 //!    raises its bins in the second set at every arrival (one change per `freeze`): few of its packets are stored, so
-//!    that their number would not tell.
-//! 3. ns draws its hold time from 10 to 50 ms at random; when is not known. Here it is drawn whenever a bin may change.
-//!    It must be far below `rehash * increment`: with 100 ms a bin needs a whole interval to reach 1, and no flow is
-//!    ever limited.
-//! 4. sfb2001 does not specify the rate limiter. Ours is a token bucket, for all such flows together or for each. It
-//!    counts stored packets: a packet that passes it and finds the buffer full uses no tokens. In XNU it does.
+//!    their number would not show that it is non-responsive.
+//! 3. ns draws its hold time at random from 10 to 50 ms, but we do not know when. Here it is drawn whenever a bin may
+//!    change. It must be far below `rehash * increment`: with 100 ms a bin needs a whole interval to reach 1, and no
+//!    flow is ever limited.
+//! 4. sfb2001 does not specify the rate limiter. Ours is a token bucket, shared by all such flows or separate for each.
+//!    Only stored packets use tokens; in XNU packets that the full buffer drops use them, too.
 
 mod bins;
 mod params;
@@ -46,7 +46,7 @@ use crate::contract::prelude::*;
 use crate::flows::flow_table::FlowTable;
 use crate::queue::managed_queue::ManagedQueue;
 
-/// SFB in the list of schemes.
+/// Registry entry of SFB.
 #[derive(Clone, Copy, Debug)]
 pub struct SfbScheme;
 
@@ -98,7 +98,7 @@ impl SchemeSpec for SfbScheme {
     }
 }
 
-/// One and a half times the part of a bin in a full buffer.
+/// Default bin size: one and a half times a bin's share of a full buffer.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn automatic_bin_size(bins: u32, buffer: &BufferParams) -> u32 {
     let packets = match buffer.limit {
@@ -111,24 +111,24 @@ fn automatic_bin_size(bins: u32, buffer: &BufferParams) -> u32 {
 /// SFB at one port.
 #[derive(Clone, Debug)]
 pub struct Sfb {
-    /// The set that decides, and the one that warms up.
+    /// The deciding set and the set that warms up.
     sets: [Bins; 2],
     next_rehash: Option<Time>,
     hold: Box<Hold>,
     shared: TokenBucket,
-    /// Buckets of flows that do not react, with [`Penalty::PerFlow`]; forgotten with the hash functions.
+    /// Buckets of non-responsive flows, with [`Penalty::PerFlow`]; deleted when the hash functions change.
     buckets: Box<FlowTable<TokenBucket>>,
     probability: f64,
     penalised: u64,
-    /// True if the packet admitted last is under the rate limit: it uses tokens when it is stored.
+    /// True if the last admitted packet is subject to the rate limit: it uses tokens when it is stored.
     limited: bool,
-    /// Limit in packets, which Linux has.
+    /// Limit in packets, used by Linux.
     limit: u32,
     params: Box<SfbParams>,
 }
 
 impl Sfb {
-    /// A port that has seen nothing, with the limit of `buffer`.
+    /// Creates the state of a port before its first packet, with the limit of `buffer`.
     #[must_use]
     pub fn new(params: &SfbParams, buffer: &BufferParams) -> Self {
         let params = &params.fixed();
@@ -147,8 +147,8 @@ impl Sfb {
         }
     }
 
-    /// Performs due changes of hash functions. Sets differ from those with a timer only in packets that left since,
-    /// which the old set has forgotten anyway.
+    /// Performs due changes of hash functions. A timer would do so earlier, but only packets that left since then would
+    /// differ, and the old set has forgotten them anyway.
     fn rehash(&mut self, now: Time, rng: &mut Rng) {
         let Some(first) = self.next_rehash else {
             self.sets.iter_mut().for_each(|set| set.restart(rng));
@@ -158,7 +158,7 @@ impl Sfb {
             return self.begin_warm_up(now);
         };
         let mut next = first;
-        // Two changes forget everything: more need not be made up.
+        // Two changes reset all bins, so more are not needed.
         for _ in 0..2 {
             if now < next {
                 break;
@@ -185,7 +185,7 @@ impl Sfb {
         least + Time::from_secs_f64(rng.open01() * (most - least).as_secs_f64())
     }
 
-    /// From `warm_up` before the next change on, the second set counts.
+    /// Starts counting in the second set, from `warm_up` before the next change on.
     fn begin_warm_up(&mut self, now: Time) {
         let start = self.next_rehash.map_or(Time::NEVER, |next| next.saturating_sub(self.params.warm_up));
         if now >= start && self.params.warm_up > Time::ZERO {
@@ -197,7 +197,7 @@ impl Sfb {
         self.sets[1].counts_since != Time::NEVER
     }
 
-    /// Rule (3): the bucket of a flow that does not react.
+    /// Bucket of a non-responsive flow: rule (3).
     fn bucket(&mut self, key: u32, now: Time) -> (&mut TokenBucket, &SfbParams) {
         let params = &*self.params;
         let bucket = match params.penalty {
@@ -330,9 +330,8 @@ mod tests {
 
     #[test]
     fn rule_3_limits_a_flow_that_does_not_react_and_spares_the_rest() {
-        // 5 Mbit/s, a packet of 1000 B takes 1.6 ms. Flow 0 offers the whole link; 100 others have three packets in the
-        // queue each, whatever happens.
-        // Bins that never empty keep their probability with `drain`.
+        // At 5 Mbit/s a packet of 1000 B takes 1.6 ms. Flow 0 offers the link rate; each of 100 others always has three
+        // packets in the queue. With `drain`, bins that never empty keep their probability.
         let mut host = Host::new(&SfbParams {
             bin_size: Some(20),
             freeze: Time::from_millis(10),
@@ -360,8 +359,8 @@ mod tests {
         }
         // The limit is 49.5 kbit/s = 309 packets in 50 s.
         assert!(delivered[0].abs_diff(309) < 31, "{delivered:?}");
-        // The others, who do not respond either, share the rest: 309 each on average. In two levels of 23 bins chance
-        // favours some, but half of them get at least two thirds of that.
+        // The others do not respond either and share the rest: 309 packets each on average. With two levels of 23 bins
+        // shares are uneven, but half of the flows get at least two thirds of that.
         let mut others = delivered[1..].to_vec();
         others.sort_unstable();
         assert!(others[50] > 206, "{others:?}");
@@ -387,7 +386,7 @@ mod tests {
                 })
                 .count()
         };
-        // 10 s at 10 packets a second and a burst of 2, less the last 10 ms.
+        // 10 s at 10 packets per second and a burst of 2, minus the last 10 ms.
         assert!((101..=102).contains(&passed(Penalty::Shared)), "{}", passed(Penalty::Shared));
         assert!((202..=204).contains(&passed(Penalty::PerFlow)));
     }
@@ -404,9 +403,10 @@ mod tests {
             let mut bucket = TokenBucket::full(&params, Time::ZERO);
             (0..100).filter(|attempt| bucket.take_token(Time::from_millis(attempt * gap_ms), &params)).count()
         };
-        // 20 tokens, and 10 a second: 2 after the 200 ms of the first 20 attempts, and none for 20 ms and 10 ms.
+        // 20 tokens, and 10 per second: the 200 ms of the first 20 attempts earn 2, the attempts after 20 ms and 10 ms
+        // none.
         assert_eq!([10, 100].map(passed), [22, 100]);
-        // 1 s without an attempt earns 10.
+        // 1 s without an attempt earns 10 tokens.
         let mut bucket = TokenBucket::full(&params, Time::ZERO);
         let mut burst = |ms| (0..50).filter(|_| bucket.take_token(Time::from_millis(ms), &params)).count();
         assert_eq!([0, 1000, 1100].map(&mut burst), [20, 10, 1]);
@@ -428,7 +428,8 @@ mod tests {
             }
             counts
         };
-        // Of 10 000 at p = 0.75 half are dropped and a quarter marked (deviations 50 and 43); at 0.4 no drop.
+        // Of 10 000 packets at p = 0.75 half are dropped and a quarter marked (standard deviations 50 and 43). At 0.4
+        // there is no drop.
         let [accepted, dropped, marked] = verdicts(0.75, 0);
         assert!(accepted.abs_diff(2500) < 220 && dropped.abs_diff(5000) < 250 && marked.abs_diff(2500) < 220);
         let [_, dropped, marked] = verdicts(0.4, 0);
@@ -442,7 +443,7 @@ mod tests {
         let buffer = BufferParams { limit: QueueLimit::Packets(1), ..Default::default() };
         let mut host = Host::new(&params);
         let mut sfb = Sfb::new(&params, &buffer);
-        // All bins indicate non-responsive flows. The bucket holds two packets and gains one a second.
+        // All bins indicate non-responsive flows. The bucket holds two packets and gains one per second.
         sfb.rehash(Time::ZERO, &mut host.rng);
         sfb.sets[0].bins.iter_mut().for_each(|bin| bin.probability = 1.0);
         host.queue = ManagedQueue::new(&buffer, RATE, sfb);
@@ -452,7 +453,7 @@ mod tests {
         assert_eq!(host.serve(at(2)), Some(0));
         host.offer(1, at(3));
         assert_eq!(host.serve(at(4)), Some(1));
-        // Now both are spent.
+        // Now both tokens are spent.
         host.offer(1, at(5));
         assert_eq!((host.serve(at(6)), host.drops.0[2].1), (None, DropReason::Aqm));
     }
@@ -472,10 +473,10 @@ mod tests {
             }
         }
         while host.serve(Time::from_secs(60)).is_some() {}
-        // No bin counts any more: its record starts with "packets: 0".
+        // No bin counts a packet any more: their records start with "packets: 0".
         let sfb = format!("{:?}", host.queue);
         assert!(sfb.split("packets: ").skip(1).all(|rest| rest.starts_with('0')));
-        // An idle time of many intervals is made up at once.
+        // The changes of an idle time of many intervals are performed at once.
         host.offer(1, Time::from_secs(1_000_000));
         assert_eq!(host.queue.backlog().packets, 1);
         assert_eq!(host.serve(Time::from_secs(2_000_000)), Some(1));

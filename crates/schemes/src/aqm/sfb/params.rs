@@ -2,9 +2,9 @@
 
 use crate::contract::prelude::*;
 choices! {
-    /// Time at which the probability of an empty bin shrinks.
+    /// Time at which the probability of an empty bin is decremented.
     pub enum DecrementAt {
-        /// At an arrival to the empty bin.
+        /// When a packet arrives at the empty bin.
         Arrival = "arrival",
         /// When the bin's last packet leaves.
         Drain = "drain",
@@ -22,56 +22,56 @@ choices! {
 }
 
 choices! {
-    /// Sharing of the rate limit for non-responsive flows.
+    /// Scope of the rate limit for non-responsive flows.
     pub enum Penalty {
-        /// One limit for all of them together.
+        /// One limit shared by all of them.
         Shared = "shared",
-        /// A separate limit for each.
+        /// A separate limit for each flow.
         PerFlow = "per_flow",
     }
 }
 
 params! {
-    /// SFB. Defaults are those of ns, as afc used it.
+    /// SFB. Defaults are those of ns, which afc used.
     pub struct SfbParams {
         /// Implementation whose rules apply.
         profile: SfbProfile = "ns", source "sfb2001, ns; Linux sch_sfb";
-        /// Levels, each with a hash function.
+        /// Number of levels, each with a hash function.
         levels: u32 = 2, in 1..=16, symbol "L", source "afc IV; 8 in Linux";
-        /// Bins of a level.
+        /// Bins per level.
         bins: u32 = 23, in 2..=65536, symbol "N", source "afc IV; 32 in ns, 16 in Linux";
         /// Increment of a full bin's probability.
         increment: f64 = 0.005, in 0.000000001..=1.0, symbol "d1", source "ns; 0.001 in Linux";
         /// Decrement of an empty bin's probability.
         decrement: f64 = 0.001, in 0.0..=1.0, symbol "d2", source "ns; 1/6000 in Linux";
-        /// Minimum time between two changes of a bin's probability: lower bound of the random value.
+        /// Lower bound of the random minimum time between two changes of a bin's probability.
         freeze: Time = "10 ms", in "0 s"..="100 s", source "ns; 0 in Linux";
-        /// Minimum time between two changes of a bin's probability: upper bound of the random value.
+        /// Upper bound of the random minimum time between two changes of a bin's probability.
         freeze_most: Time = "50 ms", in "0 s"..="100 s", source "ns; 0 in Linux";
-        /// Packets in a bin above which its probability grows; absent: `1.5*limit/bins`, at least 2.
+        /// Packets in a bin from which its probability rises; absent: `1.5*limit/bins`, at least 2.
         bin_size: Option<u32> = null, in 1..=1000000, source "sfb2001; limit/3 in ns, 20 in Linux";
-        /// Maximum number of packets in all bins of a flow; absent: no maximum.
+        /// Drops arrivals of a flow whose bins all hold at least this number of packets; absent: no such limit.
         bin_limit: Option<u32> = null, in 1..=1000000, source "25 in Linux; none in sfb2001";
-        /// Time at which the probability of an empty bin shrinks.
+        /// Time at which the probability of an empty bin is decremented.
         decrement_at: DecrementAt = "drain", source "ns; arrival in Linux";
-        /// Probability from which a flow counts as non-responsive.
+        /// Probability at which a flow counts as non-responsive.
         unresponsive_at: f64 = 0.98, in 0.01..=1.0, source "ns; 1 in sfb2001 and Linux";
-        /// Time between changes of the hash functions: lower bound of the uniform value.
+        /// Lower bound of the random time between changes of the hash functions.
         rehash: Time = "11 s", in "1 ms"..="1 h", source "ns; 600 s in Linux";
-        /// Time between changes of the hash functions: upper bound of the uniform value.
+        /// Upper bound of the random time between changes of the hash functions.
         rehash_most: Time = "23 s", in "1 ms"..="1 h", source "ns; 600 s in Linux";
         /// Time before a change during which all flows also update the next set of bins.
         warm_up: Time = "0 s", in "0 s"..="1 h", source "sfb2001 and ns: only flows of rule (3) do; 60 s in Linux";
         /// Rate limit for non-responsive flows.
         penalty_rate: BitRate = "49.5 kbit/s", in "1 bit/s"..="1 Tbit/s",
             source "afc Table 1: fair rate 5 Mbit/s / 101";
-        /// Burst of that rate limit.
+        /// Burst allowed by that rate limit.
         penalty_burst: Bytes = "2 kB", in "64 B"..="1 GB", source "two packets of afc; 20 packets in Linux";
-        /// Sharing of that rate limit.
+        /// Scope of that rate limit.
         penalty: Penalty = "shared", source "sfb2001; afc Table 1 with five senders needs per_flow";
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
+        /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "flow", source "sfb2001";
-        /// Mark ECN-capable packets instead of dropping them with `p_min`.
+        /// Marks ECN-capable packets instead of dropping them with `p_min`.
         ecn: bool = false, source "sfb2001: mark or drop";
     }
 }
@@ -80,19 +80,19 @@ params! {
 //
 // - (L1) 8 levels of 16 bins, `freeze` 0, p in steps of 1/65 535, `decrement_at = "arrival"`, `unresponsive_at` 1, a
 //   shared limit, marks: `SfbParams::fixed`.
-// - (L2) a full buffer drops before (1): `Sfb::admit`.
-// - (L3) (4) with `p_min > 1/2`: of the packets hit, the share `(2*p_min - 1)/p_min` is dropped and never marked.
-// - (L4) (3): once no token is left, each attempt earns whole ones for the ticks (4 ms) since tokens were last earned
-//   or tried for: `TokenBucket::take_token`.
+// - (L2) a full buffer drops packets before (1): `Sfb::admit`.
+// - (L3) (4) with `p_min > 1/2` drops a fraction `(2*p_min - 1)/p_min` of the selected packets, and never marks them.
+// - (L4) (3): once no token is left, each attempt earns whole tokens for the ticks (4 ms) since the last attempt or
+//   earning: `TokenBucket::take_token`.
 //
-// By (L4) flows that together try more often than once per token get none after the first burst.
+// With (L4), flows whose attempts together come faster than tokens get none after the first burst.
 
 impl SfbParams {
     pub(super) fn is_linux(&self) -> bool {
         self.profile == SfbProfile::Linux
     }
 
-    /// The parameters, with those that are constants of the kernel if it is the model: (L1).
+    /// Parameters; with the profile `linux`, the constants of the kernel replace some: (L1).
     pub(super) fn fixed(&self) -> Self {
         if !self.is_linux() {
             return self.clone();

@@ -1,14 +1,14 @@
-//! The rate limit of flows that do not react: rule (3).
+//! The rate limit of non-responsive flows: rule (3).
 
 use super::params::SfbParams;
 use crate::base::units::Time;
 
-/// Length of a packet of the kernel's rate limit.
+/// Length of a packet in the kernel's rate limit.
 const FULL_PACKET_BITS: f64 = 12_000.0;
-/// Ticks of Linux in a second.
+/// Ticks of Linux per second.
 const HZ: f64 = 250.0;
 
-/// Bits in whole packets, of which `tc` takes at least one.
+/// Rounds to whole packets, at least one, as in `tc`.
 fn whole(bits: f64) -> f64 {
     f64::max(1.0, libm::round(bits / FULL_PACKET_BITS)) * FULL_PACKET_BITS
 }
@@ -34,7 +34,7 @@ impl TokenBucket {
         self.bits >= f64::from(wire_bytes) * 8.0
     }
 
-    /// Rule (L4): takes a token.
+    /// Takes a token: rule (L4).
     pub(super) fn take_token(&mut self, now: Time, params: &SfbParams) -> bool {
         if self.bits < FULL_PACKET_BITS {
             let tick = |time: Time| (time.as_secs_f64() * HZ).floor();
@@ -50,7 +50,7 @@ impl TokenBucket {
         has_token
     }
 
-    /// A packet that had room was stored.
+    /// Takes the tokens of a packet that had room and was stored.
     pub(super) fn spend(&mut self, wire_bytes: u32) {
         self.bits -= f64::from(wire_bytes) * 8.0;
     }

@@ -1,4 +1,4 @@
-//! Values of parameters that are declared while the program runs, such as those of a plug-in.
+//! Values of parameters that are declared at run time, such as those of a plug-in.
 
 use super::error::{ConfigError, shown};
 use super::params::ParamSpec;
@@ -7,14 +7,14 @@ use super::value::{ConfigValue, one_of, read_value};
 use crate::base::units::{BitRate, Bytes, Probability, Threshold, Time};
 use serde_json::Value as Json;
 
-/// Reads `value` of a kind, and writes it as a scenario does.
+/// Reads a `value` of a kind and writes it in a scenario's notation.
 type Read = fn(&str, &Json, Option<(Json, Json)>) -> Result<Json, ConfigError>;
 
 fn read_as<T: ConfigValue>(key: &str, value: &Json, range: Option<(Json, Json)>) -> Result<Json, ConfigError> {
     read_value::<T>(key, value, range).map(|value| value.to_json())
 }
 
-/// Every kind that has values of one type.
+/// All kinds whose values have one type.
 const KINDS: [(&str, Read); 9] = [
     (Time::KIND, read_as::<Time>),
     (BitRate::KIND, read_as::<BitRate>),
@@ -27,11 +27,11 @@ const KINDS: [(&str, Read); 9] = [
     (String::KIND, read_as::<String>),
 ];
 
-/// Checks that a declaration can be read by: its kind is known, default and bounds are of it, and something is in the
-/// range.
+/// Checks that a declaration can be used: its kind is known, default and bounds are of that kind, and the range is not
+/// empty.
 ///
 /// # Errors
-/// The value is invalid; the error is at the parameter's name.
+/// If the declaration is not valid. The error names the parameter.
 pub fn check_declared(spec: &ParamSpec) -> Result<(), ConfigError> {
     let is_known = spec.choices.is_some() || KINDS.iter().any(|(kind, _)| *kind == spec.kind);
     if !is_known {
@@ -49,10 +49,10 @@ pub fn check_declared(spec: &ParamSpec) -> Result<(), ConfigError> {
     if spec.default.is_null() { Ok(()) } else { read_one(spec, spec.name, &spec.default, range(spec)).map(drop) }
 }
 
-/// Reads the parameter from a table; its default if the key is absent, `None` if it has none.
+/// Reads the parameter from a table. If the key is absent, returns the default, or `None` without a default.
 ///
 /// # Errors
-/// As [`read_value`].
+/// See [`read_value`].
 pub fn read_declared(spec: &ParamSpec, table: &mut Table<'_>) -> Result<Option<Json>, ConfigError> {
     let key = table.key(spec.name);
     let value = table.get(spec.name).unwrap_or(&spec.default);

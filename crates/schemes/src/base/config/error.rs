@@ -1,8 +1,8 @@
-//! Mistakes in a configuration, and the values in their messages.
+//! Errors in a configuration, and the values in their messages.
 
 use serde_json::Value as Json;
 
-/// An error in a configuration, in one line: key, value, allowed values.
+/// An error in a configuration, as one line: key, value, allowed values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {problem}")]
 pub struct ConfigError {
@@ -13,18 +13,18 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// An error at `key`.
+    /// Creates an error at `key`.
     pub fn new(key: impl Into<String>, problem: impl Into<String>) -> Self {
         Self { key: key.into(), problem: problem.into() }
     }
 }
 
-/// A value in a message.
+/// Formats a value for a message.
 pub(super) fn shown(value: &Json) -> String {
     shortened(&value.to_string())
 }
 
-/// A text in a message, its middle left out if it is very long.
+/// Formats a text for a message and omits its middle if it is very long.
 #[must_use]
 pub fn shortened(text: &str) -> String {
     const MOST: usize = 80;

@@ -1,9 +1,9 @@
-//! Configuration: one declaration per parameter gives its type, default, range, documentation and error message.
+//! Configuration: one declaration per parameter defines its type, default, range, documentation and error message.
 //!
-//! [`params!`](crate::params!) declares a parameter set. This one declaration generates the struct, its defaults, the
-//! parser with all range checks, the writer with every default filled in, and the [`ParamSpec`]s for reference tables
-//! and the JSON Schema. A scenario is a tree of such tables; [`Table`] walks it and keeps the path, so that each error
-//! names the key, the value, and the allowed values.
+//! [`params!`](crate::params!) declares a parameter set. It generates the struct, its defaults, the parser with all
+//! range checks, a writer that includes defaults, and the [`ParamSpec`]s for reference tables and the JSON Schema. A
+//! scenario is a tree of such tables; [`Table`] traverses it and records the path, so each error names the key, the
+//! value, and the allowed values.
 
 mod declared;
 mod error;

@@ -1,14 +1,14 @@
-//! Names that may be meant by one that is not known: the same rule for keys and values of files, options and Python.
+//! Suggests known names for an unknown one, by the same rule for keys and values of files, options and Python.
 
 use std::cmp::Reverse;
 
-/// Similarity (Jaro and Winkler) from which on a name may be meant; 1 is the same name.
+/// Minimum similarity (Jaro and Winkler) of a suggested name; 1 for equal names.
 const SIMILAR: f64 = 0.8;
-/// Similarity, at least, of names that differ by two neighbouring letters that have changed places.
+/// Minimum similarity of names that differ by two swapped neighbouring letters.
 const SWAPPED: f64 = 0.81;
 /// Maximum number of suggested names.
 const MOST_MEANT: usize = 3;
-/// Common words of the field for things with other names here.
+/// Common words of the field for things that have other names here.
 const OTHER_WORDS: [(&str, &[&str]); 3] =
     [("udp", &["cbr", "poisson", "on_off"]), ("fifo", &["droptail"]), ("pfifo", &["droptail"])];
 
@@ -19,20 +19,20 @@ pub fn meant<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> Vec
     let others = OTHER_WORDS.iter().find(|(word, _)| *word == unknown).map_or(&[][..], |(_, names)| names);
     let similarity = |name| match plain(name) {
         _ if others.contains(&name) => 1.0,
-        // In names of three letters Jaro misses neighbours that have changed places.
+        // In names of three letters Jaro misses swapped neighbours.
         plain if is_swap(&plain, &unknown) => strsim::jaro_winkler(&plain, &unknown).max(SWAPPED),
         plain => strsim::jaro_winkler(&plain, &unknown),
     };
     let mut found: Vec<_> = known.into_iter().map(|name| (similarity(name), name)).collect();
     found.retain(|(similarity, _)| *similarity > SIMILAR);
     found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-    // A name that differs in case or hyphens only is the one that is meant.
+    // If a name differs only in case or hyphens, it is the only suggestion.
     let is_exact = found.first().is_some_and(|(similarity, name)| *similarity == 1.0 && !others.contains(name));
     found.truncate(if is_exact { 1 } else { MOST_MEANT });
     found.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Hint for an unknown name: similar names, or otherwise all; of more than `most`, the nearest.
+/// Hint for an unknown name: similar names, or all known ones; at most `most`, the most similar.
 #[must_use]
 pub fn near(unknown: &str, known: &[&str], most: usize) -> String {
     let close = meant(unknown, known.iter().copied());

@@ -1,4 +1,4 @@
-//! Sets of parameters, each declared once.
+//! Sets of parameters; each parameter is declared once.
 
 use super::error::ConfigError;
 use super::table::Table;
@@ -10,24 +10,24 @@ use std::slice;
 /// Description of a parameter, for people, tables and schemas.
 #[derive(Clone, Debug, Serialize)]
 pub struct ParamSpec {
-    /// Key in a scenario; also the name in Python and every other host.
+    /// Key in a scenario, and name in Python and all other hosts.
     pub name: &'static str,
-    /// The symbol of the paper, or an empty string.
+    /// Symbol in the paper, or an empty string.
     pub symbol: &'static str,
     /// Kind of value: time, rate, size, ...
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// The default as a person would write it; null where the key may be absent.
+    /// Default in a scenario's notation; null if the key may be absent.
     pub default: Json,
-    /// Smallest value allowed, or null.
+    /// Minimum, or null.
     pub min: Json,
-    /// Largest value allowed, or null.
+    /// Maximum, or null.
     pub max: Json,
     /// Notation of the value, such as `"5 ms"`.
     pub unit: &'static str,
-    /// All values allowed, for a choice.
+    /// All allowed values, for a choice.
     pub choices: Option<&'static [&'static str]>,
-    /// Meaning of each choice, from its doc comment, not trimmed; empty without one.
+    /// Meaning of each choice from its doc comment, not trimmed; empty without one.
     #[serde(skip)]
     pub choice_docs: &'static [&'static str],
     /// Description.
@@ -61,7 +61,7 @@ impl ParamSpec {
             fields.insert("default".into(), self.default.clone());
         }
         fields.insert("description".into(), Json::String(self.doc.clone()));
-        // Values without a counterpart in JSON Schema: bounds of quantities, symbol and source.
+        // Properties without a counterpart in JSON Schema: bounds of quantities, symbol and source.
         let annotations = [
             ("x-minimum", self.min.clone()),
             ("x-maximum", self.max.clone()),
@@ -78,37 +78,37 @@ impl ParamSpec {
     }
 }
 
-/// A parameter as declared by [`params!`](crate::params!). Default and bounds are JSON literals of the declaration,
-/// parsed when they are needed: as values, each would be separate code.
+/// A parameter declared by [`params!`](crate::params!). Default and bounds are JSON literals of the declaration, parsed
+/// when needed, because values would each compile to separate code.
 #[derive(Clone, Copy, Debug)]
 pub struct Declared {
-    /// As those of [`ParamSpec`].
+    /// See [`ParamSpec::name`].
     pub name: &'static str,
-    /// Likewise.
+    /// See [`ParamSpec::symbol`].
     pub symbol: &'static str,
-    /// Likewise.
+    /// See [`ParamSpec::kind`].
     pub kind: &'static str,
-    /// The literal of the default.
+    /// Literal of the default.
     pub default: &'static str,
-    /// Minimum and maximum.
+    /// Literals of minimum and maximum.
     pub range: Option<(&'static str, &'static str)>,
-    /// As that of [`ParamSpec`].
+    /// See [`ParamSpec::unit`].
     pub unit: &'static str,
-    /// Likewise.
+    /// See [`ParamSpec::choices`].
     pub choices: Option<&'static [&'static str]>,
-    /// Likewise.
+    /// See [`ParamSpec::choice_docs`].
     pub choice_docs: &'static [&'static str],
     /// Doc comment, not trimmed.
     pub doc: &'static str,
-    /// As that of [`ParamSpec`].
+    /// See [`ParamSpec::source`].
     pub source: &'static str,
 }
 
-/// The parameters of a set that are still to come: a set takes one after another.
+/// Remaining parameters of a set, which are consumed one after another.
 type Rest<'a> = slice::Iter<'a, Declared>;
 
 impl Declared {
-    /// Kind of value.
+    /// Description of the parameter.
     #[must_use]
     pub fn spec(&self) -> ParamSpec {
         let (min, max) = self.bounds().unwrap_or_default();
@@ -135,7 +135,7 @@ impl Declared {
         read_value(next.name, &literal(next.default), next.bounds()).expect("declared defaults are well-formed")
     }
 
-    /// Value of the next parameter in `table`; `base` if the key is absent.
+    /// Value of the next parameter in `table`, or `base` if the key is absent.
     ///
     /// # Errors
     /// See [`read_value`].
@@ -169,21 +169,21 @@ fn literal(text: &str) -> Json {
 
 /// A set of parameters declared by [`params!`](crate::params!).
 pub trait ParamSet: Sized + Default {
-    /// Parameters.
+    /// Descriptions of the parameters.
     fn specs() -> Vec<ParamSpec>;
-    /// Reads the set, with defaults for absent keys; other keys of the table are left to the caller.
+    /// Reads the set, with defaults for absent keys. The caller checks other keys of the table.
     ///
     /// # Errors
-    /// The first value of the wrong kind or out of range.
+    /// If a value is of the wrong kind or out of range.
     fn read(table: &mut Table<'_>) -> Result<Self, ConfigError> {
         Self::read_over(Self::default(), table)
     }
-    /// Reads the set, keys that are absent keep the value of `base`.
+    /// Reads the set. Absent keys keep the value of `base`.
     ///
     /// # Errors
-    /// The first value of the wrong kind or out of range.
+    /// If a value is of the wrong kind or out of range.
     fn read_over(base: Self, table: &mut Table<'_>) -> Result<Self, ConfigError>;
-    /// Writes every parameter, absent ones left out.
+    /// Writes all parameters except absent ones.
     fn write(&self, into: &mut Map<String, Json>);
 }
 
@@ -193,9 +193,9 @@ pub fn schema_properties(specs: &[ParamSpec]) -> Map<String, Json> {
     specs.iter().map(|spec| (spec.name.to_string(), spec.json_schema())).collect()
 }
 
-/// Declares a parameter set: struct, defaults, ranges, reading, writing and documentation in one place. `with name:
-/// Set;` after the parameters adds those of another set, in the same table. Default and bounds are literals that JSON
-/// has, too: numbers without `_` and without a type.
+/// Declares a parameter set: struct, defaults, ranges, reading, writing and documentation in one place.
+/// `with name: Set;` after the parameters adds those of another set, in the same table. Default and bounds must be
+/// valid JSON literals: numbers without `_` and without a type.
 ///
 /// ```
 /// use fairlane_schemes::{base::config::ParamSet, base::units::Time, params};

@@ -1,4 +1,4 @@
-//! Tables of a configuration that is being read.
+//! Tables of a configuration while it is read.
 
 use super::error::{ConfigError, shortened, shown};
 use super::names::meant;
@@ -6,7 +6,7 @@ use super::value::{ConfigValue, quoted, read_value};
 use serde_json::{Map, Value as Json};
 use std::fmt::Display;
 
-/// Maximum number of known keys in the error about an unknown one.
+/// Maximum number of known keys in the error for an unknown one.
 const MOST_NAMED: usize = 40;
 
 /// A table of the configuration: returns values by key, then reports unused keys.
@@ -20,10 +20,10 @@ pub struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// The table `value` found at `path` (empty for the root).
+    /// Creates the table `value` found at `path` (empty for the root).
     ///
     /// # Errors
-    /// `value` is not a table.
+    /// If `value` is not a table.
     pub fn new(path: impl Into<String>, value: &'a Json) -> Result<Self, ConfigError> {
         let path = path.into();
         match value.as_object() {
@@ -41,7 +41,7 @@ impl<'a> Table<'a> {
         if self.path.is_empty() { name.to_string() } else { format!("{}.{name}", self.path) }
     }
 
-    /// The raw value of `name`; asking for it makes the key known.
+    /// The raw value of `name`. Marks the key as known.
     pub fn get(&mut self, name: &'static str) -> Option<&'a Json> {
         if !self.known.contains(&name) {
             self.known.push(name);
@@ -54,12 +54,12 @@ impl<'a> Table<'a> {
         self.inherited = value.map(|value| (name, value));
     }
 
-    /// Settles what `name` says, since its value is none of those that its type knows: from now on it reads as absent.
+    /// Treats `name` as absent from now on, because the caller has handled a value that its type does not allow.
     pub fn settle(&mut self, name: &'static str) {
         self.settled = Some(name);
     }
 
-    /// A value that may be absent.
+    /// Reads an optional value.
     ///
     /// # Errors
     /// See [`read_value`].
@@ -71,7 +71,7 @@ impl<'a> Table<'a> {
         self.optional_within(name, || range)
     }
 
-    /// An optional value, whose range is computed only if it is present.
+    /// Reads an optional value, whose range is computed only if it is present.
     ///
     /// # Errors
     /// See [`read_value`].
@@ -84,10 +84,10 @@ impl<'a> Table<'a> {
         value.map(|value| read_value(&self.key(name), value, range())).transpose()
     }
 
-    /// A value that must be there.
+    /// Reads a required value.
     ///
     /// # Errors
-    /// It is missing, or see [`read_value`].
+    /// If it is missing; see also [`read_value`].
     pub fn required<T: ConfigValue>(&mut self, name: &'static str) -> Result<T, ConfigError> {
         let wanted = match T::CHOICES {
             Some(choices) => format!("one of {}", choices.join(", ")),
@@ -96,10 +96,10 @@ impl<'a> Table<'a> {
         self.optional(name, None)?.ok_or_else(|| ConfigError::new(self.key(name), format!("missing, must be {wanted}")))
     }
 
-    /// The name of a file that must be there; `example` shows what one looks like.
+    /// Reads a required file name; `example` shows one in the error.
     ///
     /// # Errors
-    /// It is missing, or not a text.
+    /// If it is missing or not a text.
     pub fn required_file(&mut self, name: &'static str, example: &str) -> Result<String, ConfigError> {
         let key = self.key(name);
         let problem = match self.get(name) {
@@ -113,7 +113,7 @@ impl<'a> Table<'a> {
     /// The table under `name`, if there is one.
     ///
     /// # Errors
-    /// The value is not a table.
+    /// If the value is not a table.
     pub fn table(&mut self, name: &'static str) -> Result<Option<Self>, ConfigError> {
         let path = self.key(name);
         self.get(name).map(|value| Table::new(path, value)).transpose()
@@ -122,7 +122,7 @@ impl<'a> Table<'a> {
     /// The array of tables under `name`; empty if absent.
     ///
     /// # Errors
-    /// The value is not an array of tables.
+    /// If the value is not an array of tables.
     pub fn tables(&mut self, name: &'static str) -> Result<Vec<Self>, ConfigError> {
         let path = self.key(name);
         let Some(value) = self.get(name) else { return Ok(Vec::new()) };
@@ -135,7 +135,8 @@ impl<'a> Table<'a> {
     /// Checks that every key of the table was read.
     ///
     /// # Errors
-    /// Names the first unknown key, and the known one that it resembles, or all of them, at most [`MOST_NAMED`].
+    /// If a key is unknown. The error names the first unknown key and the most similar known key, or up to
+    /// [`MOST_NAMED`] known keys.
     pub fn finish(&self) -> Result<(), ConfigError> {
         let Some((unknown, value)) = self.map.iter().find(|(key, _)| !self.known.contains(&key.as_str())) else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Values that can stand in a configuration: their kinds, and how each is read, checked and written.
+//! Values in a configuration: their kinds, and how each is read, checked and written.
 
 use super::error::{ConfigError, shown};
 use super::names::meant;
@@ -7,29 +7,29 @@ use crate::base::units::{BitRate, Bytes, Probability, QueueLimit, Threshold, Tim
 use serde_json::{Value as Json, json};
 use std::str::FromStr;
 
-/// A value that can stand in a configuration.
+/// A value that may be used in a configuration.
 pub trait ConfigValue: Sized {
-    /// Name of the kind, as in "is not a rate".
+    /// Name of the kind, for messages such as "is not a rate".
     const KIND: &'static str;
-    /// An example of how it is written.
+    /// An example of the notation.
     const EXAMPLE: &'static str;
-    /// All values, if they can be listed.
+    /// All values, if there is a finite list.
     const CHOICES: Option<&'static [&'static str]> = None;
     /// Meaning of each choice; empty without one.
     const CHOICE_DOCS: &'static [&'static str] = &[];
-    /// Reads it; `None` if the value is of another kind.
+    /// Parses the value; `None` if it is of another kind.
     fn parse(value: &Json) -> Option<Self>;
-    /// Why `value` does not parse, if it is a fraction where the type holds whole numbers only: of which unit.
+    /// Unit of `value` if it does not parse only because it is a fraction and the type holds integers.
     fn unit_of_fraction(_value: &Json) -> Option<&'static str> {
         None
     }
-    /// Writes it so that [`ConfigValue::parse`] reads it back.
+    /// Writes the value so that [`ConfigValue::parse`] reads it back.
     fn to_json(&self) -> Json;
     /// Returns true if it is within the bounds, inclusive.
     fn within(&self, min: &Self, max: &Self) -> bool;
 }
 
-/// As [`ConfigValue::unit_of_fraction`], for a quantity.
+/// Like [`ConfigValue::unit_of_fraction`], for a quantity.
 fn fraction_of<T: FromStr<Err = QuantityError>>(value: &Json) -> Option<&'static str> {
     match value.as_str()?.parse::<T>() {
         Err(QuantityError::Fraction(unit)) => Some(unit),
@@ -67,12 +67,12 @@ fn is_between<T: PartialOrd>(value: &T, min: &T, max: &T) -> bool {
     min <= value && value <= max
 }
 
-/// In the same unit only: a scheme checks its thresholds together.
+/// Compares only values of the same unit; a scheme checks its thresholds together.
 fn is_threshold_between(value: &Threshold, min: &Threshold, max: &Threshold) -> bool {
     value.measure() != min.measure() || (min.magnitude()..=max.magnitude()).contains(&value.magnitude())
 }
 
-/// Packets and bytes are not comparable; a bound in packets holds for bytes too, as the looser of the two.
+/// Packets and bytes are not comparable. A bound in packets also applies to bytes, as it is the looser one.
 fn is_limit_between(value: &QueueLimit, min: &QueueLimit, max: &QueueLimit) -> bool {
     let magnitude = |limit: &QueueLimit| match *limit {
         QueueLimit::Packets(packets) => u64::from(packets),
@@ -106,7 +106,7 @@ number!(u32, "count", "10", as_u64);
 number!(u64, "count", "10", as_u64);
 number!(f64, "number", "1.5", as_f64);
 
-/// A number or a percentage. Values out of range are parsed, so that the error can show them.
+/// A number or a percentage. Values out of range are parsed, too, so that the error can show them.
 impl ConfigValue for Probability {
     const KIND: &'static str = "probability";
     const EXAMPLE: &'static str = "1 %";
@@ -123,7 +123,7 @@ impl ConfigValue for Probability {
     }
 }
 
-/// Values of which all are allowed.
+/// Implements kinds without bounds.
 macro_rules! unbounded {
     ($type:ty, $kind:literal, $example:literal, $read:ident) => {
         impl ConfigValue for $type {
@@ -144,7 +144,7 @@ macro_rules! unbounded {
 unbounded!(bool, "flag", "true", as_bool);
 unbounded!(String, "text", "heavy", as_str);
 
-/// A value that may be absent, which is its default.
+/// A value that may be absent; absent by default.
 impl<T: ConfigValue> ConfigValue for Option<T> {
     const KIND: &'static str = T::KIND;
     const EXAMPLE: &'static str = T::EXAMPLE;
@@ -185,10 +185,10 @@ impl<T: ConfigValue> ConfigValue for Vec<T> {
     }
 }
 
-/// Reads and checks one value. `range` is absent for kinds that have none.
+/// Reads and checks one value. `range` is `None` for kinds without a range.
 ///
 /// # Errors
-/// The value is of another kind, or outside `range`; the error says what is allowed.
+/// If the value is of another kind or outside `range`. The error names the allowed values.
 pub fn read_value<T: ConfigValue>(key: &str, value: &Json, range: Option<(Json, Json)>) -> Result<T, ConfigError> {
     let bounds =
         || range.as_ref().map(|(min, max)| format!(" from {} to {}", plain(min), plain(max))).unwrap_or_default();
@@ -213,7 +213,7 @@ pub fn read_value<T: ConfigValue>(key: &str, value: &Json, range: Option<(Json, 
     Ok(parsed)
 }
 
-/// Hint about the `choices`, and those similar to `value`.
+/// Hint that lists the `choices` and those similar to `value`.
 pub(super) fn one_of(choices: &[&str], value: &Json) -> String {
     let close = meant(value.as_str().unwrap_or_default(), choices.iter().copied());
     let hint = if close.is_empty() { String::new() } else { format!("; did you mean {}?", close.join(", ")) };
@@ -228,12 +228,12 @@ pub(super) fn quoted<T: ConfigValue>() -> String {
     }
 }
 
-/// A JSON value without the quotes of a text.
+/// A JSON value, without the quotes of a text.
 fn plain(value: &Json) -> String {
     value.as_str().map_or_else(|| value.to_string(), Into::into)
 }
 
-/// Declares an enum of named choices that can stand in a configuration.
+/// Declares an enum of named choices for a configuration.
 #[macro_export]
 macro_rules! choices {
     (
@@ -245,7 +245,7 @@ macro_rules! choices {
         pub enum $Name { $( $(#[doc = $doc])+ $Variant, )+ }
 
         impl $Name {
-            /// All of them, in the order of the documentation.
+            /// All choices, in the order of the documentation.
             #[allow(dead_code)]
             pub const ALL: &[Self] = &[$( Self::$Variant ),+];
 

@@ -1,8 +1,7 @@
-//! Quantities with their units in the type: time, bit rates, sizes and queue amounts.
+//! Quantities whose type includes the unit: time, bit rates, sizes and queue amounts.
 //!
-//! Every type reads and writes the form a person types in a scenario: `"5 ms"`, `"10 Mbit/s"`, `"1500 B"`,
-//! `"24 packets"`. A bare number is never a quantity: `10` could be seconds or milliseconds, so it is an error. Reading
-//! and writing are in [`text`].
+//! Every type reads and writes the notation of scenarios: `"5 ms"`, `"10 Mbit/s"`, `"1500 B"`, `"24 packets"`. A number
+//! without a unit is an error, since `10` could be seconds or milliseconds. Reading and writing are in [`text`].
 
 pub mod text;
 
@@ -13,16 +12,16 @@ use std::ops::{Add, AddAssign, Sub, SubAssign};
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Probability(pub f64);
 
-/// A point in simulated time, or a span of it, in whole picoseconds.
+/// A point in simulated time or a duration, in picoseconds.
 ///
-/// One byte at 100 Gbit/s lasts 80 ps, so that no serialisation time rounds; the range is 213 days.
+/// One byte at 100 Gbit/s takes 80 ps, so serialisation times need no rounding; the range is 213 days.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 
 impl Time {
-    /// The origin of time, and the empty span.
+    /// Time 0, or a duration of 0.
     pub const ZERO: Self = Self(0);
-    /// Later than everything: the deadline of a timer that is not armed.
+    /// Later than any other time: deadline of a timer that is not armed.
     pub const NEVER: Self = Self(u64::MAX);
     /// Picoseconds in one second.
     pub const PER_SECOND: u64 = 1_000_000_000_000;
@@ -51,7 +50,8 @@ impl Time {
         Self(nanos * 1_000)
     }
 
-    /// The nearest picosecond; a negative or NaN value becomes zero, a value out of range [`Time::NEVER`].
+    /// Converts seconds to the nearest picosecond. Negative values and NaN become zero, values out of range
+    /// [`Time::NEVER`].
     #[must_use]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub fn from_secs_f64(secs: f64) -> Self {
@@ -122,33 +122,33 @@ impl BitRate {
         self.0 as f64
     }
 
-    /// The rate of `bytes` in `span`, which must not be zero, in whole bits per second, rounded down.
+    /// Rate of `bytes` in `span`, which must not be zero, rounded down to integer bits per second.
     #[must_use]
     #[inline]
     pub fn of(bytes: u64, span: Time) -> Self {
-        // In 64 bits as far as they reach, 2.3 MB.
+        // 64 bits suffice up to 2.3 MB.
         let bits_ps = bytes.checked_mul(8 * Time::PER_SECOND);
         bits_ps.map_or_else(|| Self::long_of(bytes, span), |bits_ps| Self(bits_ps / span.0))
     }
 
-    /// The same in 128 bits.
+    /// Computes [`BitRate::of`] in 128 bits.
     #[cold]
     fn long_of(bytes: u64, span: Time) -> Self {
         let bits_ps = u128::from(bytes) * 8 * u128::from(Time::PER_SECOND);
         Self(u64::try_from(bits_ps / u128::from(span.0)).unwrap_or(u64::MAX))
     }
 
-    /// The time that `bytes` take at this rate, rounded to the nearest picosecond, at most [`Time::NEVER`]. The rate
+    /// Transmission time of `bytes` at this rate, rounded to the nearest picosecond, at most [`Time::NEVER`]. The rate
     /// must not be zero.
     #[must_use]
     #[inline]
     pub fn time_of(self, bytes: u64) -> Time {
-        // 2^64 ps / 8e12 ps per byte and bit/s: whole arithmetic in 64 bits holds up to 2.3 MB.
+        // 2^64 ps / 8e12 ps per byte and bit/s: 64-bit integers suffice up to 2.3 MB.
         let numerator = bytes.checked_mul(8 * Time::PER_SECOND).and_then(|bits_ps| bits_ps.checked_add(self.0 / 2));
         numerator.map_or_else(|| self.long_time_of(bytes), |numerator| Time(numerator / self.0))
     }
 
-    /// The same in 128 bits.
+    /// Computes [`BitRate::time_of`] in 128 bits.
     #[cold]
     fn long_time_of(self, bytes: u64) -> Time {
         let numerator = u128::from(bytes) * 8 * u128::from(Time::PER_SECOND) + u128::from(self.0 / 2);
@@ -160,7 +160,7 @@ impl BitRate {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
-/// Limit of a queue: a number of packets, one slot each whatever the size, or of bytes.
+/// Limit of a queue: a number of packets, one slot each regardless of size, or of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
     /// At most this many packets.
@@ -180,10 +180,10 @@ impl QueueLimit {
     }
 }
 
-/// A queue threshold, with the measure of the queue it applies to.
+/// A queue threshold, with the unit of the queue that it applies to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Threshold {
-    /// Packets waiting; a fraction is allowed, since thresholds are compared, not counted.
+    /// Waiting packets. Fractions are allowed, since thresholds are compared, not counted.
     Packets(f64),
     /// Bytes waiting.
     Bytes(f64),
@@ -192,7 +192,7 @@ pub enum Threshold {
 }
 
 impl Threshold {
-    /// The bare number: packets, bytes, or seconds.
+    /// Value without the unit: packets, bytes, or seconds.
     #[must_use]
     pub fn magnitude(self) -> f64 {
         match self {
@@ -201,7 +201,7 @@ impl Threshold {
         }
     }
 
-    /// The measure that this threshold speaks of.
+    /// Unit of this threshold.
     #[must_use]
     pub fn measure(self) -> QueueMeasure {
         match self {
@@ -212,7 +212,7 @@ impl Threshold {
     }
 }
 
-/// Measure of a queue's length.
+/// Unit of a queue's length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueMeasure {
     /// Packets waiting.
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn serialisation_time_is_exact_at_100_gigabit() {
-        // 54 B * 8 bit / 100 Gbit/s = 4.32 ns, which nanoseconds cannot hold.
+        // 54 B * 8 bit / 100 Gbit/s = 4.32 ns, which is no integer number of nanoseconds.
         assert_eq!(BitRate(100_000_000_000).time_of(54), Time(4_320));
         // 1500 B at 10 Mbit/s: 1.2 ms, abc2018 section IV-G4.
         assert_eq!(BitRate(10_000_000).time_of(1500), Time::from_micros(1200));
@@ -247,10 +247,10 @@ mod tests {
 
     #[test]
     fn a_rate_is_bits_over_time_rounded_down_for_any_number_of_bytes() {
-        // 1500 B in 1.2 ms, and a picosecond more.
+        // 1500 B in 1.2 ms, and in one picosecond more.
         assert_eq!(BitRate::of(1500, Time::from_micros(1200)), BitRate(10_000_000));
         assert_eq!(BitRate::of(1500, Time::from_micros(1200) + Time(1)), BitRate(9_999_999));
-        // 10 GB in 8 s: 8e10 bits times 1e12 ps are beyond 64 bits.
+        // 10 GB in 8 s: 8e10 bits times 1e12 ps exceed 64 bits.
         assert_eq!(BitRate::of(10_000_000_000, Time::from_secs(8)), BitRate(10_000_000_000));
     }
 
@@ -263,7 +263,7 @@ mod tests {
         // Half a picosecond rounds up: 3 000 001 B * 8 / 16 Gbit/s = 1 500 000.5 ns; at 16e18 bit/s 1.5000005 ps.
         assert_eq!(BitRate(16_000_000_000).time_of(3_000_001), Time(1_500_000_500));
         assert_eq!(BitRate(16_000_000_000_000_000_000).time_of(3_000_001), Time(2));
-        // 8e18 s are beyond the range.
+        // 8e18 s are out of range.
         assert_eq!(BitRate(1).time_of(1_000_000_000_000_000_000), Time::NEVER);
     }
 }

@@ -1,9 +1,9 @@
-//! Quantities as a person writes them: a decimal number and a unit.
+//! Quantities as text: a decimal number and a unit.
 //!
 //! Times, rates, sizes and numbers of packets are integers in their smallest unit. They are parsed in exact decimal
-//! arithmetic, and a fraction that the type cannot hold (`"78.125 bit/s"`) is rejected, not rounded. Thresholds in
-//! packets or bytes are only compared; they are the nearest floating-point number. Written values are read back
-//! unchanged.
+//! arithmetic. A fraction that the type cannot represent (`"78.125 bit/s"`) is rejected, not rounded. Thresholds in
+//! packets or bytes are only compared, so they are rounded to the nearest floating-point number. Written values are
+//! read back unchanged.
 
 use super::{BitRate, Bytes, QueueLimit, Threshold, Time};
 use std::fmt;
@@ -14,7 +14,7 @@ use std::str::FromStr;
 pub enum QuantityError {
     /// Not a number with a unit of this quantity, or too large.
     Malformed,
-    /// Not a whole number of the smallest unit that the type holds.
+    /// Not an integer in the smallest unit of the type.
     Fraction(&'static str),
 }
 
@@ -26,8 +26,8 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// Reads `12.5`, `+1e-3`, `1_000`; `None` for anything else, for a negative number, and for more digits or a larger
-    /// exponent than any quantity has.
+    /// Parses `12.5`, `+1e-3` or `1_000`. Returns `None` for anything else, for a negative number, and for more digits
+    /// or a larger exponent than any quantity has.
     fn parse(text: &str) -> Option<Self> {
         let text = text.replace('_', "");
         let (mantissa, exponent) = match text.split_once(['e', 'E']) {
@@ -51,7 +51,7 @@ impl Decimal {
         (!is_negative || digits == 0).then_some(Self { digits, exponent })
     }
 
-    /// The number times `scale`, a whole number of the unit `of`.
+    /// Returns the number times `scale`, as an integer in the unit `of`.
     fn times(self, mut scale: u64, of: &'static str) -> Result<u64, QuantityError> {
         let mut digits = self.digits;
         if digits == 0 {
@@ -62,7 +62,7 @@ impl Decimal {
                 digits = digits.checked_mul(10).ok_or(QuantityError::Malformed)?;
                 continue;
             }
-            // Divided by ten: each of its factors must be one of the number.
+            // Division by ten: the number must be divisible by both factors.
             for factor in [2, 5] {
                 if scale.is_multiple_of(factor) {
                     scale /= factor;
@@ -82,7 +82,7 @@ impl Decimal {
 fn split(text: &str) -> (&str, &str) {
     let text = text.trim();
     let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | '_'))).unwrap_or(text.len());
-    // An exponent belongs to the number only when digits follow: "1e3 s", but not "1 exabyte".
+    // An exponent is a part of the number only if digits follow: "1e3 s", but not "1 exabyte".
     let bytes = text.as_bytes();
     let exponent_end = if matches!(bytes.get(end), Some(b'e' | b'E')) {
         let digits = end + 1 + usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
@@ -94,7 +94,7 @@ fn split(text: &str) -> (&str, &str) {
     (&text[..exponent_end], text[exponent_end..].trim())
 }
 
-/// Units of a quantity, as multiples of the smallest one, which is the first.
+/// Units of a quantity, as multiples of the first and smallest.
 type Units = [(&'static str, u64)];
 
 const TIME_UNITS: &Units = &[
@@ -108,7 +108,7 @@ const TIME_UNITS: &Units = &[
     ("h", 3_600_000_000_000_000),
 ];
 
-// "mbps" is absent on purpose: tc reads it as megabytes per second, ns-3 reads "Mbps" as megabits.
+// "mbps" is intentionally absent: tc reads it as megabytes per second, ns-3 reads "Mbps" as megabits.
 const RATE_UNITS: &Units = &[
     ("bit/s", 1),
     ("bps", 1),
@@ -204,7 +204,7 @@ impl FromStr for Threshold {
     }
 }
 
-/// The nearest floating-point number, if it is neither infinite nor zero for a number that is not.
+/// Nearest floating-point number; an error if it is infinite, or zero for a non-zero number.
 fn parse_float(text: &str, units: &Units) -> Result<f64, QuantityError> {
     let (number, unit) = split(text);
     let scale = scale_of(units, unit).ok_or(QuantityError::Malformed)?;

@@ -1,4 +1,5 @@
-//! CAKE: flows in queues that take turns, with quanta that shrink as the host has more flows, each queue with COBALT.
+//! CAKE: serves the queues of flows in turn. The quantum of a queue shrinks with the number of its host's flows. Each
+//! queue has a COBALT.
 //!
 //! Source: Linux `sch_cake.c`; Hoeiland-Joergensen, Taht, Morton: "Piece of CAKE: A Comprehensive Queue Management
 //! Solution for Home Gateways", LANMAN 2018; [`crate::aqm::cobalt_core`]. MTU time is the time of a full packet on the
@@ -8,13 +9,13 @@
 //! |---|---|---|
 //! | (1) | quantum = clamp(link rate in byte/s / 4096, 300 B, 1514 B) | `Cake::adapt` |
 //! | (2) | target = max(5 ms, 1.5 MTU times); interval = max(100 ms + target - 5 ms, 2 target); spared: 4 MTU times | `Cake::adapt` |
-//! | (3) | hash to one of 1024 queues, or to another free one of its 8 | `Cake::queue_of`, `SetAssociative::place` |
+//! | (3) | hash to one of 1024 queues; if it is in use by another flow, to a free queue of its set of 8 | `Cake::queue_of`, `SetAssociative::place` |
 //! | (4) | share = quantum / load, load = max(1, the host's bulk flows) | `share` |
-//! | (5) | a packet comes to a queue that was at rest: it is sparse, `credits = share` | `Cake::enqueue` |
-//! | (6) | serve the first sparse queue, if there is none, the first bulk one | `Cake::dequeue` |
-//! | (7) | `credits <= 0`: it is bulk (waiting, if empty), `credits += share`, to the end of the bulk queues; again from (6) | `Cake::grant` |
-//! | (8) | COBALT drops at the head but never the last packet; what is sent costs `credits -= L` | `Cake::serve` |
-//! | (9) | the queue is empty: it decays until COBALT is at rest; one decaying queue is visited per packet sent | `Cake::dequeue` |
+//! | (5) | a packet arrives at a queue at rest: the queue is sparse, `credits = share` | `Cake::enqueue` |
+//! | (6) | serve the first sparse queue or, if there is none, the first bulk queue | `Cake::dequeue` |
+//! | (7) | `credits <= 0`: the queue becomes bulk (waiting, if empty), `credits += share`, and moves to the end of the bulk queues; back to (6) | `Cake::grant` |
+//! | (8) | COBALT drops at the head, but never the last packet; for a sent packet `credits -= L` | `Cake::serve` |
+//! | (9) | an empty queue decays until COBALT is at rest; one decaying queue is visited per packet sent | `Cake::dequeue` |
 //! | (10) | buffer full: drop the head of the queue with most bytes | `Cake::make_room` |
 //!
 //! The host of a packet is its user.
@@ -26,26 +27,25 @@
 //! | `dual` | flow | bulk queues of its user |
 //! | `triple` | flow | the larger of the loads at both ends of the flow |
 //!
-//! Packets do not carry the other end of a flow. It is taken to be another host for every flow, so its load is 1 and
-//! `triple`, the default of the kernel, does what `dual` does.
+//! Packets do not carry the other end of a flow. It counts as a different host for every flow, so its load is 1.
+//! `triple`, the kernel's default, is therefore equivalent to `dual`.
 //!
-//! A flow may overtake itself: when all 8 queues of its set are in use, another flow takes its queue over, and its next
-//! packet may find one that has become free while the last ones still wait.
+//! Packets of a flow may be reordered. When all 8 queues of its set are in use, another flow takes over its queue. The
+//! flow's next packet may then use a queue that has become free, while its older packets still wait.
 //!
 //! Cost: O(1) per packet except for (10), see [`crate::fairqueue::queue_store`]; one hash, two with hosts. State: 112
-//! bytes for each of the 1024 queues, 8 for each of as many hosts, used or not; none per flow.
+//! bytes for each of the 1024 queues and 8 for each of 1024 hosts, used or not; no state per flow.
 //!
 //! Deviations:
-//! 1. The queue with most bytes is found by [`crate::fairqueue::queue_store`].
-//! 2. Rounds in which all queues are in debt are made up in one step.
-//! 3. A packet that exceeds the limit alone is dropped itself.
-//! 4. Credits are counted in 1/65 536 byte and shares rounded down; Linux has whole bytes and a share rounded at
-//!    random.
-//! 5. The limit is the buffer's; Linux has 4 intervals at the rate, 4 MiB at least. With 24 packets overflow and BLUE,
-//!    not CoDel, drop most.
+//! 1. [`crate::fairqueue::queue_store`] finds the queue with most bytes.
+//! 2. Rounds in which all queues are in debt are skipped in one step.
+//! 3. A packet that alone exceeds the limit is dropped itself.
+//! 4. Credits are in 1/65 536 byte, and shares are rounded down; Linux uses whole bytes and rounds a share at random.
+//! 5. The limit is the buffer's; Linux uses 4 intervals at the link rate, at least 4 MiB. With 24 packets most drops
+//!    come from overflow and BLUE, not from CoDel.
 //! 6. The MTU is the buffer's `mtu`.
 //!
-//! Not implemented: the shaper, since the link itself has the rate; tins (classes are not looked at); the ACK filter;
+//! Not implemented: the shaper, since the link itself has the rate; tins (classes have no effect); the ACK filter;
 //! overhead compensation; ingress mode; NAT lookup.
 
 mod set_associative;
@@ -61,7 +61,7 @@ use set_associative::{Found, SetAssociative};
 choices! {
     /// Units among which CAKE shares the link.
     pub enum Isolation {
-        /// Flows, whichever host sends them.
+        /// Flows, regardless of their hosts.
         Flow = "flow",
         /// Users, each with one queue.
         Host = "host",
@@ -79,27 +79,27 @@ params! {
         isolation: Isolation = "triple", source "sch_cake: triple-isolate";
         /// Sets of queues.
         sets: u32 = 128, in 1..=8192, source "sch_cake: 1024 queues";
-        /// Queues of a set.
+        /// Queues per set.
         ways: u32 = 8, in 1..=64, symbol "CAKE_SET_WAYS", source "sch_cake";
         /// Bytes that a queue may send per round, divided by the load of its host; absent: derived from the link's
         /// rate.
         quantum: Option<Bytes> = null, in "1 B"..="1 MB", source "sch_cake: byte/s / 4096, from 300 to 1514 B";
-        /// Target delay of the standing queue, at least.
+        /// Minimum of the target delay of the standing queue.
         target: Time = "5 ms", in "1 us"..="10 s", source "sch_cake: internet, interval / 20";
-        /// Time for which the delay may exceed the target, at least.
+        /// Minimum of the time for which the delay may exceed the target.
         interval: Time = "100 ms", in "10 us"..="100 s", source "sch_cake: internet";
-        /// Signals the first delay that is too long at once.
+        /// Drops or marks as soon as a delay is too long, without waiting for an interval.
         starts_at_once: bool = false, source "sch_cake: true, rec_inv_sqrt is 0 at first";
-        /// Mark ECN-capable packets instead of dropping them.
+        /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = true, source "sch_cake: always";
         /// Increment of BLUE's probability at an overflow.
         increment: f64 = 0.00390625, in 0.0..=1.0, symbol "p_inc", source "sch_cake: 1/256";
-        /// Decrement of BLUE's probability at a visit to an empty queue.
+        /// Decrement of BLUE's probability when an empty queue is visited.
         decrement: f64 = 0.000244140625, in 0.0..=1.0, symbol "p_dec", source "sch_cake: 1/4096";
     }
 }
 
-/// CAKE in the list of schemes.
+/// Registry entry of CAKE.
 #[derive(Clone, Copy, Debug)]
 pub struct CakeScheme;
 
@@ -115,7 +115,7 @@ impl SchemeSpec for CakeScheme {
         order: Order::Queues,
     };
     const ORDERS_PACKETS: bool = true;
-    /// By rule (3): a flow whose queue another took over goes to the next free one.
+    /// Rule (3): a flow whose queue another flow took over uses the next free one.
     const REORDERS_FLOWS: bool = true;
     type Params = CakeParams;
     type Discipline<P: Packet> = Cake<P>;
@@ -125,26 +125,26 @@ impl SchemeSpec for CakeScheme {
     }
 }
 
-/// Credits in a byte.
+/// Credits per byte.
 const PER_BYTE: f64 = 65_536.0;
 
-/// Phase of a queue's life.
+/// State of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// In no list; the place is free.
+    /// In no list; the queue is free.
     Idle,
-    /// Was at rest, still has credits of its first share.
+    /// Was at rest, and still has credits of its first share.
     Sparse,
-    /// Ran empty while sparse, in debt: waits among the bulk queues, but is no load.
+    /// Became empty and in debt while sparse: waits among the bulk queues, but does not count as load.
     SparseWait,
-    /// It has exceeded its share.
+    /// Has exceeded its share.
     Bulk,
     /// Empty; COBALT is not at rest yet.
     Decaying,
 }
 
 impl State {
-    /// Position of its list.
+    /// Index of its list.
     fn list(self) -> Option<usize> {
         match self {
             Self::Idle => None,
@@ -163,7 +163,7 @@ const DECAYING: usize = 2;
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     cobalt: Cobalt,
-    /// In 1/65 536 byte, whole: exact up to packets of 4 GiB.
+    /// Integer, in 1/65 536 byte: exact up to packets of 4 GiB.
     credits: f64,
     host: u32,
     state: State,
@@ -173,7 +173,7 @@ struct Bucket {
 #[derive(Clone, Debug)]
 struct Hosts {
     places: SetAssociative,
-    /// Bulk queues of the host at each place.
+    /// Number of bulk queues of each host.
     bulk: Vec<u32>,
 }
 
@@ -182,9 +182,9 @@ struct Hosts {
 pub struct Cake<P> {
     queues: QueueStore<P, (), Bucket>,
     places: SetAssociative,
-    /// In modes that look at the load of hosts.
+    /// Only in modes that use the load of hosts.
     hosts: Option<Box<Hosts>>,
-    /// By [`State::list`].
+    /// Indexed by [`State::list`].
     lists: [IntrusiveList; 3],
     /// Drawn at the first packet.
     seed: Option<u64>,
@@ -196,7 +196,7 @@ pub struct Cake<P> {
 }
 
 impl<P: Packet> Cake<P> {
-    /// A port without packets at a link of rate `rate`.
+    /// Creates an empty port at a link of rate `rate`.
     #[must_use]
     pub fn new(params: &CakeParams, buffer: &BufferParams, rate: BitRate) -> Self {
         let mut queues = QueueStore::new(LengthMeasure::Bytes);
@@ -231,7 +231,7 @@ impl<P: Packet> Cake<P> {
         port
     }
 
-    /// Rules (1) and (2).
+    /// Applies rules (1) and (2).
     fn adapt(&mut self, rate: BitRate) {
         let by_rate = || (rate.0 / 8 / 4096).clamp(300, 1514);
         self.quantum = self.params.quantum.map_or_else(by_rate, |quantum| quantum.0) as f64;
@@ -242,7 +242,7 @@ impl<P: Packet> Cake<P> {
         self.aim.spared = Time(mtu_time.0.saturating_mul(4));
     }
 
-    /// Rule (3), and the host of the queue.
+    /// Applies rule (3) and sets the host of the queue.
     fn queue_of(&mut self, packet: &P, rng: &mut Rng) -> u32 {
         let seed = *self.seed.get_or_insert_with(|| rng.bits());
         let key = if self.params.isolation == Isolation::Host { FlowKey::User } else { FlowKey::Flow };
@@ -253,7 +253,7 @@ impl<P: Packet> Cake<P> {
         if found == Found::Own && state != State::Idle {
             return queue;
         }
-        // The queue of a host that shares its place goes over to the newcomer.
+        // If another host had the queue, its load moves to the new host.
         let load = u32::from(state == State::Bulk);
         bulk[before as usize] -= load;
         let host = places.place(hash(packet.user(), seed), |host| bulk[host as usize] == 0).0;
@@ -262,7 +262,7 @@ impl<P: Packet> Cake<P> {
         queue
     }
 
-    /// Rule (10). `offered` is the queue that the arriving packet is in.
+    /// Applies rule (10). `offered` is the queue of the arriving packet.
     fn make_room(&mut self, offered: u32, found: Backlog, now: Time, drops: &mut impl DropSink<P>) {
         while self.queues.exceeds(self.limit) {
             let fattest = self.queues.longest().expect("more waits than the limit");
@@ -273,7 +273,7 @@ impl<P: Packet> Cake<P> {
         }
     }
 
-    /// Changes the state of `queue` and puts it at the end of the list for it.
+    /// Changes the state of `queue` and appends it to the list of that state.
     fn move_to(&mut self, queue: u32, state: State) {
         let from = self.queues[queue].state.list();
         self.set_state(queue, state);
@@ -286,7 +286,7 @@ impl<P: Packet> Cake<P> {
         }
     }
 
-    /// Changes the state of `queue` and counts the load of its host; its place in a list stays.
+    /// Changes the state of `queue` and updates the load of its host, without moving it in a list.
     fn set_state(&mut self, queue: u32, state: State) {
         let bucket = &mut self.queues[queue];
         let was = std::mem::replace(&mut bucket.state, state);
@@ -296,7 +296,7 @@ impl<P: Packet> Cake<P> {
         }
     }
 
-    /// Rule (8): the next packet of `queue` that COBALT lets pass.
+    /// Next packet of `queue` that COBALT accepts: rule (8).
     fn serve(&mut self, queue: u32, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P> {
         while let Some((mut packet, ())) = self.queues.pop_front(queue) {
             let is_last = self.queues.length(queue).packets == 0;
@@ -331,11 +331,11 @@ impl<P: Packet> Cake<P> {
         bucket.credits += share(self.quantum, self.hosts.as_deref(), bucket);
     }
 
-    /// All bulk queues are in debt: makes up the rounds up to the last one of this kind.
+    /// Skips the rounds in which all bulk queues are in debt.
     fn skip_rounds(&mut self) {
         let (quantum, hosts) = (self.quantum, self.hosts.as_deref());
         let share = |bucket: &Bucket| share(quantum, hosts, bucket);
-        // Credits are whole: grants to reach 1, and the visit after them.
+        // Credits are integers: the number of grants to reach 1, and the visit after them.
         let visits = |queues: &QueueStore<P, (), Bucket>, queue: u32| {
             let bucket = &queues[queue];
             ((1.0 - bucket.credits) / share(bucket)).ceil().max(0.0) + 1.0
@@ -346,7 +346,7 @@ impl<P: Packet> Cake<P> {
     }
 }
 
-/// Rule (4), in credits.
+/// Computes rule (4), in credits.
 fn share(quantum: f64, hosts: Option<&Hosts>, bucket: &Bucket) -> f64 {
     let load = hosts.map_or(1, |hosts| hosts.bulk[bucket.host as usize].max(1));
     (quantum * PER_BYTE / f64::from(load)).floor().max(1.0)
@@ -378,7 +378,7 @@ impl<P: Packet> QueueDiscipline<P> for Cake<P> {
         let mut decaying = self.lists[DECAYING].front();
         let mut first_in_debt = None;
         while self.queues.backlog().packets > 0 {
-            // Rules (9) and (6). What decays is empty and never in debt.
+            // Rules (9) and (6). Decaying queues are empty and never in debt.
             let queue = decaying.take().or_else(|| self.lists[..DECAYING].iter().find_map(IntrusiveList::front))?;
             if self.queues[queue].credits <= 0.0 {
                 if first_in_debt == Some(queue) {

@@ -1,21 +1,21 @@
 //! A set-associative hash table of fixed size: a key has one home slot and may use the others of its set.
 //!
-//! Cost: at most two passes over the ways of one set. 4 bytes a place.
+//! Cost: at most two passes over the ways of one set. State: 4 bytes per slot.
 
 use crate::flows::hash::bucket;
 
 /// Outcome of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// The slot still belonged to it.
+    /// The slot already belonged to the key.
     Own,
-    /// The place was free.
+    /// The slot was free.
     Free,
-    /// All places of its set are in use by others: it shares the one that its hash names.
+    /// Other keys use all slots of the set: the key takes over its home slot.
     Shared,
 }
 
-/// The last hash at each place.
+/// The last hash in each slot.
 #[derive(Clone, Debug)]
 pub struct SetAssociative {
     tags: Vec<u32>,
@@ -23,13 +23,13 @@ pub struct SetAssociative {
 }
 
 impl SetAssociative {
-    /// `sets` times `ways` places.
+    /// Creates a table of `sets` times `ways` slots.
     #[must_use]
     pub fn new(sets: u32, ways: u32) -> Self {
         Self { tags: vec![0; (sets * ways) as usize], ways }
     }
 
-    /// The place of `hash`, from now on its own.
+    /// Returns the slot of `hash` and assigns it to `hash`.
     pub fn place(&mut self, hash: u32, is_free: impl Fn(u32) -> bool) -> (u32, Found) {
         let home = bucket(hash, self.tags.len() as u32) as u32;
         let set = home - home % self.ways;
@@ -41,7 +41,7 @@ impl SetAssociative {
         (place, found)
     }
 
-    /// Number of places.
+    /// Number of slots.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.tags.len()
@@ -54,14 +54,14 @@ mod tests {
 
     #[test]
     fn a_key_goes_home_then_to_the_next_free_way_then_shares_its_home() {
-        // 2 sets of 4 places: hash h has its home at h / 2^29.
+        // 2 sets of 4 slots: hash h has its home at h / 2^29.
         let home = |place: u32, key: u32| (place << 29) + key + 1;
         let mut table = SetAssociative::new(2, 4);
         let mut used = vec![];
         for (hash, expected) in [
             (home(6, 0), (6, Found::Free)),
             (home(6, 1), (7, Found::Free)),
-            (home(6, 2), (4, Found::Free)), // around the end of the set, not into the other
+            (home(6, 2), (4, Found::Free)), // wraps within its set
             (home(6, 0), (6, Found::Own)),
             (home(4, 0), (5, Found::Free)),
             (home(6, 3), (6, Found::Shared)),

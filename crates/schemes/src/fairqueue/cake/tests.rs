@@ -24,8 +24,8 @@ fn serve((queue, rng): &mut TestPort, packets: usize) -> Vec<u32> {
     testing::serve(queue, rng, packets)
 }
 
-/// Packets of 1500 B that each flow gets among `served`, all of them with packets at any time; flow `i` is of user
-/// `users[i]`. No time passes, so COBALT sees no delay.
+/// Number of packets of 1500 B that each flow gets among `served`, if all flows always have packets; flow `i` belongs
+/// to user `users[i]`. No time passes, so COBALT sees no delay.
 fn served(isolation: Isolation, users: &[u32], served: usize) -> Vec<f64> {
     let (mut queue, mut rng) = port(&of(isolation), 1000);
     let mut drops = Drops::default();
@@ -49,7 +49,7 @@ const HEAVY_AND_LIGHT: [u32; 11] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 
 #[test]
 fn flows_share_equally_in_mode_flow_and_hosts_in_the_others() {
-    // 2200 packets: 200 for each of 11 flows; or 1100 for each user, 110 for each flow of the heavy one.
+    // 2200 packets: 200 for each of 11 flows; or 1100 for each user, which is 110 for each flow of the heavy user.
     let near = |counts: &[f64], ideal: f64| counts.iter().all(|count| (count - ideal).abs() <= 3.0);
     let flow = served(Isolation::Flow, &HEAVY_AND_LIGHT, 2200);
     assert!(near(&flow, 200.0), "{flow:?}");
@@ -80,13 +80,14 @@ fn a_host_is_charged_for_its_busy_flows_only() {
     }
     let load = |queue: &Cake<TestPacket>| queue.hosts.as_ref().unwrap().bulk.iter().sum::<u32>();
     assert_eq!(load(&queue), 0, "all are sparse");
-    // Each sends one packet, 305 - 1500 B are left: the four that have more become bulk when they are visited again.
+    // Each queue sends one packet and has 305 - 1500 B left. The four that have more packets become bulk at their next
+    // visit.
     (0..11).for_each(|_| _ = queue.dequeue(Time::ZERO, &mut rng, &mut drops));
     assert_eq!(load(&queue), 4);
     let state =
         |queue: &Cake<TestPacket>, state| (0..1024).filter(|&number| queue.queues[number].state == state).count();
     assert_eq!((state(&queue, State::Bulk), state(&queue, State::SparseWait)), (4, 6));
-    // A further packet of a waiting queue makes it a load immediately.
+    // Another packet in a waiting queue immediately makes the queue count as load.
     queue.enqueue(TestPacket { flow: 9, user: 7, ..Default::default() }, Time::ZERO, &mut rng, &mut drops);
     assert_eq!((load(&queue), state(&queue, State::SparseWait)), (5, 5));
 }
@@ -113,11 +114,11 @@ fn a_sparse_queue_goes_first_and_a_debt_is_paid_before_the_next_turn() {
     let mut port = port(&of(Isolation::Flow), 100);
     offer(&mut port, 1, &[305; 8]);
     offer(&mut port, 2, &[305; 8]);
-    // A packet is a share: one each in turn.
+    // A share is one packet, so the flows alternate.
     assert_eq!(serve(&mut port, 4), [1, 2, 1, 2]);
     offer(&mut port, 3, &[610]);
-    // Flow 3 was at rest and goes first. It owes 305 B then: two visits bring that to 305 B, the third serves it. Flow
-    // 2, which has just sent, stands before flow 1, but has to be granted a share first.
+    // Flow 3 was at rest and is served first. It then owes 305 B: two visits bring that to 305 B, the third serves it.
+    // Flow 2 has just sent; it is ahead of flow 1, but needs a share first.
     assert_eq!(serve(&mut port, 1), [3]);
     offer(&mut port, 3, &[305]);
     assert_eq!(serve(&mut port, 7), [1, 2, 1, 3, 2, 1, 2]);
@@ -125,7 +126,7 @@ fn a_sparse_queue_goes_first_and_a_debt_is_paid_before_the_next_turn() {
 
 #[test]
 fn rounds_in_debt_are_made_up_exactly() {
-    // With a quantum of 1 B and loads of 2 and 1 the shares stay 1 : 1 among users, over packets of any length.
+    // With a quantum of 1 B and loads of 2 and 1 the shares of the users stay 1 : 1, for packets of any length.
     let params = CakeParams { quantum: Some(Bytes(1)), isolation: Isolation::Dual, ..Default::default() };
     let (mut queue, mut rng) = port(&params, 1000);
     let mut drops = Drops::default();
@@ -140,7 +141,7 @@ fn rounds_in_debt_are_made_up_exactly() {
         let packet = queue.dequeue(Time::ZERO, &mut rng, &mut drops).unwrap();
         bytes[packet.flow as usize] += packet.wire_bytes;
     }
-    // 50, 50, 100 kB, each within two of its packets.
+    // 50, 50 and 100 kB, each within two packets of its flow.
     assert!(bytes[0].abs_diff(50_000) <= 3000 && bytes[1].abs_diff(50_000) <= 3000, "{bytes:?}");
     assert!(bytes[2].abs_diff(100_000) <= 3000, "{bytes:?}");
 }
@@ -150,10 +151,10 @@ fn overflow_drops_the_head_of_the_fattest_queue() {
     let mut port = port(&of(Isolation::Flow), 4);
     assert!(offer(&mut port, 1, &[100, 200, 300]).0.is_empty());
     assert!(offer(&mut port, 2, &[500]).0.is_empty());
-    // 600 B against 500 + 40.
+    // 600 B are more than 500 + 40.
     let drops = offer(&mut port, 2, &[40]).0;
     assert_eq!((drops.len(), drops[0].0.wire_bytes, drops[0].1), (1, 100, DropReason::PushedOut));
-    // The arriving packet is the head of the longest queue itself.
+    // The arriving packet is itself the head of the longest queue.
     let drops = offer(&mut port, 3, &[1500]).0;
     assert_eq!((drops.len(), drops[0].0.flow, drops[0].1), (1, 3, DropReason::Overlimit));
 }
@@ -166,7 +167,7 @@ fn overflow_later_than_the_target_raises_blue_for_the_fattest_queue_only() {
     for ms in 1..=16 {
         queue.enqueue(packet(1, 1500), Time::from_millis(ms), &mut rng, &mut drops);
     }
-    // 13 overflows from 4 ms on; those at 6 and 12 ms are the first more than 5 ms after 0 and 6 ms.
+    // 13 overflows from 4 ms on. Those at 6 and 12 ms are the first that are more than 5 ms after 0 and 6 ms.
     assert_eq!(drops.0.len(), 13);
     let probabilities = (0..1024).map(|number| queue.queues[number].cobalt.probability());
     assert_eq!(probabilities.filter(|&probability| probability > 0.0).count(), 1);
@@ -177,8 +178,8 @@ fn overflow_later_than_the_target_raises_blue_for_the_fattest_queue_only() {
 fn cobalt_cuts_the_long_queue_and_leaves_the_short_one() {
     let params = of(Isolation::Dual);
     let (drops, marks) = standing_queue::<CakeScheme>(&params, Ecn::NotEct);
-    // Too long from about 6 ms on: signals at 106 ms + 100 ms * sum of 1/sqrt(i) for i from 2. The sum up to n is
-    // about 2 sqrt(n) - 2.46, which is 8.94 for n = 32: 32 signals up to 1 s.
+    // The delay is too long from about 6 ms on. Signals come at 106 ms + 100 ms * sum of 1/sqrt(i) for i from 2. The
+    // sum up to n is about 2 sqrt(n) - 2.46, which is 8.94 for n = 32: 32 signals up to 1 s.
     assert!((28..=36).contains(&drops.len()) && marks == 0, "{}", drops.len());
     assert!(drops.iter().all(|&flow| flow == 1));
     let (drops, marks) = standing_queue::<CakeScheme>(&params, Ecn::Ect0);
@@ -207,12 +208,12 @@ fn an_empty_queue_decays_while_others_send_and_then_frees_its_place() {
         |queue: &Cake<TestPacket>, state| (0..1024).filter(|&number| queue.queues[number].state == state).count();
     for step in 0..=103 {
         let now = Time::from_millis(step);
-        // Two packets of flow 2 at any time: it is never empty.
+        // Flow 2 always has two packets, so it is never empty.
         while queue.backlog().packets < 3 {
             queue.enqueue(packet(2, 100), now, &mut rng, &mut drops);
         }
         queue.dequeue(now, &mut rng, &mut drops);
-        // Flow 1 sent at 0, by (C5) at rest from 100 ms on, and is visited within two packets.
+        // Flow 1 sent at 0. By (C5) it is at rest from 100 ms on, and it is visited within two packets.
         match step {
             5..=99 => assert_eq!(states(&queue, State::Decaying), 1, "{step}"),
             102.. => assert_eq!(states(&queue, State::Idle), 1023, "{step}"),
@@ -258,9 +259,9 @@ fn a_flow_that_lost_its_queue_may_overtake_itself() {
 
 #[test]
 fn eight_ways_keep_flows_apart_where_one_does_not() {
-    // 256 flows in 1024 places. One way: a flow is alone with probability (1 - 1/1024)^255 = 0.78, so that about
-    // 1024 * (1 - (1 - 1/1024)^256) = 227 queues are used, standard deviation below 5. Eight ways: a set of 8 has 2
-    // flows on average, 9 or more with probability 2.4e-4 for each of 128 sets.
+    // 256 flows in 1024 slots. One way: a flow is alone with probability (1 - 1/1024)^255 = 0.78, so about 1024 * (1 -
+    // (1 - 1/1024)^256) = 227 queues are used, with a standard deviation below 5. Eight ways: a set of 8 has 2 flows on
+    // average, and 9 or more with probability 2.4e-4 for each of 128 sets.
     let used = |sets, ways| {
         let mut port = port(&CakeParams { sets, ways, ..of(Isolation::Flow) }, 1000);
         (0..256).for_each(|flow| _ = offer(&mut port, flow, &[1500]));

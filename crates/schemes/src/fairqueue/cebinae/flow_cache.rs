@@ -3,16 +3,16 @@
 use crate::base::rng::Rng;
 use crate::flows::hash::{bucket, hash};
 
-/// Counts the bytes of flows in two stages of slots, first come, first served, and records the top flows.
+/// Counts the bytes of flows in two stages of slots, allocated in the order of arrival, and records the top flows.
 #[derive(Clone, Debug)]
 pub(super) struct FlowCache {
     /// The slots of the first stage, then those of the second.
     slots: Vec<Slot>,
-    /// Random, once there was a packet.
+    /// Random; drawn at the first packet.
     seeds: Option<[u64; 2]>,
-    /// Counts of other numbers are forgotten.
+    /// Number of the present count; counts with other numbers are void.
     count_number: u64,
-    /// Top flows of other numbers are not top any more.
+    /// Number of the present decision; flows with other numbers are not top.
     top_number: u64,
     top_flows: usize,
     /// Slots with a present count.
@@ -44,7 +44,7 @@ impl FlowCache {
         stage * per_stage as usize + bucket(hash(flow, seed), per_stage)
     }
 
-    /// Counts a departure. The flow has the first of its two slots that is free or its own, if there is one.
+    /// Counts a departure, in the first of the flow's two slots that is free or already belongs to the flow, if any.
     pub(super) fn count(&mut self, flow: u32, bytes: u32) {
         for stage in 0..2 {
             let index = self.slot(stage, flow);
@@ -72,7 +72,7 @@ impl FlowCache {
         }
     }
 
-    /// Makes the flows top that have more than `part` of the largest count; gives their bytes.
+    /// Makes the flows top that have more than `part` of the largest count. Returns their bytes.
     pub(super) fn choose_top(&mut self, part: f64) -> u64 {
         self.choose_nobody();
         let most = self.seen.iter().map(|&index| self.slots[index as usize].bytes).max().unwrap_or(0);

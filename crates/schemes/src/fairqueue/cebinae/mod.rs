@@ -1,41 +1,43 @@
 //! Cebinae: taxes the largest flows of a saturated link, so that the others can grow into the freed capacity.
 //!
 //! Source: Yu, Sonchack, Liu: Cebinae: Scalable In-network Fairness Augmentation, SIGCOMM 2022, as its authors' ns-3
-//! model and switch program (eniac/Cebinae) implement it. Time is cut into rounds of `dT`; of two queues one is the
-//! head of the present round, the other collects what is left for the next. `C dT` are the bytes of a round.
+//! model and switch program (eniac/Cebinae) implement it. Time is divided into rounds of `dT`. Of two queues, the head
+//! queue takes packets of the present round and the other queue those of the next. `C dT` is the number of bytes per
+//! round.
 //!
 //! | number | rule | code |
 //! |---|---|---|
-//! | (1) | every P-th round: saturated if `bytes sent > P C dT (1 - delta_port)`; otherwise nobody is top, `bottom = C dT`, and there is no limit | `end_round` |
+//! | (1) | every P-th round: saturated if `bytes sent > P C dT (1 - delta_port)`; otherwise no flow is top, `bottom = C dT`, and there is no limit | `end_round` |
 //! | (2) | top: flows with `bytes > (1 - delta_flow) max` | `FlowCache::choose_top` |
 //! | (3) | budgets of a round: `top = min(bytes of top flows / P, C dT) (1 - tau)`, `bottom = C dT - top` | `end_round` |
-//! | (4) | they hold for the round after the next, which is still empty | `rotate` |
-//! | (5) | leaky bucket b of each group: head queue if `b <= B_head`, other queue if `b <= B_head + B_next`, dropped beyond | `filter` |
-//! | (6) | `b = max(b, allowance) + L`; allowance: the part of the budgets that belongs to the time since the round began; what a group did not use is lost | `filter`, `allowance` |
+//! | (4) | they apply to the round after the next, which is still empty | `rotate` |
+//! | (5) | leaky bucket b of each group: head queue if `b <= B_head`, other queue if `b <= B_head + B_next`, otherwise drop | `filter` |
+//! | (6) | `b = max(b, allowance) + L`; allowance: the fraction of the budgets for the time since the round began; a group loses what it did not use | `filter`, `allowance` |
 //! | (7) | `b = max(0, b - B_head)` at the rotation | `rotate` |
-//! | (8) | the head queue is served first, the other when it is empty; from the end of a round until its rotation the queue of the next round is first already | `dequeue` |
+//! | (8) | the head queue is served first, the other when the head queue is empty; between the end of a round and its rotation, the queue of the next round is served first | `dequeue` |
 //!
-//! It may reorder packets of a flow that enters or leaves the top group, and it may drop a packet that finds an empty
-//! queue: its group has used up two rounds.
+//! Cebinae may reorder packets of a flow that enters or leaves the top group. It may drop a packet although the queue
+//! is empty, if the packet's group has used the budgets of two rounds.
 //!
 //! Cost: O(1) per packet: 1 or 2 hashes at departure, the same at arrival while there are top flows; once every P
 //! rounds a pass over the flows seen. State per port: 2 buckets, 2 x 2 budgets, a table of `2 x cache_slots` slots of
-//! 32 bytes in which flows are counted; a flow that finds both its slots taken is not counted and cannot become top.
+//! 32 bytes that counts flows. A flow whose two slots are taken is not counted and cannot become top.
 //!
 //! Deviations:
 //! 1. Time is not quantised to `vdT` (the authors' runs use 1 ns).
-//! 2. Arrivals are dropped by the filter only if the next round is limited, and the top bucket is emptied when a round
-//!    without limits begins: the switch program passes the filter by while the port is not saturated. The ns-3 model
-//!    keeps the filter at C, and the bucket for the next time; then overload can shut a group out for good.
+//! 2. The filter drops arrivals only if the next round is limited, and the top bucket is emptied when a round without
+//!    limits begins, because the switch program bypasses the filter while the port is not saturated. The ns-3 model
+//!    keeps the filter at C and the bucket's level; overload can then block a group permanently.
 //! 3. The default round scales with the link: the time of 50 full packets or of the full buffer, whichever is longer,
-//!    60 ms at 10 Mbit/s. The ns-3 model's 1 048 576 ns are made for 100 Gbit/s; in the authors' runs the round is a
-//!    little longer than the buffer takes to drain. It follows from the link's first rate and stays when the rate
-//!    changes.
+//!    60 ms at 10 Mbit/s. The ns-3 model's 1 048 576 ns are meant for 100 Gbit/s; in the authors' runs the round is
+//!    slightly longer than the buffer takes to drain. The round depends on the link's initial rate and does not follow
+//!    later changes.
 //! 4. The two queues share the limit, as in most of the authors' runs and in their table of 29 mixes.
 //! 5. Tax and margins are 0.01; the ns-3 model's own defaults are 0.05. Of the 62 configurations in the authors'
 //!    repository (`ns/configs`) that set one value each, 60 have `tau` and `delta_flow` 0.01 (two 0.05 and 0.1), and 46
 //!    `delta_port` 0.01; the other 16 (`tbl2`, `fig7`) have `delta_port` 0.
-//! 6. Congestion marks on delayed packets (`mark_delayed`) are open in the authors' code, and off here.
+//! 6. Congestion marks on delayed packets (`mark_delayed`) are undecided in the authors' code; here they are off by
+//!    default.
 //!
 //! Not implemented: fixed halves of the buffer; the switch program's products by powers of two.
 
@@ -64,18 +66,18 @@ params! {
         /// A flow counts as top above (1 - this fraction) of the largest flow.
         flow_margin: f64 = 0.01, in 0.0..=1.0, symbol "delta_flow", source "60 of 62 of the authors' configurations; \
             0.05 in their ns-3 model";
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
+        /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "flow", source "SIGCOMM 2022: the 5-tuple";
-        /// Slots in each of the two stages of the table of flows.
+        /// Slots in each of the two stages of the flow table.
         cache_slots: u32 = 2048, in 1..=1048576, source "ns-3 model";
-        /// Lets a bucket count dropped arrivals as well: a group that keeps sending too much then gets nothing.
+        /// Counts dropped arrivals in the buckets, too: a group that keeps sending too much then gets nothing.
         count_dropped: bool = true, source "ns-3 model and switch program; false is our choice";
-        /// Mark packets that are postponed to the next round.
+        /// Marks packets that are postponed to the next round.
         mark_delayed: bool = false, source "our choice; open in the authors' code";
     }
 }
 
-/// Cebinae in the list of schemes.
+/// Registry entry of Cebinae.
 #[derive(Clone, Copy, Debug)]
 pub struct CebinaeScheme;
 
@@ -105,10 +107,10 @@ impl SchemeSpec for CebinaeScheme {
     }
 }
 
-/// Full packets that a round has room for at least, unless its length is given.
+/// Minimum number of full packets per round, unless its length is given.
 const LEAST_PACKETS: u64 = 50;
 
-/// The length of a round that is not given: deviation 3.
+/// Default length of a round: deviation 3.
 fn default_round(buffer: &BufferParams, rate: BitRate) -> Time {
     let bytes = buffer.full_bytes().max(LEAST_PACKETS * buffer.mtu.0);
     Time::from_secs_f64(bytes as f64 * 8.0 / rate.as_f64()).max(Time::from_micros(1))
@@ -119,7 +121,7 @@ fn default_round(buffer: &BufferParams, rate: BitRate) -> Time {
 struct Budgets {
     top: u64,
     bottom: u64,
-    /// True if arrivals beyond may be dropped: the port was saturated.
+    /// True if arrivals above the budgets may be dropped, because the port was saturated.
     limited: bool,
 }
 
@@ -129,7 +131,7 @@ impl Budgets {
     }
 }
 
-/// One port.
+/// Cebinae at one port.
 #[derive(Clone, Debug)]
 pub struct Cebinae<P> {
     queues: [VecDeque<P>; 2],
@@ -139,13 +141,13 @@ pub struct Cebinae<P> {
     head: usize,
     /// Queue that is served first.
     first: usize,
-    /// When the present round began.
+    /// Start of the present round.
     base: Time,
     ends: Ticker,
-    /// From the end of a round until its rotation: time of the rotation.
+    /// Time of the rotation, between the end of a round and its rotation.
     rotation: Option<Time>,
     lead: Time,
-    /// Budgets of the round that each queue belongs to.
+    /// Budgets of the round of each queue.
     budgets: [Budgets; 2],
     /// The latest decision.
     decided: Budgets,
@@ -161,7 +163,7 @@ pub struct Cebinae<P> {
 }
 
 impl<P: Packet> Cebinae<P> {
-    /// An idle port at a link of rate `rate`.
+    /// Creates an idle port at a link of rate `rate`.
     #[must_use]
     pub fn new(params: &CebinaeParams, buffer: &BufferParams, rate: BitRate) -> Self {
         let round = params.round.unwrap_or_else(|| default_round(buffer, rate));
@@ -189,7 +191,7 @@ impl<P: Packet> Cebinae<P> {
         }
     }
 
-    /// Makes up for the ends of rounds and the rotations until `now`.
+    /// Processes the ends of rounds and the rotations up to `now`.
     fn catch_up(&mut self, now: Time) {
         loop {
             if let Some(rotation) = self.rotation {
@@ -213,7 +215,7 @@ impl<P: Packet> Cebinae<P> {
         self.departed_bytes == 0 && self.budgets.iter().all(at_rest) && at_rest(&self.decided)
     }
 
-    /// All rounds whose rotation is over by `now`, together.
+    /// Processes all rounds whose rotation is over by `now`, at once.
     fn skip_rounds(&mut self, now: Time) {
         let round = self.ends.period();
         let rounds = now.saturating_sub(self.base + self.lead).0 / round.0;
@@ -230,7 +232,7 @@ impl<P: Packet> Cebinae<P> {
         self.rounds_since_decision = ((u64::from(self.rounds_since_decision) + rounds) % interval) as u32;
     }
 
-    /// The round is over: decides, and serves the next round's queue first.
+    /// Ends the round: makes the decision, and serves the next round's queue first.
     fn end_round(&mut self) {
         self.first = 1 - self.head;
         self.rounds_since_decision += 1;
@@ -251,7 +253,7 @@ impl<P: Packet> Cebinae<P> {
         self.departed_bytes = 0;
     }
 
-    /// The queues change places; the one that becomes the collecting one gets the latest budgets.
+    /// Swaps the queues. The new collecting queue gets the latest budgets.
     fn rotate(&mut self) {
         self.rotation = None;
         let ended = self.budgets[self.head];
@@ -270,7 +272,7 @@ impl<P: Packet> Cebinae<P> {
         part_of(present, elapsed.min(1.0)) + part_of(next, (elapsed - 1.0).max(0.0))
     }
 
-    /// Passes an arrival through its group's bucket: the queue that it joins, `None` to drop it.
+    /// Passes an arrival through its group's bucket. Returns the queue that it joins, or `None` to drop it.
     fn filter(&mut self, packet: &P, now: Time) -> Option<usize> {
         let is_top = self.flows.is_top(self.params.share_per.of(packet));
         let (present, next) = (self.budgets[self.head], self.budgets[1 - self.head]);
@@ -290,7 +292,7 @@ impl<P: Packet> Cebinae<P> {
     }
 }
 
-/// Whole bytes that a link of rate `rate` carries in `span`.
+/// Integer number of bytes that a link of rate `rate` carries in `span`.
 fn bytes_of(rate: BitRate, span: Time) -> u64 {
     part_of(rate.0, span.as_secs_f64() / 8.0)
 }
@@ -350,7 +352,7 @@ mod tests {
     use super::*;
     use crate::testing::{Drops, TestPacket, reading};
 
-    /// 12 Mbit/s: a packet of 1500 bytes a millisecond, so that a round of 10 ms has 15 000 bytes. Rotations come 1 ms
+    /// 12 Mbit/s: a packet of 1500 bytes per millisecond, so a round of 10 ms has 15 000 bytes. Rotations are 1 ms
     /// after the ends of rounds.
     const RATE: BitRate = BitRate(12_000_000);
 
@@ -380,7 +382,7 @@ mod tests {
             self.port.dequeue(Time::from_millis(ms), &mut self.rng, &mut self.drops).map(|packet| packet.flow)
         }
 
-        /// A packet comes and goes every millisecond: of each 10, 7 of flow 0 and 3 of flow 1.
+        /// One packet arrives and leaves per millisecond; of each 10, 7 are of flow 0 and 3 of flow 1.
         fn saturate(&mut self, span: std::ops::Range<u64>) {
             for ms in span {
                 self.offer(u32::from(ms % 10 >= 7), ms);
@@ -397,7 +399,7 @@ mod tests {
     fn an_unsaturated_port_is_one_queue() {
         let mut bench = Bench::new(&params());
         (0..40).for_each(|flow| bench.offer(flow, 0));
-        // b = 0, 1500 ... 15 000 join the head queue, the others the next one.
+        // Packets that find b = 0, 1500 ... 15 000 join the head queue, the others the next one.
         assert_eq!(bench.port.queues.each_ref().map(VecDeque::len), [11, 29]);
         assert!((0..40).all(|flow| bench.serve(0) == Some(flow)));
         assert!(bench.serve(0).is_none() && bench.drops.0.is_empty());
@@ -410,10 +412,10 @@ mod tests {
         assert_eq!((bench.reading("saturated"), bench.reading("top_flows")), (0.0, 0.0));
         bench.serve(10);
         assert_eq!((bench.reading("saturated"), bench.reading("top_flows")), (1.0, 1.0));
-        // 7 * 1500 bytes * 0.99 = 10 395 bytes in 10 ms; 15 000 - 10 395 = 4605 bytes are left.
+        // 7 * 1500 bytes * 0.99 = 10 395 bytes in 10 ms, which leaves 15 000 - 10 395 = 4605 bytes.
         assert!((bench.reading("top_rate_bps") - 8_316_000.0).abs() < 1.0);
         assert!((bench.reading("bottom_rate_bps") - 3_684_000.0).abs() < 1.0);
-        // Nothing was sent since: not saturated at the end of the next round.
+        // No packet has been sent since, so the port is not saturated at the end of the next round.
         bench.serve(20);
         assert_eq!((bench.reading("saturated"), bench.reading("top_rate_bps")), (0.0, 0.0));
     }
@@ -435,15 +437,15 @@ mod tests {
         let mut bench = Bench::new(&params());
         bench.saturate(0..21);
         assert!(bench.drops.0.is_empty());
-        // Since the rotation at 11 ms the next round is limited: the top packets of 11 to 16 ms and of 20 ms, less the
-        // first that still was within the present one, have used 7 * 1500 = 10 500 bytes of it. At 21 ms:
-        // 10 500 > 10 395 joins the next round's queue, as do 12 000 ... 19 500; 21 000 > 2 * 10 395 is dropped.
+        // Since the rotation at 11 ms the next round is limited. The top packets of 11 to 16 ms and of 20 ms have used
+        // 7 * 1500 = 10 500 bytes of it; the first of them still counts in the present round. At 21 ms packets that
+        // find 10 500 > 10 395 and 12 000 ... 19 500 join the next round's queue; 21 000 > 2 * 10 395 is dropped.
         (0..10).for_each(|_| bench.offer(0, 21));
         assert_eq!(bench.port.queues[1 - bench.port.head].len(), 7);
         assert_eq!(bench.drops.0.len(), 3);
         assert!(bench.drops.0.iter().all(|&(packet, reason, _)| (packet.flow, reason) == (0, DropReason::Aqm)));
-        // Bottom: b = 0, then 460 (a tenth of 4605) + 1500 = 1960, 3460 join the head queue; 4960, 6460, 7960 the
-        // other; 9460 > 2 * 4605 is dropped.
+        // Bottom: packets that find b = 0, 460 (a tenth of 4605) + 1500 = 1960, and 3460 join the head queue; 4960,
+        // 6460 and 7960 the other; 9460 > 2 * 4605 is dropped.
         (0..7).for_each(|_| bench.offer(1, 21));
         assert_eq!(bench.drops.0.len(), 4);
         let served: Vec<_> = std::iter::from_fn(|| bench.serve(21)).collect();
@@ -453,7 +455,7 @@ mod tests {
     #[test]
     fn the_next_rounds_queue_is_first_from_the_end_of_the_round_on() {
         let mut bench = Bench::new(&params());
-        (0..12).for_each(|flow| bench.offer(flow, 0)); // the last one, in the other queue
+        (0..12).for_each(|flow| bench.offer(flow, 0)); // the last packet is in the other queue
         assert_eq!(bench.serve(9), Some(0));
         assert_eq!(bench.serve(10), Some(11));
     }
@@ -466,7 +468,7 @@ mod tests {
             (0..100).for_each(|_| bench.offer(0, 21));
             bench.port.top_bytes
         };
-        // See above: 10 500 before, then all 100, or the 7 that pass.
+        // As above: 10 500 before, then all 100 packets, or the 7 that pass.
         assert_eq!((level(true), level(false)), (160_500, 21_000));
     }
 
@@ -486,7 +488,7 @@ mod tests {
         assert_eq!(bench.reading("saturated"), 0.0);
         bench.saturate(29..30);
         bench.serve(30);
-        // 21 of 30 packets: 10 500 bytes a round, taxed.
+        // 21 of 30 packets: 10 500 bytes per round, taxed.
         assert!((bench.reading("top_rate_bps") - 8_316_000.0).abs() < 1.0);
     }
 

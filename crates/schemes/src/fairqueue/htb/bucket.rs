@@ -12,10 +12,10 @@ pub(super) enum Mode {
     CanSend,
 }
 
-/// Longest time that tokens are counted over: `mbuffer` of sch_htb.c, 60 s.
+/// Longest time for which tokens accumulate: `mbuffer` of sch_htb.c, 60 s.
 const LONGEST_PS: i64 = 60 * Time::PER_SECOND as i64;
 
-/// Tokens for one rate, in picoseconds of sending at it.
+/// Tokens for one rate, in picoseconds of sending at this rate.
 #[derive(Clone, Copy, Debug)]
 struct Tokens {
     ps_per_byte: f64,
@@ -30,13 +30,13 @@ impl Tokens {
         Self { ps_per_byte, left: most, most }
     }
 
-    /// Rule (6), less what `wire_bytes` cost: `htb_accnt_tokens`, `htb_accnt_ctokens`.
+    /// Applies rule (6) and subtracts the cost of `wire_bytes`: `htb_accnt_tokens`, `htb_accnt_ctokens`.
     fn spend(&mut self, wire_bytes: u32, grown: i64) {
         let cost = (f64::from(wire_bytes) * self.ps_per_byte) as i64;
         self.left = self.left.saturating_add(grown).min(self.most).saturating_sub(cost).max(1 - LONGEST_PS);
     }
 
-    /// Time until they are back at zero.
+    /// Time until the tokens are back at zero.
     fn lack(&self, grown: i64) -> u64 {
         (-self.left.saturating_add(grown)).max(0).cast_unsigned()
     }
@@ -46,7 +46,7 @@ impl Tokens {
     }
 }
 
-/// Tokens for rate and ceiling, and when they were counted.
+/// Tokens for the rate and the ceiling, and the time of their last update.
 #[derive(Clone, Debug)]
 pub(super) struct Bucket {
     rate: Tokens,
@@ -55,7 +55,7 @@ pub(super) struct Bucket {
 }
 
 impl Bucket {
-    /// Full at `now`.
+    /// Creates a bucket that is full at `now`.
     pub(super) fn new(class: &Class, params: &HtbParams, now: Time) -> Self {
         let ceil = class.ceil.map(|ceil| Tokens::new(ceil, params.cburst));
         Self { rate: Tokens::new(class.rate, params.burst), ceil, counted_at: now }
@@ -65,7 +65,7 @@ impl Bucket {
         now.saturating_sub(self.counted_at).0.min(LONGEST_PS as u64).cast_signed()
     }
 
-    /// Rule (1), and when it may be another: `htb_class_mode` without hysteresis.
+    /// Applies rule (1). Returns the mode and the time at which it may change: `htb_class_mode` without hysteresis.
     pub(super) fn mode_at(&self, now: Time) -> (Mode, Time) {
         let grown = self.grown_at(now);
         let again = |lack: u64| now.saturating_add(Time(lack));
@@ -78,13 +78,13 @@ impl Bucket {
         }
     }
 
-    /// Rule (5): `wire_bytes` are sent, from its own rate too or only below its ceiling.
+    /// Applies rule (5) to `wire_bytes`, sent from the class's own rate or only below its ceiling.
     pub(super) fn spend(&mut self, wire_bytes: u32, from_own_rate: bool, now: Time) {
         let grown = self.grown_at(now);
         if from_own_rate {
             self.rate.spend(wire_bytes, grown);
         } else {
-            // Without a bound until its own rate pays again: so `htb_charge_class`.
+            // Tokens grow without a bound until the class's own rate pays again, as in `htb_charge_class`.
             self.rate.left = self.rate.left.saturating_add(grown);
         }
         if let Some(ceil) = &mut self.ceil {
@@ -93,7 +93,7 @@ impl Bucket {
         self.counted_at = now;
     }
 
-    /// Returns true if it equals a new one.
+    /// Returns true if the bucket is full at `now`, like a new one.
     pub(super) fn is_full_at(&self, now: Time) -> bool {
         let grown = self.grown_at(now);
         self.rate.is_full(grown) && self.ceil.as_ref().is_none_or(|ceil| ceil.is_full(grown))

@@ -6,7 +6,7 @@ use crate::fairqueue::cake::{Cake, CakeParams};
 use crate::fairqueue::fq_codel::{FqCodel, FqCodelParams};
 use std::collections::VecDeque;
 
-/// One of the queues that a leaf may have.
+/// Queue of a leaf.
 #[derive(Debug)]
 pub(super) enum Leaf<P> {
     Cake(Box<Cake<P>>),
@@ -14,9 +14,9 @@ pub(super) enum Leaf<P> {
     DropTail { packets: VecDeque<P>, backlog: Backlog, limit: QueueLimit },
 }
 
-/// Ways of a set of CAKE.
+/// Ways per set of CAKE.
 const WAYS: u32 = 8;
-/// CAKE below a shaper has no rate: its target and quantum are those of a fast link.
+/// Rate for CAKE below a shaper, which has no link rate: it gives the target and quantum of a fast link.
 const UNSHAPED: BitRate = BitRate(10_000_000_000_000);
 
 impl<P: Packet> Leaf<P> {
@@ -72,7 +72,7 @@ impl<P: Packet> Leaf<P> {
         }
     }
 
-    /// Bytes of its queue, without packets.
+    /// Size of the queue in bytes, without packets.
     pub(super) fn state_bytes(&self) -> usize {
         match self {
             Self::Cake(queue) => queue.state_size().bytes,

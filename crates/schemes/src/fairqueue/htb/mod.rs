@@ -1,41 +1,43 @@
-//! Hierarchical token bucket: classes in a tree have their own rates, and borrow unused rates from their ancestors.
+//! HTB (hierarchical token bucket): classes in a tree have assured rates and borrow unused rates from their ancestors.
 //!
 //! Source: Linux net/sched/sch_htb.c; M. Devera, "HTB Linux queuing discipline manual, user guide", 2002; tc-htb(8).
 //! Class c has tokens T for its rate and C for its ceiling; leaves are at level 0, the root is at level 7:
 //!
 //! | number | rule | code |
 //! |---|---|---|
-//! | (1) | `C < 0`: the class cannot send; else `T < 0`: it may borrow; else it can send (`htb_class_mode`) | `Bucket::mode_at` |
-//! | (2) | a class that can send and has something to send is in the row of its level; one that may borrow is in the feed of its parent, which so has something to send (`htb_activate_prios`) | `Htb::connect` |
-//! | (3) | the row of the lowest level is served, in it the classes of the first priority (`htb_dequeue`) | `Htb::next_row` |
-//! | (4) | classes of a row or feed take turns; a leaf's turn at a level is worth `quantum` bytes (`htb_lookup_leaf`, `htb_dequeue_tree`) | `Htb::next_leaf`, `Htb::take_turn` |
-//! | (5) | a packet of L bytes sent by a class at level l costs each class from the leaf to the root `L / ceil` of C, and those from level l on `L / rate` of T (`htb_charge_class`) | `Htb::charge`, `Bucket::spend` |
+//! | (1) | `C < 0`: the class cannot send; else if `T < 0`: it may borrow; else it can send (`htb_class_mode`) | `Bucket::mode_at` |
+//! | (2) | a class that has packets to send is in the row of its level if it can send; if it may borrow it is in the feed of its parent, which then has packets to send (`htb_activate_prios`) | `Htb::connect` |
+//! | (3) | the lowest non-empty row is served, and in it the classes of the first priority (`htb_dequeue`) | `Htb::next_row` |
+//! | (4) | classes of a row or feed are served in turn; a leaf may send `quantum` bytes per turn at a level (`htb_lookup_leaf`, `htb_dequeue_tree`) | `Htb::next_leaf`, `Htb::take_turn` |
+//! | (5) | a packet of L bytes sent by a class at level l reduces C of each class from the leaf to the root by `L / ceil`, and T of those from level l on by `L / rate` (`htb_charge_class`) | `Htb::charge`, `Bucket::spend` |
 //! | (6) | T and C grow with time, up to `burst / rate` and `cburst / ceil` (`htb_accnt_tokens`) | `Tokens::spend` |
-//! | (7) | a class that cannot send or has to borrow is looked at again when its tokens are back at zero (`htb_do_events`) | `Htb::look_again` |
+//! | (7) | a class that cannot send or has to borrow is checked again when its tokens are back at zero (`htb_do_events`) | `Htb::look_again` |
 //! | (8) | `quantum = rate / r2q`, from 1000 to 200 000 bytes (`htb_change_class`) | `Htb::add` |
 //!
-//! The classes are those of an access network: its nodes, and a leaf for each user, see
-//! [`crate::contract::class_tree`]. Without a tree there is a root of the link's rate, and each user has a leaf of
-//! `rate` times its weight that borrows up to `ceil`.
+//! The classes are the nodes of an access network and a leaf for each user, see [`crate::contract::class_tree`].
+//! Without an access network there is a root with the link's rate. Each user has a leaf with `rate` times its weight
+//! that borrows up to `ceil`.
 //!
-//! While C holds back all that waits the link is idle: [`QueueDiscipline::ready_at`] says until when.
+//! The link is idle while ceilings block all waiting packets; [`QueueDiscipline::ready_at`] returns the time when this
+//! ends.
 //!
-//! Cost: a look-up of the user; one bucket for each level; O(log n) to change a class's mode or turn. State: 285 bytes
-//! for a leaf, 32 for each of an access network, and the queue of a leaf, `leaf_queues` times 116 or 120 bytes.
+//! Cost: a look-up of the user; one bucket per level; O(log n) to change a class's mode or turn. State: 285 bytes per
+//! leaf, 32 per class of an access network, and `leaf_queues` times 116 or 120 bytes for the queue of a leaf.
 //!
 //! Deviations:
-//! 1. The root can always send: the link itself keeps its rate.
-//! 2. Children take turns by the numbers that they got as they became known, in Linux by those that the user gave.
-//! 3. Two priorities, Linux has eight: a user whose first packet is EF comes before those of BE.
-//! 4. A leaf without packets and with full tokens is removed when the next new user arrives; apart from its turn it
-//!    equals a new one.
-//! 5. The buffer's limit holds for each leaf, as in Linux, not for the port.
-//! 6. Leaves have `leaf_queues` queues, by default 32, where `fq_codel` and `cake` of Linux have 1024: those of 20 000
-//!    subscribers would take 2.4 GB.
+//! 1. The root can always send, since the link itself limits the rate.
+//! 2. Children are served in the order in which they were added; in Linux in the order of their class numbers.
+//! 3. There are two priorities (eight in Linux): a user whose first packet is EF precedes users whose first packet is
+//!    BE.
+//! 4. A leaf without packets and with full tokens is removed when the next new user arrives. Apart from its turn it
+//!    equals a new leaf.
+//! 5. The buffer's limit applies to each leaf, as in Linux, not to the port.
+//! 6. Leaves have `leaf_queues` queues, by default 32; `fq_codel` and `cake` of Linux have 1024. With 1024, 20 000
+//!    subscribers would need 2.4 GB.
 //! 7. Tokens count picoseconds, in Linux nanoseconds.
 //!
-//! Not implemented: hysteresis, which Linux leaves off; direct packets of users without a class, which get a leaf below
-//! the root; offload.
+//! Not implemented: hysteresis, which is off in Linux by default; direct packets of users without a class, which here
+//! get a leaf below the root; offload.
 
 mod bucket;
 mod leaf;
@@ -52,7 +54,7 @@ use leaf::Leaf;
 pub use params::{HtbParams, LeafQueue, NodeRates};
 use turns::Turns;
 
-/// HTB in the list of schemes.
+/// Registry entry of HTB.
 #[derive(Clone, Copy, Debug)]
 pub struct HtbScheme;
 
@@ -68,9 +70,9 @@ impl SchemeSpec for HtbScheme {
         order: Order::Queues,
     };
     const ORDERS_PACKETS: bool = true;
-    /// As CAKE may.
+    /// CAKE leaves may reorder flows.
     const REORDERS_FLOWS: bool = true;
-    /// Deviation 5.
+    /// Deviation 5: the limit applies to each leaf.
     const LIMITS_EACH_USER: bool = true;
     const SHAPES: bool = true;
     type Params = HtbParams;
@@ -103,7 +105,7 @@ impl SchemeSpec for HtbScheme {
 pub const LEVELS: usize = 8;
 const PRIORITIES: usize = 2;
 const ROOT: u32 = 0;
-/// A class in the heap of those that wait: its entry, and where it stands.
+/// Bytes of a class in the heap of waiting classes: its entry and its position.
 const WAITING_BYTES: usize = size_of::<(Time, u32)>() + size_of::<u32>();
 /// No class.
 const NONE: u32 = u32::MAX;
@@ -114,7 +116,7 @@ enum Kind<P> {
     /// Children that borrow, by priority.
     Inner(Box<[Turns; PRIORITIES]>),
     Leaf(Box<LeafState<P>>),
-    /// A leaf that is gone.
+    /// Leaf that was removed.
     Free,
 }
 
@@ -128,18 +130,17 @@ struct LeafState<P> {
     queue: Leaf<P>,
 }
 
-/// A class.
 #[derive(Debug)]
 struct Class<P> {
     parent: u32,
     level: u8,
     mode: Mode,
-    /// Priorities at which it has something to send: a bit for each.
+    /// Priorities at which the class has packets to send, one bit for each.
     active: u8,
-    /// The root has none: deviation 1.
+    /// `None` for the root: deviation 1.
     bucket: Option<Box<Bucket>>,
     kind: Kind<P>,
-    /// Among the idle leaves.
+    /// Link in the list of idle leaves.
     link: Link,
 }
 
@@ -181,9 +182,9 @@ pub struct Htb<P> {
     of_user: FlowTable<u32>,
     /// Classes that can send, by level and priority.
     rows: [[Turns; PRIORITIES]; LEVELS],
-    /// When to look at a class again.
+    /// Times at which classes have to be checked again.
     waiting: IndexedHeap<Time>,
-    /// Leaves without packets, the longest first.
+    /// Leaves without packets, the longest idle first.
     idle: IntrusiveList,
     backlog: Backlog,
     tree: ClassTree,
@@ -218,7 +219,7 @@ impl<P, S: DropSink<P>> DropSink<P> for OfPort<'_, S> {
 }
 
 impl<P: Packet> Htb<P> {
-    /// A port without packets, and without a tree.
+    /// Creates an empty port without a tree.
     #[must_use]
     pub fn new(params: &HtbParams, port: &Port<'_>) -> Self {
         let mut htb = Self {
@@ -243,7 +244,7 @@ impl<P: Packet> Htb<P> {
         self.add(spec, Kind::Inner(Box::default()), Time::ZERO);
     }
 
-    /// Adds a class, full of tokens.
+    /// Adds a class with full tokens.
     fn add(&mut self, spec: &ClassSpec, kind: Kind<P>, now: Time) -> u32 {
         let is_leaf = matches!(kind, Kind::Leaf(_));
         let level = match spec.parent {
@@ -256,7 +257,7 @@ impl<P: Packet> Htb<P> {
             level,
             mode: Mode::CanSend,
             active: 0,
-            // Deviation 1.
+            // Deviation 1: the root has no bucket.
             bucket: spec.parent.map(|_| Box::new(Bucket::new(spec, &self.params, now))),
             kind,
             link: Link::NONE,
@@ -269,7 +270,7 @@ impl<P: Packet> Htb<P> {
         self.classes.len() as u32 - 1
     }
 
-    /// Rates of a user's leaf.
+    /// Rates of the leaf of a user.
     fn spec_of(&self, user: u32) -> ClassSpec {
         self.tree.leaf(user).unwrap_or_else(|| {
             let rate = BitRate(((self.params.rate.as_f64() * self.weights.of(user)).round() as u64).max(1000));
@@ -278,7 +279,7 @@ impl<P: Packet> Htb<P> {
         })
     }
 
-    /// The leaf of a packet's user, a new one if it has none.
+    /// Leaf of a packet's user; adds one if necessary.
     fn leaf_of(&mut self, packet: &P, now: Time) -> u32 {
         let user = packet.user();
         if let Some(&leaf) = self.of_user.get(user) {
@@ -290,7 +291,7 @@ impl<P: Packet> Htb<P> {
         let by_rate = (spec.rate.0 / 8 / u64::from(self.params.r2q)).clamp(1000, 200_000);
         let state = LeafState {
             user,
-            // Deviation 3.
+            // Deviation 3: two priorities.
             priority: usize::from(packet.class() != TrafficClass::Expedited),
             quantum: self.params.quantum.map_or(by_rate, |quantum| quantum.0).cast_signed(),
             deficits: [0; LEVELS],
@@ -302,7 +303,7 @@ impl<P: Packet> Htb<P> {
         leaf
     }
 
-    /// Deviation 4.
+    /// Removes idle leaves: deviation 4.
     fn close_idle(&mut self, now: Time) {
         while let Some(leaf) = self.idle.front() {
             let class = &mut self.classes[leaf as usize];
@@ -318,7 +319,7 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Rule (2): a class has something to send at these priorities or no longer has, or its mode has become another.
+    /// Applies rule (2) after a class has begun or ceased to have packets at these priorities, or has changed its mode.
     fn connect(&mut self, mut class: u32, mut mask: u8, is_on: bool) {
         while mask != 0 {
             let Class { mode, parent, level, .. } = self.classes[class as usize];
@@ -340,7 +341,7 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Rules (1) and (7): brings the mode of a class up to date.
+    /// Updates the mode of a class: rules (1) and (7).
     fn update(&mut self, class: u32, now: Time) {
         let state = &self.classes[class as usize];
         let Some(bucket) = &state.bucket else { return };
@@ -359,7 +360,7 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Rule (7).
+    /// Applies rule (7).
     fn look_again(&mut self, now: Time) {
         while let Some((time, class)) = self.waiting.first()
             && time <= now
@@ -368,13 +369,13 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Rule (3): level and priority.
+    /// Returns level and priority by rule (3).
     fn next_row(&self) -> Option<(usize, usize)> {
         let rows = (0..LEVELS).flat_map(|level| (0..PRIORITIES).map(move |priority| (level, priority)));
         rows.into_iter().find(|&(level, priority)| !self.rows[level][priority].is_empty())
     }
 
-    /// Rule (4): the leaf whose turn it is. After all children had their turn, that of the class ends.
+    /// Leaf whose turn it is: rule (4). The turn of a class ends when all its children have had theirs.
     fn next_leaf(&mut self, level: usize, priority: usize) -> u32 {
         let (mut way, mut depth) = ([NONE; LEVELS], 0);
         loop {
@@ -396,7 +397,7 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// The row, or the feed of the class that is reached after this number of steps.
+    /// The row, or the feed of the class reached after `depth` steps.
     fn turns(&mut self, way: &[u32; LEVELS], depth: usize, level: usize, priority: usize) -> &mut Turns {
         match depth {
             0 => &mut self.rows[level][priority],
@@ -404,7 +405,7 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Rule (4): a leaf has sent these bytes in its turn.
+    /// Applies rule (4) after a leaf has sent these bytes in its turn.
     fn take_turn(&mut self, leaf: u32, level: usize, wire_bytes: u32) {
         let class = &mut self.classes[leaf as usize];
         let parent = class.parent;
@@ -421,7 +422,7 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Rule (5).
+    /// Applies rule (5).
     fn charge(&mut self, leaf: u32, level: usize, wire_bytes: u32, now: Time) {
         self.work.sent += 1;
         self.work.borrowed += u64::from(level > 0);
@@ -438,7 +439,7 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// The next packet of a leaf's queue, if it does not drop all of them, and whether more wait.
+    /// Next packet of a leaf's queue, unless all are dropped, and true if more packets wait.
     fn serve(&mut self, leaf: u32, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> (Option<P>, bool) {
         let queue = &mut self.classes[leaf as usize].leaf().queue;
         let before = queue.backlog();
@@ -449,7 +450,7 @@ impl<P: Packet> Htb<P> {
         (packet, after.packets > 0)
     }
 
-    /// A leaf has nothing to send.
+    /// Notes that a leaf has no more packets.
     fn rest(&mut self, leaf: u32) {
         let active = self.classes[leaf as usize].active;
         self.connect(leaf, active, false);
@@ -507,7 +508,7 @@ impl<P: Packet> QueueDiscipline<P> for Box<Htb<P>> {
     }
 
     fn set_classes(&mut self, classes: ClassTree) {
-        // The first is the root, which always exists.
+        // The first class is the root, which always exists.
         classes.inner().iter().skip(1).for_each(|spec| self.add_inner(spec));
         self.tree = classes;
     }

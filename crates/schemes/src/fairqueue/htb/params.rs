@@ -9,7 +9,7 @@ choices! {
         Cake = "cake",
         /// FQ-CoDel.
         FqCodel = "fq_codel",
-        /// First in, first out.
+        /// A FIFO queue.
         DropTail = "droptail",
     }
 }
@@ -17,10 +17,10 @@ choices! {
 choices! {
     /// Assured rates of the nodes of a tree.
     pub enum NodeRates {
-        /// Ceilings scaled down such that the assured rates of all siblings, leaves included, fit into the rate of
+        /// Ceilings, scaled down so that the assured rates of all siblings, including leaves, fit into the rate of
         /// their parent.
         Fitting = "fitting",
-        /// 95 % of their ceiling for nodes, the whole `rate` for leaves: siblings together may have more than their
+        /// 95 % of their ceiling for nodes, the whole `rate` for leaves. Siblings together may exceed the rate of their
         /// parent.
         Full = "full",
     }
@@ -31,23 +31,23 @@ params! {
     pub struct HtbParams {
         /// Queue of each leaf.
         leaf: LeafQueue = "cake", source "LibreQoS";
-        /// Number of queues in a leaf's CAKE, in eights, or in its FQ-CoDel.
+        /// Number of queues in a leaf's CAKE (a multiple of 8) or FQ-CoDel.
         leaf_queues: u32 = 32, in 8..=1024, source "our choice, bounds the memory; 1024 in Linux";
-        /// Assured rate of a user's leaf, times its weight; at most its ceiling. A minimum rate of a subscriber in
-        /// LibreQoS files takes precedence.
+        /// Assured rate of a user's leaf, multiplied by the user's weight; at most its ceiling. A subscriber's minimum
+        /// rate in LibreQoS files takes precedence.
         rate: BitRate = "1 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "tc-htb(8)";
-        /// Ceiling of a user's leaf; default: the rate of its plan on an access network, otherwise the rate of the
-        /// link.
+        /// Ceiling of a user's leaf; absent: the rate of its plan on an access network, otherwise the rate of the link.
         ceil: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "tc-htb(8)";
         /// Bytes that a leaf may send per turn (quantum); absent: derived from its rate.
         quantum: Option<Bytes> = null, in "1 B"..="1 MB", source "tc-htb(8)";
         /// Divisor of the rate in bytes per second that gives the quantum (r2q).
         r2q: u32 = 10, in 1..=100000, source "tc-htb(8)";
-        /// Burst at a class's own rate after a silence, in bytes.
+        /// Burst at a class's own rate after an idle time.
         burst: Bytes = "1600 B", in "1 B"..="100 MB", source "tc: rate / 1 GHz + MTU of 1600 B";
-        /// Burst at the ceiling after a silence, in bytes.
+        /// Burst at the ceiling after an idle time.
         cburst: Bytes = "1600 B", in "1 B"..="100 MB", source "tc: ceil / 1 GHz + MTU of 1600 B";
-        /// Ceiling of a node's class as a fraction of the node's link; the rest keeps the queue in the tree.
+        /// Ceiling of a node's class as a fraction of the node's link rate. A value below 1 keeps the queue in the
+        /// tree.
         margin: f64 = 0.95, in 0.1..=1.0, source "our choice";
         /// Assured rates of the nodes of an access network.
         node_rates: NodeRates = "fitting", source "Devera 2002; full: LibreQoS 1.4, LibreQoS.py";

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 const MBIT: u64 = 1_000_000;
-/// Packets of all tests but those that say so.
+/// Length of packets in all tests that do not set another.
 const LENGTH: u32 = 1500;
 
 fn class(parent: u32, rate: f64, ceil: f64) -> ClassSpec {
@@ -16,7 +16,7 @@ fn class(parent: u32, rate: f64, ceil: f64) -> ClassSpec {
     ClassSpec { parent: Some(parent), rate: rate_of(rate), ceil: Some(rate_of(ceil)) }
 }
 
-/// Demand of a test on a tree whose leaves always have packets, at a link of `link` Mbit/s.
+/// Demand of a test: a tree whose leaves always have packets, at a link of `link` Mbit/s.
 struct Load {
     link: u64,
     seconds: f64,
@@ -30,7 +30,7 @@ struct Load {
     expedited: Vec<u32>,
 }
 
-/// When a packet of which leaf was sent.
+/// Time and leaf of each sent packet.
 type Sent = Vec<(Time, u32)>;
 
 impl Load {
@@ -49,7 +49,7 @@ impl Load {
         htb
     }
 
-    /// Every packet that is sent, the port asking again when the scheme says so.
+    /// Returns all packets that are sent. The port asks again when the scheme requests it.
     fn run(&self) -> Sent {
         let mut htb = self.discipline();
         let (mut rng, mut drops) = (Rng::stream(1, 0, "queue", 0), Drops::default());
@@ -88,7 +88,7 @@ impl Load {
     }
 }
 
-/// Within 1 %, or a packet in 2 s.
+/// Asserts equality within 1 %, or a packet in 2 s.
 fn assert_near(found: &[f64], expected: &[f64]) {
     let near = |(found, expected): (&f64, &f64)| (found - expected).abs() <= 0.01 * expected.max(0.6);
     assert!(
@@ -99,9 +99,10 @@ fn assert_near(found: &[f64], expected: &[f64]) {
 
 #[test]
 fn leaves_get_their_rates_and_borrow_what_is_left_by_quantum() {
-    // Rates 3 and 1 of 10, ceilings 10: equal quanta divide the 6 that are left alike.
+    // Rates 3 and 1 of 10, ceilings 10: equal quanta divide the remaining 6 equally.
     assert_near(&Load::of(10, vec![], vec![class(0, 3.0, 10.0), class(0, 1.0, 10.0)]).rates(), &[6.0, 4.0]);
-    // By r2q = 10 quanta are 1/80 of the rates, 37 500 and 12 500 bytes: 4.5 and 1.5 of the 6.
+    // With r2q = 10 quanta are 1/80 of the rates, 37 500 and 12 500 bytes. They divide the remaining 6 into 4.5 and
+    // 1.5.
     let mut load = Load::of(10, vec![], vec![class(0, 3.0, 10.0), class(0, 1.0, 10.0)]);
     load.params.quantum = None;
     assert_near(&load.rates(), &[7.5, 2.5]);
@@ -118,24 +119,25 @@ fn a_class_lends_to_its_own_children_first() {
     let inner = vec![class(0, 5.0, 6.0), class(0, 5.0, 6.0)];
     let leaves = vec![class(1, 2.0, 6.0), class(1, 3.0, 6.0), class(2, 2.0, 6.0), class(2, 3.0, 6.0)];
     let mut load = Load::of(10, inner, leaves);
-    // The rate of the silent leaf stays in its site.
+    // The rate of the silent leaf stays within its site.
     load.silent = vec![1];
     assert_near(&load.rates(), &[5.0, 0.0, 2.0, 3.0]);
-    // No user at site 2: site 1 borrows 1 from the root up to its ceiling, which its leaves divide by equal quanta.
+    // Site 2 has no active user, so site 1 borrows 1 from the root, up to its ceiling. Its leaves divide it by equal
+    // quanta.
     load.silent = vec![2, 3];
     assert_near(&load.rates(), &[2.5, 3.5, 0.0, 0.0]);
 }
 
 #[test]
 fn rates_beyond_that_of_the_parent_break_its_ceiling() {
-    // A leaf sends from its own rate whatever the classes above it have left: so in Linux.
+    // A leaf may use its own rate even if the classes above it have no tokens, as in Linux.
     let leaves = vec![class(1, 4.0, 5.0), class(1, 4.0, 5.0)];
     assert_near(&Load::of(10, vec![class(0, 5.0, 5.0)], leaves).rates(), &[4.0, 4.0]);
 }
 
 #[test]
 fn expedited_users_borrow_first() {
-    // 6 of 10 are left; the first takes all of them up to its ceiling of 5, and the others divide 2 of 6.
+    // 6 of 10 remain. The first leaf borrows up to its ceiling of 5, and the others divide the remaining 2.
     let leaves = vec![class(0, 1.0, 5.0), class(0, 1.0, 10.0), class(0, 2.0, 10.0)];
     let load = Load { expedited: vec![0], ..Load::of(10, vec![], leaves) };
     assert_near(&load.rates(), &[5.0, 2.0, 3.0]);
@@ -143,8 +145,8 @@ fn expedited_users_borrow_first() {
 
 #[test]
 fn a_silence_is_worth_a_burst() {
-    // 15 000 bytes of its rate and ceiling of 1 Mbit/s at once, then a packet in 12 ms. Tokens may be in debt: the one
-    // that finds none left but no debt is sent.
+    // 15 000 bytes at once from its rate and ceiling of 1 Mbit/s, then a packet every 12 ms. A packet is sent if tokens
+    // are zero, since they may become negative.
     let mut load = Load::of(1000, vec![], vec![class(0, 1.0, 1.0)]);
     (load.seconds, load.params.burst, load.params.cburst) = (1.0, Bytes(15_000), Bytes(15_000));
     let sent = load.run();
@@ -181,7 +183,7 @@ fn leaves_come_and_go_with_their_packets() {
         assert!(htb.dequeue(now, &mut rng, &mut ()).is_some());
         now += Time::from_secs(1);
     }
-    // The root, and the last leaf.
+    // The root and the last leaf.
     assert_eq!(htb.state_size().records, 2);
 }
 
@@ -197,7 +199,7 @@ fn a_ceiling_below_the_rate_is_refused() {
     assert_eq!(error, "queue.ceil: \"1 Mbit/s\" is out of range, it must be at least rate \"2 Mbit/s\"");
 }
 
-/// Sites with leaves, rates that fit, ceilings from the rate up to four times as much.
+/// Sites with leaves. Rates fit into their parents; ceilings are 1 to 4 times the rates.
 fn trees() -> impl Strategy<Value = (Vec<ClassSpec>, Vec<ClassSpec>)> {
     let leaf = (0.2f64..1.0, 1.0f64..4.0, any::<bool>());
     let site = (0.3f64..1.0, 1.0f64..2.0, prop::collection::vec(leaf, 1..5));
@@ -205,7 +207,7 @@ fn trees() -> impl Strategy<Value = (Vec<ClassSpec>, Vec<ClassSpec>)> {
         let (mut inner, mut leaves) = (Vec::new(), Vec::new());
         let count = sites.len() as f64;
         for (number, (share, more, of_site)) in (1..).zip(sites) {
-            // The root has 10.
+            // The root has a rate of 10.
             let rate = 10.0 * share / count;
             inner.push(class(0, rate, rate * more));
             let all = of_site.len() as f64;
@@ -221,7 +223,7 @@ fn trees() -> impl Strategy<Value = (Vec<ClassSpec>, Vec<ClassSpec>)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// In any interval no user is sent more than its ceiling and a burst, or less than its rate and a burst, if all its
+    /// In any interval no user gets more than its ceiling plus a burst, or less than its rate minus a burst if all its
     /// packets have arrived. A packet may put the tokens into debt, which adds one packet.
     #[test]
     fn no_class_exceeds_its_ceiling_or_falls_below_its_rate((inner, leaves) in trees(),
@@ -239,21 +241,21 @@ proptest! {
             for (number, leaf) in (0..).zip(&leaves) {
                 let found = during(&|of| of == number);
                 prop_assert!(found <= packets(leaf.ceil.unwrap()) + bursts, "leaf {number}: {found}");
-                // Behind a packet of every other leaf.
+                // A leaf may have to wait for a packet of every other leaf.
                 prop_assert!(found >= packets(leaf.rate) - bursts - all, "leaf {number}: {found}");
             }
             for (number, site) in (1..).zip(&inner) {
                 let below = leaves.iter().filter(|leaf| leaf.parent == Some(number)).count() as f64;
                 let found = during(&|of| leaves[of as usize].parent == Some(number));
-                // Leaves send at their own rates while the site is at its ceiling.
+                // Leaves use their own rates even while the site is at its ceiling.
                 prop_assert!(found <= packets(site.ceil.unwrap()) + bursts * (1.0 + below), "site {number}: {found}");
             }
         }
     }
 
     /// The link is idle only while every class with packets is at a ceiling, its own or that of an ancestor. Tokens
-    /// beyond a burst of little more than a packet are lost while others send, which costs a few per cent where the
-    /// ceilings sum up to nearly the link's rate.
+    /// above a burst of slightly more than a packet are lost while other classes send. This costs a few per cent if the
+    /// sum of the ceilings is close to the link's rate.
     #[test]
     fn it_sends_unless_ceilings_forbid_it((inner, leaves) in trees()) {
         let load = Load { seconds: 8.0, ..Load::of(10, inner.clone(), leaves.clone()) };
@@ -280,7 +282,7 @@ proptest! {
         rate in prop::sample::select(vec![1000, MBIT, 10_000_000 * MBIT]),
     ) {
         let params = HtbParams { leaf, quantum, rate: BitRate(rate), leaf_queues: 8, ..HtbParams::default() };
-        // The root, and the leaves that are not closed yet.
+        // The root, and the leaves that are not removed yet.
         prop_assert!((1..=7).contains(&survives(SchemeParams::Htb(params), limit, &noise)));
     }
 }

@@ -1,13 +1,14 @@
-//! Classes that take turns in the order of their numbers: a row or a feed of HTB.
+//! A row or a feed of HTB: its classes are served in turn, in the order of their numbers.
 //!
 //! Source: Linux sch_htb.c, `htb_add_to_id_tree`, `htb_id_find_next_upper`.
 
 use std::collections::BTreeSet;
 
-/// No number is as large.
+/// Larger than any class number.
 const END: u32 = u32::MAX;
 
-/// Class numbers, and the class whose turn it is: the first from `next` on. The turn passes on when that one has left.
+/// Class numbers and the present turn: it belongs to the first class from `next` on. If that class leaves, the turn
+/// passes to the next.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Turns {
     members: BTreeSet<u32>,
@@ -19,7 +20,7 @@ impl Turns {
         self.members.is_empty()
     }
 
-    /// True if the first class arrived or the last one left.
+    /// Adds or removes a class. Returns true if the first class arrived or the last one left.
     pub(super) fn set(&mut self, class: u32, is_member: bool) -> bool {
         let was_empty = self.is_empty();
         if is_member {
@@ -36,12 +37,12 @@ impl Turns {
         (self.next != END).then_some(self.next)
     }
 
-    /// Ends the turn of `class`; the next present class begins.
+    /// Ends the turn of `class` and begins that of the next class.
     pub(super) fn pass(&mut self, class: u32) {
         self.next = class.checked_add(1).and_then(|after| self.members.range(after..).next()).copied().unwrap_or(END);
     }
 
-    /// Begins with the first again.
+    /// Starts again with the first class.
     pub(super) fn rewind(&mut self) {
         self.next = 0;
     }

@@ -5,20 +5,20 @@ use crate::base::units::{BitRate, Time};
 use crate::fixed::exp2::{EXPONENT_BITS, scale_down};
 use crate::fixed::{Activity, LOG2_OF_ZERO_Q31, OutOfRange};
 
-/// Cuts that an onset of congestion allows: 0.99^30 = 0.740.
+/// Number of cuts allowed after congestion begins: 0.99^30 = 0.740.
 pub(in crate::fixed) const CUTS: u32 = 30;
 
 /// log2(0.99) in Q31.
 pub(in crate::fixed) const LOG2_CUT_Q31: i64 = -31_137_589;
 
-/// Constants at run time.
+/// Constants of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedCsfqParams {
     rates: RateConstants,
     window_ns: u64,
     /// log2 of C over the unit, Q31.
     log2_capacity: i64,
-    /// log2(S) at which a rate is C, Q31.
+    /// log2(S) for a rate of C, Q31.
     log2_full: i64,
 }
 
@@ -28,7 +28,7 @@ impl FixedCsfqParams {
     ///
     /// # Errors
     ///
-    /// K_alpha is out of range.
+    /// If K_alpha is out of range.
     pub fn new(constant: Time, window: Time, capacity: BitRate, unit: BitRate) -> Result<Self, OutOfRange> {
         let rates = RateConstants::new(constant)?;
         let log2_capacity = q31(libm::log2(capacity.as_f64() / unit.as_f64()));
@@ -42,19 +42,19 @@ impl FixedCsfqParams {
         self.rates
     }
 
-    /// K_c in nanoseconds, likewise.
+    /// K_c in nanoseconds, for hosts that do the arithmetic themselves.
     #[must_use]
     pub fn window_ns(&self) -> u64 {
         self.window_ns
     }
 
-    /// log2 of C over the unit, Q31, likewise.
+    /// log2 of C over the unit, Q31.
     #[must_use]
     pub fn log2_capacity_q31(&self) -> i64 {
         self.log2_capacity
     }
 
-    /// log2 of the sum of an estimator whose rate is C, Q31, likewise.
+    /// log2 of the sum of an estimator whose rate is C, Q31.
     #[must_use]
     pub fn log2_full_q31(&self) -> i64 {
         self.log2_full
@@ -66,17 +66,17 @@ impl FixedCsfqParams {
 pub struct FixedCsfq {
     /// log2 of alpha over the unit, Q31; [`LOG2_OF_ZERO_Q31`] without an estimate.
     log2_alpha: i64,
-    /// Largest label of the present uncongested window, Q31, likewise.
+    /// Largest label of the present uncongested window, Q31; [`LOG2_OF_ZERO_Q31`] if none.
     largest_label: i64,
     window_start_ns: u64,
-    /// A and F.
+    /// A and F, the arrival and accepted rates.
     rates: FixedRates<2>,
     is_congested: bool,
     cuts_left: u32,
 }
 
 impl Default for FixedCsfq {
-    /// A port that has seen nothing: it counts as congested, without an estimate.
+    /// A port before its first packet counts as congested, without an estimate.
     fn default() -> Self {
         Self {
             log2_alpha: LOG2_OF_ZERO_Q31,
@@ -90,32 +90,31 @@ impl Default for FixedCsfq {
 }
 
 impl FixedCsfq {
-    /// A port from the registers of a host: log2 of alpha in Q31, none without an estimate, and the rates A and F. It
-    /// counts as congested, as one that has seen nothing.
+    /// Creates a port from the registers of a host: log2 of alpha in Q31 (`None` without an estimate), and the rates A
+    /// and F. It counts as congested, like a port before its first packet.
     #[must_use]
     pub fn from_registers(log2_alpha_q31: Option<i64>, rates: FixedRates<2>) -> Self {
         Self { log2_alpha: log2_alpha_q31.unwrap_or(LOG2_OF_ZERO_Q31), rates, ..Self::default() }
     }
 
-    /// Cuts of the fair rate that an onset of congestion allows.
+    /// Number of cuts of the fair rate allowed after congestion begins.
     pub const CUTS: u32 = CUTS;
 
     /// Drop decision, and the label of a packet that passes.
     ///
-    /// A packet without a label counts in A and F. It is never dropped early, and it says nothing about the largest
-    /// label: a burst of such packets must not pass for users of the lowest rate and set alpha to it.
+    /// A packet without a label counts in A and F. It is never dropped early and does not affect the largest label.
+    /// Otherwise a burst of such packets would count as users of the lowest rate and set alpha to it.
     ///
-    /// `random` are 32 random bits. `spares` says that the queue is below Q_min, `is_short` that it is below the
-    /// threshold of the estimate. `age_ns` is the time since the start of the measurement.
+    /// `random` has 32 random bits. `age_ns` is the time since the start of the measurement.
     ///
     /// ```text
     /// drop if random * 2^-32 < 1 - alpha/label                                                        (3)
     /// label = min(label, alpha)                                                                       (4)
     /// ```
     ///
-    /// Error of the probability: that of log2(alpha) and of the label, times ln 2, and 4.1e-9.
+    /// Error of the probability: the errors of log2(alpha) and of the label, times ln 2, plus 4.1e-9.
     ///
-    /// 64 bits suffice: label and alpha differ by less than 128 in Q31, 64 at most count.
+    /// 64 bits suffice: label and alpha differ by less than 128 in Q31, of which at most 64 are used.
     #[inline]
     pub fn admit(
         &mut self,
@@ -188,7 +187,7 @@ impl FixedCsfq {
         }
     }
 
-    /// A packet found the queue full: eq. (7).
+    /// Applies eq. (7): a packet found the queue full.
     #[inline]
     pub fn overflow(&mut self) {
         if self.cuts_left > 0 {
@@ -205,19 +204,19 @@ impl FixedCsfq {
         &self.rates
     }
 
-    /// log2 of alpha over the unit in Q31, none while there is no estimate.
+    /// log2 of alpha over the unit in Q31; `None` while there is no estimate.
     #[must_use]
     pub fn log2_alpha_q31(&self) -> Option<i64> {
         (self.log2_alpha != LOG2_OF_ZERO_Q31).then_some(self.log2_alpha)
     }
 }
 
-/// State found by a packet.
+/// State of the queue when a packet arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueState {
-    /// Below Q_min: no packet is dropped early.
+    /// True below Q_min: no packet is dropped early.
     pub spares: bool,
-    /// Below the threshold of the estimate: the link counts as uncongested.
+    /// True below the threshold of the estimate: the link counts as uncongested.
     pub is_short: bool,
 }
 
@@ -238,7 +237,7 @@ mod tests {
         crate::testing::view(packets, C)
     }
 
-    /// Both ports with the same packets; labels are those of users with `rates` in Mbit/s that together load the link.
+    /// Both ports with the same packets. Labels are those of users with `rates` in Mbit/s that together load the link.
     struct Pair {
         params: FixedCsfqParams,
         fixed: FixedCsfq,
@@ -258,7 +257,7 @@ mod tests {
 
         /// Decisions of the integer and the real port.
         fn admit(&mut self, label: Option<Activity>, bytes: u32, packets: u32, now_ns: u64) -> (bool, bool) {
-            // The reference draws only if the label exceeds alpha; a copy shows which number that is.
+            // The reference draws a random number only if the label exceeds alpha; a copy of the generator shows which.
             let random = (self.rng.clone().open01() * 4_294_967_296.0) as u32;
             let queue = QueueState { spares: packets < self.q_min, is_short: packets < 12 };
             let (drop, _) = self.fixed.admit(&self.params, label, bytes, queue, random, now_ns);
@@ -273,7 +272,7 @@ mod tests {
             Aqm::overflowed(&mut self.real, &TestPacket::default(), Time::ZERO);
         }
 
-        /// By how much the two logarithms of alpha differ; none if one has no estimate and the other does.
+        /// Difference of the two logarithms of alpha; `None` if only one port has an estimate.
         fn alpha_error(&self) -> Option<f64> {
             let real = (self.real.fair_rate() > 0.0).then(|| libm::log2(self.real.fair_rate() / UNIT.as_f64()));
             match (self.fixed.log2_alpha_q31(), real) {
@@ -284,8 +283,8 @@ mod tests {
         }
     }
 
-    /// Passes packets of users with their labels, optionally a tenth without one, through both ports; the reference
-    /// determines the queue. Returns drops, differing decisions, and the maximum error of alpha.
+    /// Passes packets of users through both ports, optionally a tenth of them without labels. The reference determines
+    /// the queue. Returns the drops, the number of differing decisions, and the maximum error of alpha.
     fn train(seed: u64, q_min: u32, packets: u32, has_labels: bool) -> (u32, u32, f64) {
         let mut pair = Pair::new(q_min, seed);
         let mut rng = Rng::stream(seed, 0, "train", 0);
@@ -293,7 +292,7 @@ mod tests {
         let (mut drops, mut different, mut worst) = (0, 0, 0.0f64);
         let rates = [0.5e6, 1e6, 2e6, 4e6, 8e6];
         for i in 0..packets {
-            // Overload for most of the time, a link that is not full for the rest.
+            // Overload most of the time, and underload for the rest.
             let load = if (i / 2_000) % 4 == 3 { 0.7 } else { 1.55 };
             let gap = rng.exponential(1.2e6 / load) as u64;
             now += gap;
@@ -327,8 +326,8 @@ mod tests {
             println!("{drops} drops, {different} decisions differ, log2(alpha) by {worst:e}");
             assert!(drops > 5_000, "{drops}");
             assert!(different < 50, "{different} of 50 000");
-            // A decision that differs moves F by 1500 B of the 125 kB of K_alpha, 0.017, until the next window; several
-            // such add up.
+            // A differing decision changes F by 1500 B of the 125 kB of K_alpha, 0.017, until the next window; several
+            // add up.
             assert!(different > 0 || worst < 1e-3, "{worst:e}");
             assert!(worst < 0.1, "{worst:e}");
         }
@@ -336,8 +335,8 @@ mod tests {
 
     #[test]
     fn without_drops_the_fair_rate_errs_by_its_inputs_only() {
-        // Q_min above every queue: all is accepted, and both ports see the same. Each congested window adds the error
-        // of F, 1.5e-5; of those without a cut in between there are 50 at most in a phase of 6000 packets.
+        // Q_min is above every queue, so all packets are accepted, and both ports see the same. Each congested window
+        // adds the error of F, 1.5e-5. A phase of 6000 packets has at most 50 such windows without a cut in between.
         let (drops, different, worst) = train(7, 1_000_000, 50_000, true);
         assert_eq!((drops, different), (0, 0));
         assert!(worst < 50.0 * 1.5e-5, "{worst:e}");
@@ -354,7 +353,7 @@ mod tests {
             let mut port = port;
             port.admit(&params, Some(of(label)), 1500, queue, (random * 4_294_967_296.0) as u32, 0)
         };
-        // Labels are exact to 7.7e-6 of log2: p to 1.1e-5 * 0.4.
+        // Labels are exact to 7.7e-6 of log2, so p is exact to 1.1e-5 * 0.4.
         assert!(decide(500.0, free, 0.59999).0 && !decide(500.0, free, 0.60001).0);
         assert_eq!(decide(500.0, free, 0.7).1, Some(of(200.0)));
         assert_eq!(decide(200.0, free, 0.0), (false, Some(of(200.0))));
@@ -364,8 +363,8 @@ mod tests {
 
     #[test]
     fn a_burst_without_labels_does_not_shut_out_those_who_have_one() {
-        // 4 of 10 Mbit/s for ten windows behind a long queue: each window ends without a label to take alpha from, so
-        // that none is left or, at the packet behind, C/2 = 500 units.
+        // 4 of 10 Mbit/s for ten windows with a long queue. Each window ends without a label that could set alpha, so
+        // there is none; or, at the next packet, C/2 = 500 units.
         let params = FixedCsfqParams::new(K, K, C, UNIT).unwrap();
         let (mut port, long) = (FixedCsfq::default(), QueueState { spares: false, is_short: false });
         let half = params.log2_capacity_q31() - (1 << 31);
@@ -374,7 +373,8 @@ mod tests {
             assert_eq!(outcome, (false, None), "packet {number}");
             assert!(port.log2_alpha_q31().is_none_or(|alpha| alpha == half), "packet {number}");
         }
-        // Rates count such packets: 1000 bytes every 2 ms with K = 100 ms are S = 50 000 bytes, within (1) of a packet.
+        // Rates include such packets: 1000 bytes every 2 ms with K = 100 ms are S = 50 000 bytes, within a packet by
+        // (1).
         let sum = libm::exp2(port.rates().log2_sums_q31()[0] as f64 / (1u64 << 31) as f64) / 65_536.0;
         assert!((sum - 50_000.0).abs() < 1000.0, "{sum}");
         // A user of 2 Mbit/s is below the fair rate.
@@ -384,7 +384,7 @@ mod tests {
 
     #[test]
     fn a_packet_without_a_label_is_not_dropped_early_however_low_the_fair_rate() {
-        // Below log2 of zero, as a fair rate scaled again and again can be.
+        // Below log2 of zero, as after many reductions of the fair rate.
         let params = FixedCsfqParams::new(K, K, C, UNIT).unwrap();
         let mut port = FixedCsfq { log2_alpha: -70 << 31, ..FixedCsfq::default() };
         let queue = QueueState { spares: false, is_short: false };

@@ -1,33 +1,33 @@
 //! The exponential rate estimator of CSFQ in integers.
 //!
 //! Source: the estimator of the ns-2 code of CSFQ, as in [`crate::measure::rate_estimates`]. Real-valued, for L bits at
-//! time t, T after the packet before, and x = T/K:
+//! time t, a time T after the previous packet, and x = T/K:
 //!
 //! ```text
 //! r = (1 - exp(-x)) * L/T + exp(-x) * r
 //! ```
 //!
-//! The state is S = r * K in bytes, so that no number is divided:
+//! The state is S = r * K in bytes, so no division is needed:
 //!
 //! ```text
 //! S = S * exp(-x) + L * h(x),   h(x) = (1 - exp(-x))/x = 2^-(log2(x) - log2(1 - exp(-x)))
 //! log2(r) = log2(S) - log2(K)
 //! ```
 //!
-//! Error of log2(r) against the real-valued formula, for packets of 40 bytes or more at least 16 ticks apart, once what
-//! came within the last constant makes up the rate:
+//! Error of log2(r) compared with the real-valued formula, for packets of at least 40 bytes that are at least 16 ticks
+//! apart, once packets of the last K determine the rate:
 //!
 //! | cause | bound |
 //! |---|---|
-//! | ticks: bytes are up to 2^-19 constants too old or too young | 2.75e-6 |
-//! | decay, and h(x) by it: 2.9e-6 each, times log2(e) | 8.4e-6 |
-//! | h(x) of a gap that is a tick too short or too long | 1.4e-6 |
+//! | ticks: the age of bytes has an error of up to 2^-19 K | 2.75e-6 |
+//! | decay, and its effect on h(x): 2.9e-6 each, times log2(e) | 8.4e-6 |
+//! | h(x) for a gap with an error of one tick | 1.4e-6 |
 //! | rounding of S, two units a packet | 1.1e-6 |
 //! | the four logarithms and the power | 1.9e-8 |
 //! | label, half a unit | 7.63e-6 |
 //! | **sum** | **2.2e-5** |
 //!
-//! The first packets after a silence show L/T of their own gap, and err by a tick of T: 2^-19 / x * log2(e).
+//! The first packets after an idle time give L/T of their own gap, with an error of one tick in T: 2^-19 / x * log2(e).
 
 use crate::base::units::{BitRate, Time};
 use crate::fixed::OutOfRange;
@@ -55,7 +55,7 @@ impl RateConstants {
     ///
     /// # Errors
     ///
-    /// K is out of range.
+    /// If K is out of range.
     pub fn new(constant: Time) -> Result<Self, OutOfRange> {
         let decay = Decay::new(constant)?;
         let log2_constant = libm::log2((constant.0 / 1000) as f64);
@@ -69,26 +69,26 @@ impl RateConstants {
         self.decay
     }
 
-    /// log2 of a tick over K, Q31, likewise.
+    /// log2 of a tick over K, Q31, for hosts that do the arithmetic themselves.
     #[must_use]
     pub fn log2_tick_q31(&self) -> i64 {
         self.log2_tick
     }
 
-    /// log2 of K in nanoseconds, Q31, likewise.
+    /// log2 of K in nanoseconds, Q31.
     #[must_use]
     pub fn log2_constant_q31(&self) -> i64 {
         self.log2_constant
     }
 
-    /// Term that turns log2(S) into log2 of the rate over `unit`, Q31.
+    /// Term that converts log2(S) into log2 of the rate over `unit`, Q31.
     #[must_use]
     pub fn offset_q31(&self, unit: BitRate) -> i64 {
         q31(libm::log2(8e9 / unit.as_f64()) - f64::from(SUM_BITS)) - self.log2_constant
     }
 
-    /// The exponents of 1/2, in Q56, that a number of ticks gives: of the decay exp(-x), none if nothing is left, and
-    /// of h(x).
+    /// Returns two exponents of 1/2, in Q56, for a number of ticks: that of the decay exp(-x), `None` if it is zero,
+    /// and that of h(x).
     ///
     /// 64 bits suffice: log2(x) < 45 for 2^64 ticks.
     #[inline]
@@ -104,14 +104,14 @@ pub(super) fn q31(logarithm: f64) -> i64 {
     (logarithm * (1u64 << 31) as f64).round() as i64
 }
 
-/// N rates that are measured at the same instants: 8 + 16 N bytes.
+/// N rates measured at the same times: 8 + 16 N bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedRates<const N: usize> {
     /// S = r * K in bytes, Q16.
     sums: [u64; N],
-    /// Bytes of the tick, Q16.
+    /// Bytes of the present tick, Q16.
     pending: [u64; N],
-    /// Number of the variant.
+    /// Number of the present tick.
     last_tick: u64,
 }
 
@@ -122,7 +122,8 @@ impl<const N: usize> Default for FixedRates<N> {
 }
 
 impl<const N: usize> FixedRates<N> {
-    /// Rates from the registers of a host: S and the bytes of the tick, both Q16, and its number.
+    /// Creates rates from the registers of a host: S and the bytes of the present tick, both Q16, and the tick's
+    /// number.
     #[must_use]
     pub fn from_registers(sums: [u64; N], pending: [u64; N], last_tick: u64) -> Self {
         Self { sums, pending, last_tick }
@@ -134,8 +135,8 @@ impl<const N: usize> FixedRates<N> {
         self.sums
     }
 
-    /// Counts bytes at a time since the start of the measurement. Returns whether a tick has passed since the last
-    /// update: if not, the rates stay.
+    /// Counts bytes at a time since the start of the measurement. Returns true if a tick has passed since the last
+    /// update; otherwise the rates do not change.
     ///
     /// Error: see the head of this module. Sums saturate at 2^48 bytes.
     #[inline]
@@ -157,7 +158,7 @@ impl<const N: usize> FixedRates<N> {
         true
     }
 
-    /// log2(S) in Q31: with [`RateConstants::offset_q31`] added, log2 of the rate over a unit.
+    /// log2(S) in Q31; plus [`RateConstants::offset_q31`] it is log2 of the rate over a unit.
     #[must_use]
     #[inline]
     pub fn log2_sums_q31(&self) -> [i64; N] {
@@ -175,8 +176,7 @@ mod tests {
 
     const BOUND: f64 = 2.2e-5;
 
-    /// The worst error of the label over a train at gaps of at least 16 ticks, from the time on when a constant has
-    /// passed since the last silence.
+    /// Largest error of the label for packets at least 16 ticks apart, ignoring the first K after each idle time.
     fn worst(seed: u64, constant_ns: u64, unit: BitRate) -> f64 {
         let constant = Time::from_nanos(constant_ns);
         let constants = RateConstants::new(constant).unwrap();
@@ -210,11 +210,11 @@ mod tests {
 
     #[test]
     fn a_regular_train_shows_its_rate() {
-        // 1500 bytes every 10 ms: 1.2 Mbit/s, whatever K is; log2(1.2e6/1e4) = 6.907.
+        // 1500 bytes every 10 ms are 1.2 Mbit/s for any K; log2(1.2e6/1e4) = 6.907.
         for constant in [Time::from_millis(1), Time::from_millis(100), Time::from_secs(10)] {
             let constants = RateConstants::new(constant).unwrap();
             let mut rate = FixedRates::<1>::default();
-            // 300 s: 30 constants of the longest, from 0 on.
+            // 300 s: 30 times the longest K.
             for packet in 1..=30_000u64 {
                 rate.update(&constants, [1500], packet * 10_000_000);
             }
@@ -232,12 +232,12 @@ mod tests {
         assert!(!rates.update(&constants, [1500, 1500], 127));
         assert_eq!(rates.sums, [0, 0]);
         assert!(rates.update(&constants, [1500, 0], 100_000_000));
-        // 4500 and 1500 bytes in one constant, weight 1 - 1/e.
+        // 4500 and 1500 bytes in one K, weight 1 - 1/e.
         let weight = -libm::expm1(-1.0);
         for (sum, bytes) in rates.sums.iter().zip([4500.0, 1500.0]) {
             assert!((*sum as f64 / 65_536.0 / (weight * bytes) - 1.0).abs() < 1e-5, "{sum}");
         }
-        // Backwards is no time.
+        // A time in the past counts as no elapsed time.
         assert!(!rates.update(&constants, [1500, 0], 99_000_000));
     }
 

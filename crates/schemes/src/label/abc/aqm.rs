@@ -1,4 +1,4 @@
-//! The activity AQM: the queue is shorter for the more active. abc2018 III-C.
+//! The activity AQM: the more active a user, the lower the drop threshold of its packets. abc2018 III-C.
 
 use crate::contract::prelude::*;
 use crate::measure::utema::WeightedMean;
@@ -10,7 +10,7 @@ choices! {
     pub enum AverageOver {
         /// Every packet counts the same.
         Packets = "packets",
-        /// Every byte counts the same, so that small packets, such as acknowledgements, count little.
+        /// Every byte counts the same, so small packets, such as acknowledgements, count little.
         Bytes = "bytes",
     }
 }
@@ -28,14 +28,14 @@ params! {
         averager_memory: Time = "0.3 s", in "1 ms"..="1 h", symbol "M_AA", source "abc2018 Table 1, eq. (6)-(7)";
         /// Source of the queueing delay when the thresholds are times.
         delay_estimate: DelayEstimate = "link_rate", source "abc2018 III-C2, our choice";
-        /// Mark ECN-capable packets instead of dropping them, below Q_base + gamma.
+        /// Marks ECN-capable packets instead of dropping them, below Q_base + gamma.
         ecn: Option<bool> = null, source "RFC 3168 5, our choice";
         /// Weighting of the average activity; default: by packets.
         average_over: Option<AverageOver> = null, source "packets: abc2018 eq. (6)-(7); bytes: our choice";
     }
 }
 
-/// The rule of the activity AQM: three lengths of the queue, all in one unit.
+/// The rule of the activity AQM: three queue lengths in one unit.
 #[derive(Clone, Copy, Debug)]
 pub struct AbcRule {
     /// Q_min.
@@ -47,7 +47,7 @@ pub struct AbcRule {
 }
 
 impl AbcRule {
-    /// T_drop: the queue length from which a packet of this activity is dropped.
+    /// T_drop: the queue length at which a packet of this activity is dropped.
     #[must_use]
     #[inline]
     pub fn drop_threshold(&self, activity: f64, average_activity: f64) -> f64 {
@@ -61,9 +61,9 @@ impl AbcRule {
         if queue >= drop_threshold { Verdict::Drop } else { Verdict::Accept }
     }
 
-    /// Verdict on a packet above its threshold if marks replace drops. It is dropped nevertheless if a packet of half
-    /// the average rate would be (activity one below A_avg in eq. (10)): a user that ignores its marks must not take
-    /// the queue from the others (RFC 7567 4.2.1).
+    /// Verdict on a packet above its threshold if marks replace drops. The packet is dropped nevertheless if a packet
+    /// of half the average rate would be (activity one below A_avg in eq. (10)), because a user that ignores its marks
+    /// must not take the queue from the others (RFC 7567 4.2.1).
     #[must_use]
     #[inline]
     pub fn verdict_with_ecn(&self, queue: f64) -> Verdict {
@@ -83,7 +83,7 @@ pub struct AbcAqm<const MARKS: bool = false> {
 }
 
 impl<const MARKS: bool> AbcAqm<MARKS> {
-    /// A port that has seen nothing. The thresholds of `params` must share one unit.
+    /// Creates the state of an idle port. The thresholds of `params` must have one unit.
     #[must_use]
     pub fn new(params: &AbcParams) -> Self {
         Self {
@@ -107,7 +107,7 @@ impl<const MARKS: bool> AbcAqm<MARKS> {
     }
 }
 
-/// Checks what no single range can: one unit for all thresholds, and room for Q_min below the limit.
+/// Checks the thresholds together: they must have one unit, and Q_min must be below the limit.
 pub(super) fn check_thresholds(params: &AbcParams, limit: QueueLimit, table: &Table<'_>) -> Result<(), ConfigError> {
     let named = [("q_min", params.q_min), ("q_base", params.q_base), ("gamma", params.gamma)];
     let measure = params.q_min.measure();
@@ -131,13 +131,13 @@ pub(super) fn check_thresholds(params: &AbcParams, limit: QueueLimit, table: &Ta
     QueueThreshold::check("q_min", params.q_min, limit, table)
 }
 
-/// Refuses Q_min = 0, with which an empty queue may drop: T_drop is then 0 for a packet that is more active than the
-/// average by Q_base/gamma. The average is 0 before the first packet and moves with accepted packets only, so that such
-/// a port never hears of the activities around it and drops everything for good.
+/// Rejects Q_min = 0, with which an empty queue may drop packets: T_drop is 0 for a packet whose activity exceeds the
+/// average by Q_base/gamma. The average is 0 before the first packet and changes only with accepted packets. Such a
+/// port would never learn the present activities and drop every packet for ever.
 ///
 /// # Errors
 ///
-/// Q_min is 0.
+/// If Q_min is 0.
 pub fn check_opens(q_min: Threshold, table: &Table<'_>) -> Result<(), ConfigError> {
     if q_min.magnitude() > 0.0 {
         return Ok(());
@@ -219,10 +219,10 @@ mod tests {
         let params = AbcParams::default();
         assert_eq!(threshold(&params, 0.0), 20); // Q_base
         assert_eq!(threshold(&params, 0.25), 16); // 20 - 16/4
-        assert_eq!(threshold(&params, 0.3), 16); // 15.2: a queue of 16 is the first not below it
+        assert_eq!(threshold(&params, 0.3), 16); // 15.2: a queue of 16 is the first at or above it
         assert_eq!(threshold(&params, 0.5), 12); // Q_min from 0.5 on
         assert_eq!(threshold(&params, 9.0), 12);
-        assert_eq!(threshold(&params, -0.25), 24); // only the limit is left to drop
+        assert_eq!(threshold(&params, -0.25), 24); // only the limit drops packets
     }
 
     #[test]
@@ -232,16 +232,16 @@ mod tests {
             [11, 12, 19, 20, 35, 36].map(|packets| admit(&mut aqm, 7.0 + excess, packets))
         }
         use Verdict::{Accept as A, Drop as D, Mark as M};
-        // Thresholds of 20 and, for 0.5 more than the average, 12; 20 + 16 is where marks end.
+        // Thresholds are 20, and 12 for an activity 0.5 above the average. Marks end at 20 + 16.
         assert_eq!(verdicts::<false>(0.0), [A, A, A, D, D, D]);
         assert_eq!(verdicts::<true>(0.0), [A, A, A, M, M, D]);
         assert_eq!(verdicts::<true>(0.5), [A, M, M, M, M, D]);
-        // Half of the average rate, activity one below: T_drop is 36 and leaves no room for marks.
+        // Half of the average rate is an activity one lower: T_drop is 36, which leaves no room for marks.
         assert_eq!(verdicts::<true>(-1.0), [A, A, A, A, A, D]);
     }
 
-    /// Packets that a port of 10 Mbit/s with `ecn` drops and marks of 2000, two for each that leaves, of activities 0
-    /// to 3.
+    /// A port of 10 Mbit/s with `ecn` receives 2000 packets of activities 0 to 3, two for each departure. Returns the
+    /// numbers of dropped and marked packets.
     fn dropped_and_marked(ecn: bool, codepoint: Ecn) -> (Vec<u64>, Vec<u32>) {
         let config = read_queue(json!({"scheme": "abc", "ecn": ecn, "limit": "100 packets"})).unwrap();
         let mut queue = config.build::<TestPacket>(BitRate(10_000_000), &Weights::equal());
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn what_cannot_be_marked_meets_the_same_drops_with_ecn_as_without() {
         let (dropped, marked) = dropped_and_marked(false, Ecn::NotEct);
-        // 2000 came, 1000 left, fewer than Q_base + 3 gamma wait.
+        // 2000 packets arrived, 1000 left, and fewer than Q_base + 3 gamma wait.
         assert!((933..=1000).contains(&dropped.len()) && marked.is_empty(), "{} {}", dropped.len(), marked.len());
         assert_eq!(dropped_and_marked(true, Ecn::NotEct), (dropped.clone(), vec![]));
         assert_eq!(dropped_and_marked(false, Ecn::Ect0), (dropped, vec![]));
@@ -311,7 +311,7 @@ mod tests {
             gamma: Threshold::Bytes(24_000.0),
             ..Default::default()
         };
-        // 1.2 ms a packet at 10 Mbit/s.
+        // 1.2 ms per packet at 10 Mbit/s.
         let delay = AbcParams {
             q_min: Threshold::Delay(Time::from_micros(14_400)),
             q_base: Threshold::Delay(Time::from_micros(24_000)),
@@ -345,7 +345,7 @@ mod tests {
             drops.0.iter().map(|&(packet, reason, backlog)| (packet.label, reason, backlog.packets)).collect();
         assert_eq!(reasons, [(50.0, DropReason::Aqm, 12), (1.0, DropReason::Overlimit, 14)]);
         assert_eq!(queue.backlog().packets, 14);
-        // 14 activities of 1 were averaged, the 50 was not; the last arrival met Q_base.
+        // 14 activities of 1 were averaged, the activity of 50 was not. The last arrival found Q_base.
         assert_eq!(
             (readings(|report| queue.report(report)), queue.drop_threshold()),
             (vec![("average_activity", 1.0)], Some(20.0))
@@ -354,8 +354,8 @@ mod tests {
 
     #[test]
     fn a_delay_from_departures_follows_them() {
-        // One packet of 1500 bytes each 2.4 ms while others wait: half of the link's 10 Mbit/s. Ten packets mean 24 ms
-        // of delay then, the Q_base below, and 12 ms by the rate of the link.
+        // One packet of 1500 bytes leaves every 2.4 ms while others wait: half of the link's 10 Mbit/s. Ten packets
+        // then are 24 ms of delay, the Q_base below, and 12 ms by the rate of the link.
         let of = |delay_estimate| AbcParams {
             q_min: Threshold::Delay(Time::from_millis(10)),
             q_base: Threshold::Delay(Time::from_micros(24_100)),
@@ -394,7 +394,7 @@ mod tests {
 
     #[test]
     fn a_port_that_would_stay_closed_for_good_is_refused() {
-        // 9.97 above an average of 0: 20 - 16 * 9.97 < 0, and what is dropped moves no average.
+        // 9.97 above an average of 0: 20 - 16 * 9.97 < 0, and dropped packets do not change the average.
         let (activity, open) = (9.97, Threshold::Packets(0.01));
         let mut closed = <AbcAqm>::new(&AbcParams { q_min: Threshold::Packets(0.0), ..Default::default() });
         assert!((0..1000).all(|_| admit(&mut closed, activity, 0) == Verdict::Drop));

@@ -1,4 +1,4 @@
-//! The activity meter: how much a user sends, relative to its reference rate, as a logarithm. abc2018 III-B, D, E.
+//! The activity meter: logarithm of a user's rate relative to its reference rate. abc2018 III-B, D, E.
 
 use crate::base::elementary::log2;
 use crate::contract::prelude::*;
@@ -7,9 +7,9 @@ use crate::measure::utema::{Memory, RateState};
 choices! {
     /// Rate in the label of a packet.
     pub enum AbcMeterKind {
-        /// The user's whole rate: of two users, the more active one loses first.
+        /// The user's total rate: of two users, the more active one loses packets first.
         Normal = "normal",
-        /// A random part of the user's rate: equal parts of unequal users are treated alike (III-E).
+        /// A random fraction of the user's rate: equal fractions of unequal users are treated equally (III-E).
         Fair = "fair",
     }
 }
@@ -21,14 +21,14 @@ params! {
         memory: Time = "3 s", in "1 ms"..="1 h", symbol "M_AM", source "abc2018 Table 1, eq. (1)-(2)";
         /// Normal or fair meter.
         meter: AbcMeterKind = "normal", source "abc2018 III-B, III-E";
-        /// Accounting factor of BE: its packets count this multiple of their length.
+        /// Accounting factor of BE: its packets count as this multiple of their length.
         accounting_be: f64 = 1.0, in 0.001..=1000.0, symbol "a_BE", source "abc2018 III-D1, Table 1";
-        /// Accounting factor of EF: a surcharge on low delay.
+        /// Accounting factor of EF: a surcharge for low delay.
         accounting_ef: f64 = 3.0, in 0.001..=1000.0, symbol "a_EF", source "abc2018 III-D1, Table 1";
     }
 }
 
-/// The label of a user whose packets had no length so far: the least that the wire format can say.
+/// Label of a user whose packets all had length 0: the minimum of the wire format.
 const LEAST_ACTIVITY: f64 = -32.0;
 
 /// Parameters shared by the meters of a domain.
@@ -39,7 +39,7 @@ pub struct AbcMarker {
     kind: AbcMeterKind,
 }
 
-/// The meter of one user, or of the part of its traffic that enters here.
+/// Meter of one user, or of the part of its traffic that enters at this node.
 #[derive(Clone, Debug)]
 pub struct AbcMeter {
     rate: RateState,
@@ -48,7 +48,7 @@ pub struct AbcMeter {
 }
 
 impl AbcMeter {
-    /// State.
+    /// State of the rate measurement.
     #[must_use]
     pub fn rate(&self) -> &RateState {
         &self.rate
@@ -56,7 +56,7 @@ impl AbcMeter {
 }
 
 impl AbcMarker {
-    /// A meter that goes on from what another remembers; the start in `spec` is not looked at.
+    /// Creates a meter that continues from the state of another. The start in `spec` has no effect.
     #[must_use]
     pub fn resume(&self, spec: &MeterSpec, rate: RateState) -> AbcMeter {
         let inverse_reference = self.memory.per_second() / spec.reference_rate.as_f64();
@@ -95,8 +95,8 @@ impl Marker for AbcMarker {
     }
 }
 
-/// Partition of a user's reference rate over the meters of several ingress nodes (III-F), in proportion to
-/// `shares`. The parts sum to the whole exactly; each is at least 1 bit/s.
+/// Divides a user's reference rate among the meters of several ingress nodes (III-F), in proportion to `shares`. The
+/// parts sum exactly to the whole; each is at least 1 bit/s.
 #[must_use]
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub fn split_reference_rate(rate: BitRate, shares: &[f64]) -> Vec<BitRate> {
@@ -125,7 +125,7 @@ mod tests {
         MeterBank::new(params, &rates.iter().map(spec).collect::<Vec<_>>())
     }
 
-    /// Activity after `seconds` of a constant-rate train.
+    /// Activity after sending packets at a constant rate for `seconds`.
     fn activity(params: &AbcMarkerParams, class: TrafficClass, gap: Time, seconds: u64) -> f64 {
         let mut meters = meters(params, &[10_000]);
         let mut rng = Rng::stream(1, 0, "test", 0);
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn distributed_meters_show_the_activity_of_one_meter() {
-        // Half of the packets through each of two ingresses, each with half of the reference rate.
+        // Half of the packets pass each of two ingress nodes, each with half of the reference rate.
         let gap = Time::from_micros(1200);
         let params = AbcMarkerParams::default();
         let parts = split_reference_rate(BitRate(10_000), &[1.0, 1.0]);
@@ -227,7 +227,8 @@ mod tests {
             labels[i % 2] = packet.label;
         }
         let whole = activity(&params, TrafficClass::BestEffort, gap, 120);
-        // The coarser train of each part raises its closed form by half a packet more: log2(1 + L/(2 R M)).
+        // The packets of each part are less frequent, which increases its closed form by another half packet: log2(1 +
+        // L/(2 R M)).
         assert!(labels.iter().all(|label| (label - whole).abs() < 0.001), "{labels:?} {whole}");
     }
 }

@@ -1,4 +1,5 @@
-//! ABC: activity-based congestion management. The edge writes how active a user is; the core drops the more active.
+//! ABC: activity-based congestion management. The edge writes the user's activity into each packet; the core preferably
+//! drops packets of more active users.
 //!
 //! Source: Menth and Zeitler, "Fair Resource Sharing for Stateless-Core Packet-Switched Networks With Prioritization",
 //! IEEE Access 2018 (abc2018), section III, with the meter TDRM-UTEMA and the mean UTEMA of Menth and Hauser, "On
@@ -19,44 +20,44 @@
 //! | symbol | meaning |
 //! |---|---|
 //! | M_AM, M_AA | memories of meter and averager |
-//! | t_0 | when the measurement began |
+//! | t_0 | start of the measurement |
 //! | R_r | reference rate of the user: its activity is 0 when it sends at this rate |
 //! | a_PHB | accounting factor of the packet's class, `a_BE` or `a_EF` |
-//! | Q | what waits, all classes together, the packet in transmission left out |
+//! | Q | waiting packets of all classes, without the packet in transmission |
 //!
-//! Only differences of activities decide. If all reference rates are multiplied by one factor, nothing changes (IV-E1,
-//! eq. (11)-(13)); if that of one user is, its share follows (IV-E2). The label is a real number here; the fixed-point
+//! Only differences of activities matter. Multiplying all reference rates by one factor changes nothing (IV-E1, eq.
+//! (11)-(13)); multiplying that of one user changes its share (IV-E2). The label is a real number here; the fixed-point
 //! form has 22 bits.
 //!
 //! Cost: edge one exponential, one logarithm, at most two divisions; port one exponential for an accepted packet, none
-//! for a dropped one. State: user 3 numbers and its reference rate, 32 bytes a user; port 3 numbers; flow none.
+//! for a dropped one. State: user 3 numbers and a reference rate, 32 bytes a user; port 3 numbers; flow none.
 //!
 //! Deviations:
-//! 1. `Q >= T_drop` drops: III-C2 says "not smaller than". The P4 paper drops on `>` only.
+//! 1. A packet is dropped if `Q >= T_drop`: III-C2 says "not smaller than". The P4 paper drops only if `Q > T_drop`.
 //! 2. The packet in transmission does not count in Q. The paper does not specify this; it corresponds to the queue of a
 //!    point-to-point device in ns-3.
 //! 3. A_avg includes packets that passed both threshold and limit; a decision uses its value before the packet. III-C1
-//!    averages packets "received and accepted"; that tail drops are not accepted, and the order, is our reading.
-//! 4. A_avg is 0 before the first accepted packet (IV-G5: "initially zero"), and `Q_min = 0` is refused: with any
-//!    larger one the first packet finds a queue below it and is accepted, whatever the average.
+//!    averages packets "received and accepted"; this order, and the exclusion of tail drops, are our interpretation.
+//! 4. A_avg is 0 before the first accepted packet (IV-G5: "initially zero"), and `Q_min = 0` is rejected. With a larger
+//!    value the first packet finds a queue below it and is accepted, regardless of the average.
 //! 5. Meters start with the network (t_0 = 0), not with the user's first packet: t_0 is the start of the measurement in
 //!    Menth and Hauser. A user that starts late begins with a low activity, the initial advantage of IV-G.
-//! 6. At t = t_0, where (2) gives T = 0, R_m is L/M_AM: the value that a first packet shows long after t_0.
-//! 7. L is the length on the wire, headers included. The paper does not say; a common factor cancels.
-//! 8. `be_offset` is 2: III-D2 and IV-A3 say so, Table 1 prints 1.5. In Fig. 3(c) BE waits 55.7 ms at most with 2 and
-//!    49.1 ms with 1.5, where IV-B2 says "like 50 ms"; EF waits 4.1 ms with 2 and 7.7 ms with 1.5, where it says that
-//!    EF "does not exceed 5 ms".
-//! 9. One limit for both classes: implied by Q = Q_BE + Q_EF, not said.
-//! 10. On equal deadlines MEDF serves EF. The paper does not say.
+//! 6. At t = t_0, where (2) gives T = 0, R_m is L/M_AM: the value after a first packet long after t_0.
+//! 7. L is the length on the wire, including headers. The paper does not specify this; a common factor cancels out.
+//! 8. `be_offset` is 2: III-D2 and IV-A3 say so, Table 1 prints 1.5. In Fig. 3(c) BE waits at most 55.7 ms with 2 and
+//!    49.1 ms with 1.5; IV-B2 says "like 50 ms". EF waits 4.1 ms with 2 and 7.7 ms with 1.5; IV-B2 says that EF "does
+//!    not exceed 5 ms".
+//! 9. Both classes share one limit; Q = Q_BE + Q_EF implies this.
+//! 10. If deadlines are equal MEDF serves EF. The paper does not specify this.
 //! 11. Thresholds may be packets, bytes or times; the paper suggests times only, for links whose rate varies.
-//! 12. The offset of BE in MEDF follows the initial rate of the link, also if a schedule changes the rate later: the
+//! 12. The offset of BE in MEDF depends on the initial rate of the link, even if a schedule changes the rate later; the
 //!     paper has no classes on such links.
-//! 13. An activity is never below -32, the least that the wire format says: otherwise a packet without length, the
-//!     first of its user, would have none.
+//! 13. An activity is at least -32, the minimum of the wire format. Otherwise a user's first packet would have no
+//!     activity if its length is 0.
 //! 14. With `average_over = "bytes"` (6) and (7) become `S = ... + L*A` and `N = ... + L`. The paper's traffic has one
-//!     direction. If acknowledgements of the other direction share a port, they are about a third of its packets, of
-//!     users with little traffic there. A mean over packets is then far below the activity of all users who transfer,
-//!     and all of them have the threshold `Q_min`. The default is over packets, as in the paper.
+//!     direction. If acknowledgements of the other direction share a port, they are about a third of its packets, and
+//!     their users have little traffic there. A mean over packets is then far below the activity of all users who send
+//!     data, so all of these have the threshold `Q_min`. The default is over packets, as in the paper.
 //! 15. With `ecn` a packet whose transport understands marks (RFC 3168 section 5) is marked instead of dropped, as long
 //!     as the queue is below `Q_base + gamma`. The paper only drops, as does the scheme without `ecn`.
 
@@ -69,7 +70,7 @@ use crate::queue::managed_queue::ManagedQueue;
 pub use aqm::{AbcAqm, AbcParams, AbcRule, AverageOver, check_opens};
 pub use marker::{AbcMarker, AbcMarkerParams, AbcMeter, AbcMeterKind, split_reference_rate};
 
-/// ABC in the list of schemes.
+/// Registry entry of ABC.
 #[derive(Clone, Copy, Debug)]
 pub struct AbcScheme;
 
@@ -98,11 +99,11 @@ impl SchemeSpec for AbcScheme {
     }
 }
 
-/// The port that marks: [`AbcScheme`] with `ecn = true`.
+/// Discipline of a port that marks: [`AbcScheme`] with `ecn = true`.
 pub type MarkingAbc<P> = ManagedQueue<P, AbcAqm<true>>;
 
 impl AbcScheme {
-    /// The discipline of an idle port that marks.
+    /// Creates the discipline of an idle port that marks.
     pub fn build_marking<P: Packet>(params: &AbcParams, port: &Port<'_>) -> MarkingAbc<P> {
         ManagedQueue::new(port.buffer, port.rate, AbcAqm::new(params))
     }

@@ -1,4 +1,4 @@
-//! The port of the first ABC: bends the drop probability of another AQM by activity.
+//! The port of the first ABC: modifies the drop probability of another AQM by activity.
 
 use crate::aqm::pie_core::PieCore;
 use crate::aqm::pie_core::PieParams;
@@ -11,9 +11,9 @@ use crate::queue::queue_threshold::QueueThreshold;
 choices! {
     /// Source of the base probability p.
     pub enum BaseAqm {
-        /// The present queue: p is 0 at `min_th`, `max_p` at `max_th`, 1 at `full_th`.
+        /// The present queue: p is 0 at `min_th`, `max_p` at `max_th`, 1 at `full_th`, and linear between them.
         Linear = "linear",
-        /// RED: the average queue with the gentle line up to twice `max_th`, without count.
+        /// RED: the average queue in gentle mode up to twice `max_th`, without the count.
         Red = "red",
         /// PIE: the probability that keeps the queueing delay at `target`; 0 while PIE exempts arrivals.
         Pie = "pie",
@@ -25,17 +25,17 @@ params! {
     pub struct Abc2016Params {
         /// Influence of activity on the drop probability; 0: none.
         gamma: f64 = 3.0, in 0.0..=100.0, symbol "gamma", source "noms2016: 3 recommended";
-        /// Weight of the old average when a packet arrives.
+        /// Weight of the previous average when a packet arrives.
         average_weight: f64 = 0.996, in 0.0..=0.999999, symbol "w_A", source "our choice: 0.3 s of full packets at 10 \
             Mbit/s, as M_AA of abc2018";
         /// Source of the base probability.
         base: BaseAqm = "linear", source "our choice: the paper names none";
-        /// Queue below which nothing is dropped.
+        /// Queue below which no packet is dropped.
         min_th: Threshold = "6 packets", in "0 packets"..="16777216 packets", source "our choice: a quarter of the \
             limit of abc2018";
-        /// Queue at the end of the first line.
+        /// Queue at which the base probability reaches `max_p`.
         max_th: Threshold = "18 packets", in "0 packets"..="16777216 packets", source "our choice: three quarters";
-        /// Queue at the end of the second line; `base = "linear"` only.
+        /// Queue at which the base probability reaches 1; `base = "linear"` only.
         full_th: Threshold = "24 packets", in "0 packets"..="16777216 packets", source "our choice: the limit";
         /// Probability at `max_th`.
         max_p: f64 = 0.1, in 0.0..=1.0, symbol "max_p", source "our choice";
@@ -113,7 +113,7 @@ impl Base {
             }
             Self::Red(core) => {
                 core.arrival(queue.backlog, wire_bytes, now);
-                // As RED itself: a long average does not drop a packet that finds an empty queue.
+                // As in RED, a high average does not drop a packet that finds an empty queue.
                 if queue.backlog.packets == 0 { 0.0 } else { core.base_probability() }
             }
             Self::Pie(core) => {
@@ -129,13 +129,13 @@ impl Base {
 pub struct Abc2016Aqm {
     gamma: f64,
     average_weight: f64,
-    /// A_avg.
+    /// A_avg, the average activity.
     average_activity: f64,
     base: Box<Base>,
     drop_probability: f64,
 }
 
-/// Eq. (7): p bent by `excess`, the activity above the average times gamma.
+/// Eq. (7): modifies p by `excess`, gamma times the activity above the average.
 #[inline]
 fn bend(p: f64, excess: f64) -> f64 {
     if p <= 0.0 {
@@ -148,7 +148,7 @@ fn bend(p: f64, excess: f64) -> f64 {
 }
 
 impl Abc2016Aqm {
-    /// A port that has seen nothing.
+    /// Creates an idle port.
     #[must_use]
     pub fn new(params: &Abc2016Params) -> Self {
         Self {
@@ -161,7 +161,7 @@ impl Abc2016Aqm {
     }
 }
 
-/// Checks one unit for all thresholds, and their order.
+/// Checks that all thresholds have one unit, and their order.
 pub(super) fn check(params: &Abc2016Params, limit: QueueLimit, table: &Table<'_>) -> Result<(), ConfigError> {
     let measure = params.min_th.measure();
     for (name, threshold, below, least) in
@@ -254,11 +254,11 @@ mod tests {
     use crate::testing::{Drops, TestPacket, view};
     use serde_json::{Value as Json, json};
 
-    /// p_A for an activity, at a queue of `packets` and an average of `average`.
+    /// p_A for an activity, with `packets` in the queue and an average activity of `average`.
     fn probability(params: &Abc2016Params, activity: f64, average: f64, packets: u32) -> f64 {
         let mut aqm = Abc2016Aqm::new(params);
         aqm.set_link_rate(BitRate(10_000_000));
-        // So that eq. (6) gives the desired average.
+        // Chosen so that eq. (6) gives `average`.
         aqm.average_activity = (average - (1.0 - params.average_weight) * activity) / params.average_weight;
         let view = view(packets, BitRate(10_000_000));
         let packet = TestPacket { label: activity, ..Default::default() };
@@ -283,7 +283,7 @@ mod tests {
         assert!((at(-1.0) - 0.01).abs() < 1e-12);
         let strong = |excess: f64| probability(&Abc2016Params::default(), 3.0 + excess, 3.0, 18);
         assert!((strong(1.0) - 0.1f64.powf(0.125)).abs() < 1e-12);
-        // The exponent is bounded: 2^60 times ln 0.1 gives 0, 2^-60 gives 1.
+        // The exponent is limited: 2^60 times ln 0.1 gives 0, 2^-60 gives 1.
         assert_eq!((strong(-100.0), strong(100.0)), (0.0, 1.0));
         assert_eq!(probability(&Abc2016Params::default(), 100.0, 3.0, 6), 0.0);
     }
@@ -312,16 +312,16 @@ mod tests {
             aqm.admit(&TestPacket::default(), &view, Time::ZERO, &mut rng);
             aqm.drop_probability().unwrap()
         };
-        // Averages 12, 18, 21: 0.05, 0.1, and on the gentle line 0.1 + 0.9*3/18 = 0.25.
+        // Averages of 12, 18 and 21: 0.05, 0.1, and in gentle mode 0.1 + 0.9*3/18 = 0.25.
         for expected in [0.05, 0.1, 0.25] {
             assert!((at(&mut aqm) - expected).abs() < 1e-12);
         }
-        // Idle for 10 full packets of 1.2 ms: the average of 10.5 halves 11 times, then half of the 24 join it.
+        // Idle for 10 full packets of 1.2 ms: the average of 10.5 is halved 11 times, then half of 24 is added.
         aqm.idle(Time::ZERO);
         let packet = TestPacket::default();
         let empty = QueueView { backlog: Backlog::default(), ..view };
         aqm.admit(&packet, &empty, Time::from_micros(1), &mut rng);
-        assert_eq!(aqm.drop_probability(), Some(0.0)); // though the average is 10.5
+        assert_eq!(aqm.drop_probability(), Some(0.0)); // although the average is 10.5
         aqm.idle(Time::from_micros(1));
         aqm.admit(&packet, &view, Time::from_micros(12_001), &mut rng);
         let expected = 0.1 * (10.5 / 2048.0 + 12.0 - 6.0) / 12.0;
@@ -336,7 +336,7 @@ mod tests {
         let mut queue = ManagedQueue::new(&buffer, BitRate(10_000_000), Abc2016Aqm::new(&params));
         let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
         let (mut sum, mut delays) = (0.0, 0.0);
-        // 20 Mbit/s of one activity on 10 Mbit/s: a packet of 1500 B every 0.6 ms, one in 1.2 ms is served.
+        // 20 Mbit/s of one activity on 10 Mbit/s: a packet of 1500 B arrives every 0.6 ms, one is served every 1.2 ms.
         for tick in 0..200_000u64 {
             let now = Time::from_micros(600 * tick);
             queue.enqueue(TestPacket { label: 5.0, ..Default::default() }, now, &mut rng, &mut drops);
@@ -346,7 +346,8 @@ mod tests {
                 delays += 1.0;
             }
         }
-        // Equal activities leave p alone; half of the packets go, and the controller holds 15 ms.
+        // Equal activities do not change p. Half of the packets are dropped, and the controller keeps the delay at 15
+        // ms.
         assert!((sum / delays - 0.015).abs() < 0.002, "{}", sum / delays);
         assert!((queue.drop_probability().unwrap() - 0.5).abs() < 0.1);
     }

@@ -1,4 +1,4 @@
-//! The activity meters of 2016: a bucket whose drain grows with the activity, or a rate measurement.
+//! The activity meters of 2016: a token bucket that drains faster at higher activity, or a rate measurement.
 
 use crate::contract::prelude::*;
 use crate::measure::utema::{Memory, RateState};
@@ -21,7 +21,7 @@ params! {
         meter: Abc2016MeterKind = "token", source "our choice: the paper names tokens, no formula reached us";
         /// Inertia: time constant of the measurement, the same for all meters of a domain.
         inertia: Time = "3 s", in "1 ms"..="1 h", symbol "I", source "our choice, as M_AM of abc2018";
-        /// Bytes after a silence that do not count.
+        /// Bytes that do not count after an idle time.
         burst_allowance: Bytes = "0 B", in "0 B"..="1 GB", symbol "B", source "noms2016 slides: 0 to 1.25 MB";
     }
 }
@@ -48,12 +48,12 @@ pub struct Abc2016Meter {
 
 #[derive(Clone, Debug)]
 enum Reading {
-    /// A.
+    /// A, the activity.
     Token(f64),
     Rate(RateState),
 }
 
-/// Eq. (2) and (3): drains the activity for `elapsed_s` and returns how long it has been 0 of that time.
+/// Applies eq. (2) and (3): drains the activity for `elapsed_s`. Returns the part of this time during which it was 0.
 #[inline]
 fn drain(activity: &mut f64, elapsed_s: f64, inertia_s: f64) -> f64 {
     if *activity == 0.0 || elapsed_s == 0.0 {
@@ -69,7 +69,8 @@ fn drain(activity: &mut f64, elapsed_s: f64, inertia_s: f64) -> f64 {
 }
 
 impl Abc2016Marker {
-    /// Deducts `bits` from the allowance; returns the rest. `silence_s` refills it before, eq. (4).
+    /// Eq. (4): refills the allowance for `silence_s`, then deducts `bits` from it. Returns the bits that are not
+    /// covered.
     #[inline]
     fn uncovered(&self, meter: &mut Abc2016Meter, bits: f64, silence_s: f64) -> f64 {
         let budget = f64::min(self.allowance_bits, meter.budget_bits + meter.reference_rate * silence_s);
@@ -139,7 +140,7 @@ mod tests {
 
     const SPEC: MeterSpec = MeterSpec { reference_rate: BitRate(100_000), weight: 1.0, start: Time::ZERO };
 
-    /// Labels of a train of 1500 B every `gap` for `seconds`, from `from` on.
+    /// Labels of packets of 1500 B, sent every `gap` for `seconds`, starting at `from`.
     fn labels(marker: &Abc2016Marker, meter: &mut Abc2016Meter, from: Time, gap: Time, seconds: u64) -> Vec<f64> {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let (mut now, mut labels) = (from, Vec::new());
@@ -164,7 +165,7 @@ mod tests {
         let labels = steady(Abc2016MeterKind::Token, Time::from_millis(12));
         assert!(labels.iter().all(|label| (3.30..3.35).contains(label)), "{labels:?}");
         let mean = labels.iter().sum::<f64>() / labels.len() as f64;
-        // Labels come after the packet's 0.04; the mean over time is half of it lower.
+        // A label includes the packet's own 0.04; the mean over time is lower by half of that.
         assert!((mean - 0.02 - 10f64.log2()).abs() < 0.005, "{mean}");
     }
 
@@ -177,23 +178,23 @@ mod tests {
 
     #[test]
     fn below_the_reference_rate_activity_is_at_least_zero_and_small() {
-        // 1500 B every 240 ms are half of the reference rate.
+        // 1500 B every 240 ms are half the reference rate.
         let rate = steady(Abc2016MeterKind::Rate, Time::from_millis(240));
         assert!(rate.iter().all(|&label| label == 0.0), "{rate:?}");
-        // Drained to 0 before each packet, which adds 0.04.
+        // The activity drains to 0 before each packet, which adds 0.04.
         let token = steady(Abc2016MeterKind::Token, Time::from_millis(240));
         assert!(token.iter().all(|label| (label - 0.04).abs() < 1e-12), "{token:?}");
     }
 
     #[test]
     fn the_drain_solves_its_differential_equation() {
-        // dA/dt = -2^A/I by small steps, from A = 3 for 0.2 s at I = 3 s.
+        // Integrates dA/dt = -2^A/I in small steps, from A = 3 for 0.2 s at I = 3 s.
         let mut stepped = 3.0f64;
         (0..1_000_000).for_each(|_| stepped -= stepped.exp2() / 3.0 * 2e-7);
         let mut activity = 3.0;
         assert_eq!(drain(&mut activity, 0.2, 3.0), 0.0);
         assert!((activity - stepped).abs() < 1e-5, "{activity} {stepped}");
-        // 2^-A reaches 1 after (1 - 1/8)*3/ln 2 = 3.787 s; of 5 s the rest is silence.
+        // 2^-A reaches 1 after (1 - 1/8)*3/ln 2 = 3.787 s; for the rest of 5 s the activity is 0.
         let mut activity = 3.0;
         assert!((drain(&mut activity, 5.0, 3.0) - (5.0 - 0.875 * 3.0 / LN_2)).abs() < 1e-9);
         assert_eq!(activity, 0.0);
@@ -225,7 +226,7 @@ mod tests {
             let zeros = |labels: &[f64]| labels.iter().take_while(|&&label| label == 0.0).count();
             assert!(zeros(&burst(&mut meter, 10)) >= 10, "{kind:?}"); // ten packets of 1500 B
             assert_eq!(meter.budget_bits.round(), 0.0);
-            // 0.6 s of silence refill 60 kbit, five packets; the activity needs some of the time to reach 0.
+            // An idle time of 0.6 s refills 60 kbit, five packets; the activity needs a part of that time to reach 0.
             let again = burst(&mut meter, 100);
             assert!(zeros(&again) >= 10 && *again.last().unwrap() > 0.0, "{kind:?}");
         }

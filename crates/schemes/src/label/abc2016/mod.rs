@@ -1,34 +1,35 @@
-//! ABC of 2016, the first design: activity bends the drop probability of another AQM.
+//! ABC of 2016, the first design: modifies the drop probability of another AQM by activity.
 //!
-//! Source: Menth, Zeitler, "Activity-Based Congestion Management", slides at NOMS 2016 (noms2016), and what abc2018
-//! III-B and III-C3 say of it. The formula of the token meter, w_A, I and the AQM are in no source that reached us.
+//! Source: Menth, Zeitler, "Activity-Based Congestion Management", slides at NOMS 2016 (noms2016), and its description
+//! in abc2018 III-B and III-C3. None of our sources gives the formula of the token meter, w_A, I or the AQM.
 //!
 //! | number | equation | code |
 //! |---|---|---|
 //! | (1) | `A = log2(R_t/R_r)`, at least 0 | `definition of the slides` |
 //! | (2) | token meter, between packets: `2^-A = 2^-A + ln2*d/I`, at most 1 | `drain` |
 //! | (3) | token meter, at a packet: `A = A + L/(I*R_r)` | `Abc2016Marker` |
-//! | (4) | of L, what is left of the allowance B does not count; silence refills it at R_r | `Abc2016Marker::uncovered` |
+//! | (4) | the part of L within the remaining allowance B does not count; idle time refills B at R_r | `Abc2016Marker::uncovered` |
 //! | (5) | rate meter: `A = max(0, log2(R_m/R_r))`, R_m by [`crate::measure::utema`] with memory I | `Abc2016Marker` |
 //! | (6) | `A_avg = w_A*A_avg + (1-w_A)*A`, all packets | `Abc2016Aqm::admit` |
 //! | (7) | drop with `p_A = p^(2^(-gamma*(A - A_avg)))`, p from a base AQM | `bend` |
 //!
-//! The label is the activity. (2) solves `dA/dt = -2^A/I`, and a steady rate R_t adds `R_t/(I*R_r)` a second, so that
+//! The label is the activity. (2) solves `dA/dt = -2^A/I`, and a constant rate R_t adds `R_t/(I*R_r)` per second, so
 //! the fixed point of (2) and (3) is (1).
 //!
-//! Cost: edge one power, one logarithm; port one logarithm, two powers, one draw if p is between 0 and 1. State: user,
-//! at the edge, 5 numbers; port 2 numbers and those of the base; flow none.
+//! Cost: edge one power, one logarithm; port one logarithm, two powers, one random number if p is between 0 and 1.
+//! State: user, at the edge, 5 numbers; port 2 numbers and the state of the base; flow none.
 //!
 //! Deviations:
-//! 1. abc2018 says values "of at most zero"; the slides' condition R_r <= C/u fits a floor, not a ceiling, at 0.
-//! 2. (2) to (4) are our design of a token meter that has the slides' definition as its fixed point. A packet adds
-//!    `L/(I*R_r)`: reference rates of 100 kbit/s (users up to C/100) keep that small; 10 kbit/s, the default of a user
-//!    group, does not.
-//! 3. The allowance is full at the start. In the token meter it refills while A = 0 only, in the rate meter always.
-//! 4. w_A is 0.996, which is 0.3 s at 10 Mbit/s, the memory of abc2018. A_avg starts with 0 and includes the packet
-//!    that is judged.
-//! 5. The base is linear on the present queue, RED without its count, or PIE without its spreading of drops: the
-//!    sources name no AQM. The exponent in (7) is bounded to 2^±60, the range of numbers.
+//! 1. abc2018 says values "of at most zero"; but the slides' condition R_r <= C/u fits a lower bound of 0, not an upper
+//!    bound.
+//! 2. (2) to (4) are our design of a token meter whose fixed point is the slides' definition. A packet adds
+//!    `L/(I*R_r)`, which is small for reference rates of 100 kbit/s (users up to C/100), but not for 10 kbit/s, the
+//!    default of a user group.
+//! 3. The allowance is full at the start. In the token meter it refills only while A = 0, in the rate meter always.
+//! 4. w_A is 0.996, which is 0.3 s at 10 Mbit/s, the memory of abc2018. A_avg starts at 0 and includes the packet that
+//!    is decided on.
+//! 5. The base is linear in the present queue, RED without its count, or PIE without derandomisation; the sources name
+//!    no AQM. The exponent in (7) is limited to 2^±60, the range of numbers.
 
 mod aqm;
 mod marker;
@@ -39,7 +40,7 @@ use crate::queue::managed_queue::ManagedQueue;
 pub use aqm::{Abc2016Aqm, Abc2016Params, BaseAqm};
 pub use marker::{Abc2016Marker, Abc2016MarkerParams, Abc2016Meter, Abc2016MeterKind};
 
-/// The first ABC in the list of schemes.
+/// Registry entry of The first ABC.
 #[derive(Clone, Copy, Debug)]
 pub struct Abc2016Scheme;
 

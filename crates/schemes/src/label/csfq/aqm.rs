@@ -1,4 +1,4 @@
-//! The port of CSFQ: drops by label, estimates the fair rate.
+//! The port of CSFQ: drops packets by label and estimates the fair rate.
 
 use super::fair_rate::{CsfqVariant, CutBudget, FairRate, Observation, OverflowBound, Rules};
 use crate::contract::prelude::*;
@@ -8,12 +8,12 @@ use crate::queue::queue_length::is_shorter;
 params! {
     /// A port of CSFQ.
     pub struct CsfqParams {
-        /// Time constant of the arrival and accepted rates. afpft: 200 ms.
+        /// Time constant of the arrival and accepted rates. afpft uses 200 ms.
         aggregate_constant: Time = "100 ms", in "1 ms"..="1 h", symbol "K_alpha", source "abc2018 V-A";
-        /// Window after which the fair rate is updated. The ns-2 code has one constant for this and K_alpha.
+        /// Window after which the fair rate is updated. The ns-2 code uses one constant for this and K_alpha.
         window: Time = "100 ms", in "1 ms"..="1 h", symbol "K_c", source "abc2018 V-A";
-        /// Queue below which the link counts as uncongested. abc2018 gives no value; half of its limit is its Q_min and
-        /// the share of afpft Table II.
+        /// Queue below which the link counts as uncongested. abc2018 gives no value. Half of its limit equals its Q_min
+        /// and the fraction in afpft Table II.
         q_threshold: Threshold = "12 packets", in "0 packets"..="16777216 packets",
             source "our choice; 50 % as in afpft Table II";
         /// Queue below which no packet is dropped early: the improvement of abc2018. 0 is the original CSFQ.
@@ -22,7 +22,7 @@ params! {
         variant: CsfqVariant = "amended", source "ports of the ns-2 code; abc2018 V-E1";
         /// Events that allow further cuts of the fair rate after overflows.
         cut_budget: CutBudget = "on_entry", source "ports of the ns-2 code";
-        /// Bound of these cuts.
+        /// Limit of these cuts.
         overflow_bound: OverflowBound = "cuts", source "ports of the ns-2 code";
     }
 }
@@ -39,12 +39,12 @@ pub struct CsfqAqm {
     rates: RateEstimates<2>,
     fair: FairRate,
     drop_probability: f64,
-    /// Upper bound of the label that the judged packet leaves with.
+    /// Upper bound of the label with which the last packet leaves.
     label_bound: f64,
 }
 
 impl CsfqAqm {
-    /// A port that has seen nothing.
+    /// Creates an idle port.
     #[must_use]
     pub fn new(params: &CsfqParams) -> Self {
         Self {
@@ -65,7 +65,7 @@ impl CsfqAqm {
         }
     }
 
-    /// alpha in bit/s per unit of weight, 0 while there is no estimate.
+    /// alpha in bit/s per unit of weight; 0 while there is no estimate.
     #[must_use]
     pub fn fair_rate(&self) -> f64 {
         self.fair.alpha()
@@ -125,7 +125,7 @@ mod tests {
         crate::testing::view(packets, BitRate(10_000_000))
     }
 
-    /// A port whose fair rate is 2 Mbit/s: the largest label before the queue grew long.
+    /// A port whose fair rate is 2 Mbit/s, the largest label before the queue grew long.
     fn port(params: &CsfqParams) -> (CsfqAqm, Rng) {
         let (mut aqm, mut rng) = (CsfqAqm::new(params), Rng::stream(1, 0, "test", 0));
         aqm.set_link_rate(BitRate(10_000_000));
@@ -191,25 +191,25 @@ mod tests {
             let packet = TestPacket { label: 1e6, ..Default::default() };
             queue.enqueue(packet, Time::from_micros(i), &mut rng, &mut drops);
         }
-        // 20 packets fit; the estimate started from the largest label when 10 waited; the 21st overflows.
+        // 20 packets fit. The estimate starts from the largest label when 10 packets wait; the 21st overflows.
         assert_eq!(drops.0.iter().map(|drop| drop.1).collect::<Vec<_>>(), [DropReason::Overlimit]);
         let readings = readings(|report| queue.report(report));
         assert_eq!(readings[0], ("fair_rate_bps", 0.99e6));
-        // A = 21 * 12 000 bit / 0.1 s at most, far below the link.
+        // A is at most 21 * 12 000 bit / 0.1 s, far below the link rate.
         assert_eq!(readings[3], ("is_congested", 0.0));
         assert_eq!(queue.drop_probability(), Some(0.0));
     }
 
     #[test]
     fn constant_rates_converge_to_the_max_min_share() {
-        // Flows of 2, 4, 8 and 16 Mbit/s on 10 Mbit/s: 2 and three times 8/3 Mbit/s.
+        // Flows of 2, 4, 8 and 16 Mbit/s on 10 Mbit/s: one gets 2 Mbit/s, three get 8/3.
         let mut aqm = CsfqAqm::new(&CsfqParams::default());
         aqm.set_link_rate(BitRate(10_000_000));
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut passed = [0u32; 4];
         let mut served = 0.0; // packets that the link has room for
         let mut queue = 0.0f64;
-        // A tick of 750 us carries 1, 2, 4, 8 packets of 1500 bit/8 each, spread over the tick.
+        // A tick of 750 us has 1, 2, 4 and 8 packets of 1500 bit/8, spread over the tick.
         let order = [3, 2, 3, 1, 3, 2, 3, 0, 3, 2, 3, 1, 3, 2, 3];
         for tick in 0..60_000u64 {
             for (i, &flow) in order.iter().enumerate() {

@@ -4,29 +4,29 @@ use crate::contract::prelude::*;
 choices! {
     /// Version of the fair-rate estimation.
     pub enum CsfqVariant {
-        /// 1998: no queue threshold, no cut at an overflow.
+        /// 1998: without the queue threshold and without cuts at an overflow.
         V1998 = "1998",
-        /// With the amendments of 2003, as ports of the ns-2 code have them: below the threshold no estimation starts,
-        /// and an uncongested window ends without an estimate.
+        /// With the amendments of 2003, as implemented in ports of the ns-2 code: below the threshold no estimation
+        /// starts, and an uncongested window ends without an estimate.
         Amended = "amended",
-        /// In addition, a congested window that ends below the threshold ends the congestion (abc2018 V-E1 on csfq2003
-        /// Fig. 4).
+        /// As `amended`; in addition, a congested window that ends below the threshold ends the congestion (abc2018
+        /// V-E1 on csfq2003 Fig. 4).
         TonFig4 = "ton_fig4",
     }
 }
 
 choices! {
-    /// Events that allow further cuts of eq. (7).
+    /// Events that allow further cuts by eq. (7).
     pub enum CutBudget {
-        /// Start of congestion: the behaviour of the code.
+        /// Start of congestion, as in the code.
         OnEntry = "on_entry",
-        /// Also the end of each congested window: the wording of the amendment.
+        /// Also the end of each congested window, as in the text of the amendment.
         PerWindow = "per_window",
     }
 }
 
 choices! {
-    /// Bound of the cuts of eq. (7).
+    /// Limit of the cuts by eq. (7).
     pub enum OverflowBound {
         /// 30 cuts by 1 %, as in the code: 0.99^30 = 0.740.
         Cuts = "cuts",
@@ -35,7 +35,7 @@ choices! {
     }
 }
 
-/// Constants at run time.
+/// Constants of the estimation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     pub variant: CsfqVariant,
@@ -47,7 +47,7 @@ pub(super) struct Rules {
 /// Input of the estimate from an arrival.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Observation {
-    /// The packet's label as it came.
+    /// The packet's label on arrival.
     pub label: f64,
     /// A in bit/s.
     pub arrival_rate: f64,
@@ -67,14 +67,14 @@ const FLOOR: f64 = 0.75;
 /// State of alpha and its estimation.
 #[derive(Clone, Debug)]
 pub(super) struct FairRate {
-    /// alpha in bit/s per unit of weight, 0 if there is no estimate.
+    /// alpha in bit/s per unit of weight; 0 if there is no estimate.
     alpha: f64,
     /// Largest label of the present uncongested window.
     largest_label: f64,
     is_congested: bool,
     window_start: Time,
     cuts_left: u32,
-    /// alpha when the cuts were allowed.
+    /// alpha at the time when cuts were last allowed.
     alpha_before_cuts: f64,
 }
 
@@ -90,7 +90,7 @@ impl FairRate {
         }
     }
 
-    /// alpha in bit/s per unit of weight, 0 if there is no estimate.
+    /// alpha in bit/s per unit of weight; 0 if there is no estimate.
     #[inline]
     pub fn alpha(&self) -> f64 {
         self.alpha
@@ -100,7 +100,7 @@ impl FairRate {
         self.is_congested
     }
 
-    /// Takes an arrival at `now` into account.
+    /// Updates the estimate at an arrival at `now`.
     #[inline]
     pub fn observe(&mut self, rules: &Rules, seen: &Observation, now: Time) {
         if self.alpha == 0.0 && rules.variant != CsfqVariant::V1998 {
@@ -152,7 +152,7 @@ impl FairRate {
             self.window_start = now;
             self.alpha = self.largest_label; // eq. (6)
             if rules.variant != CsfqVariant::V1998 && seen.is_short {
-                self.alpha = 0.0; // the largest label stays for the next estimate
+                self.alpha = 0.0; // the largest label is kept for the next estimate
             } else {
                 self.largest_label = 0.0;
             }
@@ -164,7 +164,7 @@ impl FairRate {
         self.alpha_before_cuts = self.alpha;
     }
 
-    /// A packet found the queue full: eq. (7).
+    /// Applies eq. (7): a packet found the queue full.
     pub fn overflow(&mut self, rules: &Rules) {
         if rules.variant == CsfqVariant::V1998 {
             return;
@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// Arrival and accepted rate in Mbit/s, label in Mbit/s.
+    /// Observation from arrival rate, accepted rate and label in Mbit/s.
     fn seen(arrival: f64, accepted: f64, label: f64, is_short: bool) -> Observation {
         Observation {
             label: label * 1e6,
@@ -252,7 +252,7 @@ mod tests {
             for (at, label) in [(10, 9.0), (50, 2.0), (90, 4.0), (110, 1.0)] {
                 fair.observe(&rules(variant), &seen(9.0, 9.0, label, false), ms(at));
             }
-            // The window starts at 10 ms with the first packet, which is not in it; 110 ms ends it.
+            // The window starts at 10 ms with the first packet, which it does not include, and ends at 110 ms.
             assert_eq!(fair.alpha(), 4e6, "{variant}");
             assert!(!fair.is_congested());
         }

@@ -8,8 +8,8 @@ params! {
     pub struct CsfqMarkerParams {
         /// Time constant of the rate estimate.
         rate_constant: Time = "100 ms", in "1 ms"..="1 h", symbol "K", source "abc2018 V-A, afpft Table II";
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). The papers speak of flows;
-        /// the throughput ratios of abc2018 Fig. 15(b) are possible for users only.
+        /// Unit that gets one share: `flow` or `user` (with all its flows). The papers use flows, but
+        /// the throughput ratios of abc2018 Fig. 15(b) are possible only for users.
         share_per: FlowKey = "user", source "abc2018 Fig. 15(b), our reading";
     }
 }
@@ -60,7 +60,7 @@ mod tests {
     use crate::label::meter_bank::MeterBank;
     use crate::testing::TestPacket;
 
-    /// Labels of two flows of one user after 5 s, 1 and 3 Mbit/s.
+    /// Labels of two flows of one user after 5 s at 1 and 3 Mbit/s.
     fn labels(share_per: FlowKey, weight: f64) -> [f64; 2] {
         let params = CsfqMarkerParams { share_per, ..Default::default() };
         let spec = MeterSpec { reference_rate: BitRate(1), weight, start: Time::ZERO };
@@ -79,8 +79,8 @@ mod tests {
 
     #[test]
     fn equation_2_a_flow_is_labelled_with_its_rate_over_its_weight() {
-        // 4000 bit every 4 ms are 1 Mbit/s; three at a time are 3 Mbit/s, or 4 Mbit/s the user as a whole.
-        // The label of a group shows what the estimator saw up to its first packet: the whole group before it.
+        // 4000 bit every 4 ms are 1 Mbit/s. Three at a time are 3 Mbit/s, or 4 Mbit/s for the user as a whole. The
+        // label of simultaneous packets is the estimate up to the first of them, without the group itself.
         let close = |labels: [f64; 2], expected: [f64; 2]| {
             assert!(labels.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-3 * b), "{labels:?}");
         };

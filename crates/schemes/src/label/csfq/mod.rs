@@ -1,7 +1,9 @@
-//! CSFQ, core-stateless fair queueing: the edge writes a flow's rate, the core drops what exceeds the fair rate.
+//! CSFQ (core-stateless fair queueing): the edge writes a flow's rate into its packets; the core drops the excess over
+//! the fair rate.
 //!
 //! Source: Stoica, Shenker, Zhang, "Core-Stateless Fair Queueing", SIGCOMM 1998 (csfq1998) and ToN 2003 (csfq2003);
-//! abc2018 V and afpft 3 use it. Equations are those of the authors' ns-2 code as two independent ports show it.
+//! abc2018 V and afpft 3 use it. Equations are those of the authors' ns-2 code, as implemented in two independent ports
+//! of it.
 //!
 //! T is the time since the flow's last packet, L its length in bits, K a time constant.
 //!
@@ -10,33 +12,34 @@
 //! | (1) | `r = (1-e^(-T/K))*L/T + e^(-T/K)*r` | [`crate::measure::rate_estimates`] |
 //! | (2) | label `= r/w` in bit/s, at the edge | `CsfqMarker` |
 //! | (3) | drop with probability `max(0, 1 - alpha/label)` | `CsfqAqm::admit` |
-//! | (4) | relabel what passes with `min(label, alpha)` | `CsfqAqm::accepted` |
+//! | (4) | relabel accepted packets with `min(label, alpha)` | `CsfqAqm::accepted` |
 //! | (5) | A >= C for a window K_c: `alpha = min(C, alpha*C/F)` | `FairRate::congested` |
 //! | (6) | A < C for a window K_c: `alpha = max label` | `FairRate::uncongested` |
-//! | (7) | at an overflow: `alpha = 0.99*alpha`, 30 times at most | `FairRate::overflow` |
+//! | (7) | at an overflow: `alpha = 0.99*alpha`, at most 30 times | `FairRate::overflow` |
 //!
-//! A and F are the rates of arrivals and of what (3) accepts, by (1) with K_alpha. alpha = 0 means that there is no
-//! estimate: everything passes. While there is none and the queue is below `q_threshold`, the largest label is only
-//! noted; the first packet that finds a longer queue sets alpha to it, or to C/2 if there is none. (7) and the
-//! threshold are the amendments of 2003, which `variant = "1998"` leaves out.
+//! A is the rate of arrivals and F the rate of packets that (3) accepts, both by (1) with K_alpha. alpha = 0 means that
+//! there is no estimate, and every packet passes. While there is none and the queue is below `q_threshold`, only the
+//! largest label is recorded. The first packet that finds a longer queue sets alpha to this label, or to C/2 if there
+//! is none. (7) and the threshold are the amendments of 2003, which `variant = "1998"` omits.
 //!
-//! Needs the link's rate: after a change of it, alpha follows within a few windows. A packet without a label
-//! (label 0 or below) is never dropped early. One of a flow above alpha may be dropped though nothing waits.
+//! CSFQ needs the link's rate; alpha follows its changes within a few windows. A packet without a label (label 0 or
+//! below) is never dropped early. A packet of a flow above alpha may be dropped even if no packet waits.
 //!
-//! Cost: edge one exponential; port one exponential, two divisions, one draw if the flow exceeds alpha. State: port 13
-//! numbers; flow (or user), at the edge, 3 numbers; in the core none per flow.
+//! Cost: edge one exponential; port one exponential, two divisions, one random number if the flow exceeds alpha. State:
+//! port 13 numbers; flow (or user), at the edge, 3 numbers; in the core none per flow.
 //!
 //! Deviations:
 //! 1. The original texts of the amendments were not available. Cuts (7) are allowed again when congestion begins, as in
-//!    both ports; the wording, 25 % a window, is `cut_budget = "per_window"` and `overflow_bound = "floor"`.
-//! 2. The threshold is tested without an estimate and at the end of an uncongested window, as in the ports. abc2018
-//!    V-E1 describes a test at the end of a congested one: `variant = "ton_fig4"` does that as well.
+//!    both ports. The text of the amendment, 25 % per window, corresponds to `cut_budget = "per_window"` and
+//!    `overflow_bound = "floor"`.
+//! 2. The threshold is tested while there is no estimate and at the end of an uncongested window, as in the ports.
+//!    abc2018 V-E1 describes a test at the end of a congested window, which `variant = "ton_fig4"` adds.
 //! 3. A packet that overflows counts in F, as in one of the two ports.
-//! 4. (4) uses the alpha of the decision: a reset in the same step must not write label 0.
-//! 5. Below `q_min` a packet passes, counts in F and is relabelled; abc2018 V-E1 names the rule only.
+//! 4. (4) uses the alpha of the decision, so that a reset in the same step does not write label 0.
+//! 5. Below `q_min` a packet passes, counts in F and is relabelled; abc2018 V-E1 only names the rule.
 //! 6. With `variant = "1998"`, alpha = 0 at the end of a congested window counts as C: otherwise a link that is
 //!    congested from its first packet would never drop.
-//! 7. Packets of one instant are summed; A, F and alpha wait for the next, as in the ports.
+//! 7. Simultaneous packets are summed; A, F and alpha are updated at the next packet, as in the ports.
 
 mod aqm;
 mod fair_rate;
@@ -50,7 +53,7 @@ pub use aqm::{CsfqAqm, CsfqParams};
 pub use fair_rate::{CsfqVariant, CutBudget, OverflowBound};
 pub use marker::{CsfqMarker, CsfqMarkerParams, CsfqMeter};
 
-/// CSFQ in the list of schemes.
+/// Registry entry of CSFQ.
 #[derive(Clone, Copy, Debug)]
 pub struct CsfqScheme;
 

@@ -1,10 +1,10 @@
-//! The edge of PPV: the value of a packet is the throughput-value function at its place in the user's rate.
+//! The edge of PPV: the value of a packet is the throughput-value function at the packet's position in the user's rate.
 
 use crate::contract::prelude::*;
 use crate::measure::rate_estimates::{Averaging, RateEstimates};
 
 choices! {
-    /// Determines a packet's position within the rate of its user.
+    /// Method to determine a packet's position within the rate of its user.
     pub enum PpvMarkerKind {
         /// Random between 0 and the measured rate.
         Random = "random",
@@ -16,9 +16,9 @@ choices! {
 params! {
     /// Marker of PPV.
     pub struct PpvMarkerParams {
-        /// Determines a packet's position within the rate.
+        /// Method to determine a packet's position within the rate.
         place: PpvMarkerKind = "random", source "ppv, both markers";
-        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
+        /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "user", source "our choice, as CSFQ";
         /// Time constant of the rate estimate of the random marker.
         rate_constant: Time = "100 ms", in "1 ms"..="1 h", symbol "K", source "our choice, as CSFQ";
@@ -30,7 +30,7 @@ params! {
         buckets: u32 = 150, in 1..=10000, source "ppv project page";
         /// Depth of a bucket as a time at its rate, but at least one full packet.
         bucket_depth: Time = "100 ms", in "1 ms"..="1 h", symbol "d", source "our choice, as K";
-        /// Length of a full packet, the least depth of a bucket.
+        /// Length of a full packet, the minimum depth of a bucket.
         full_packet: Bytes = "1500 B", in "1 B"..="4 GB", source "our choice: a shallower bucket would never hold one";
     }
 }
@@ -41,7 +41,7 @@ pub struct PpvMarker {
     kind: PpvMarkerKind,
     share_per: FlowKey,
     averaging: Averaging,
-    /// Rates of the buckets in bit/s, ascending, and one more for what exceeds them all.
+    /// Rates of the buckets in bit/s, ascending, and one more for packets that exceed them all.
     rates: Vec<f64>,
     depth_s: f64,
     full_packet_bits: f64,
@@ -58,12 +58,12 @@ pub struct PpvMeter {
 #[derive(Clone, Debug)]
 enum Place {
     Random(RateEstimates<1>),
-    /// Tokens in bits, and when they were counted.
+    /// Tokens in bits, and the time of their last update.
     TokenBuckets(Box<[f64]>, Time),
 }
 
-/// The throughput-value function: the y-th bit/s of each user of weight 1 is worth `-log2(y)`; nothing is worth more
-/// than the first.
+/// Throughput-value function: the y-th bit/s of each user of weight 1 has the value `-log2(y)`, at most that of the
+/// first.
 #[inline]
 pub(super) fn value_of(y: f64) -> f64 {
     -libm::log2(f64::max(y, 1.0)) // eq. (1)
@@ -76,7 +76,8 @@ impl PpvMarker {
         f64::max(rate * self.depth_s, self.full_packet_bits)
     }
 
-    /// Eq. (3): fills the buckets, debits those from the lowest that holds `bits`, and returns its rate.
+    /// Applies eq. (3): fills the buckets and debits all from the lowest with at least `bits`. Returns that bucket's
+    /// rate.
     fn debit(&self, tokens: &mut [f64], weight: f64, bits: f64, elapsed_s: f64) -> f64 {
         let mut found = None;
         for (index, tokens) in tokens.iter_mut().enumerate() {
@@ -95,7 +96,7 @@ impl PpvMarker {
 
 impl Marker for PpvMarker {
     const SCHEME: MarkerScheme = MarkerScheme::new("ppv");
-    const BEST_LABEL: f64 = 0.0; // Nothing is worth more: value_of(1).
+    const BEST_LABEL: f64 = 0.0; // The maximum value: value_of(1).
     type Params = PpvMarkerParams;
     type State = PpvMeter;
 
@@ -151,7 +152,7 @@ mod tests {
     use crate::label::meter_bank::MeterBank;
     use crate::testing::TestPacket;
 
-    /// Part of the packets of a constant rate of 4 Mbit/s whose value is at least that of `rate` bit/s.
+    /// Fraction of the packets of a constant rate of 4 Mbit/s whose value is at least that of `rate` bit/s.
     fn part_below(place: PpvMarkerKind, weight: f64, rate: f64) -> f64 {
         let params = PpvMarkerParams { place, ..Default::default() };
         let spec = MeterSpec { reference_rate: BitRate(1), weight, start: Time::ZERO };

@@ -1,34 +1,36 @@
-//! PPV, per-packet value: the edge labels packets with their value, and a full queue drops the packet of least value.
+//! PPV (per-packet value): the edge labels packets with their value, and a full queue drops the packet of least value.
 //!
 //! Source: Nadas, Turanyi, Racz, "Per Packet Value: A Practical Concept for Network Resource Sharing", GLOBECOM 2016
-//! (ppv), read through abc2018 II and the authors' project page.
+//! (ppv), known to us through abc2018 II and the authors' project page.
 //!
 //! | number | equation | code |
 //! |---|---|---|
 //! | (1) | value `V(y) = -log2(y)` of the y-th bit/s, the same function for all users | `value_of` |
 //! | (2) | random marker: `y = U*r/w`, r the rate by [`crate::measure::rate_estimates`], U uniform on (0,1) | `PpvMarker` |
-//! | (3) | token buckets of rates `w*R_1 < w*R_2 < ...`: `y = R_i` of the lowest that holds the packet; it and all higher ones are debited | `PpvMarker::debit` |
-//! | (4) | while there is no room: drop the least value, the arrival if no packet is worth less than it | `PpvQueue` |
+//! | (3) | token buckets of rates `w*R_1 < w*R_2 < ...`: `y = R_i` of the lowest with enough tokens; it and all higher ones are debited | `PpvMarker::debit` |
+//! | (4) | while there is no room: drop the packet of least value, or the arrival if no packet has a lower value | `PpvQueue` |
 //!
 //! Bucket i of a user of weight w fills at `w * 10^(1 + i/30)` kbit/s.
 //!
-//! The label is V. Since V falls, the same marginal value for all means the same rate for all per unit of weight.
+//! The label is V. V is decreasing, so if all users have the same marginal value, they have the same rate per unit of
+//! weight.
 //!
-//! Cost: edge one exponential, one logarithm, one draw, or one step for each bucket and a logarithm; port O(log n)
-//! comparisons for n packets in the queue. State: user (or flow), at the edge, 3 numbers, or the tokens of each bucket
-//! and a time; port 36 bytes for each packet in the queue; in the core none per flow.
+//! Cost: edge one exponential, one logarithm and one random number, or one step per bucket and a logarithm; port O(log
+//! n) comparisons for n packets in the queue. State: user (or flow), at the edge, 3 numbers, or the tokens of each
+//! bucket and a time; port 36 bytes per packet in the queue; in the core none per flow.
 //!
 //! Deviations:
-//! 1. V is ours: any falling function shares alike. `-log2(y)` is the inverse of the activity of ABC's fair meter.
-//! 2. A packet that the lowest bucket with enough tokens takes can leave a debt in higher ones, so that each bucket
-//!    bounds the rate of all values above its own in the long run.
-//! 3. Buckets hold one full packet at least: otherwise those below 120 kbit/s would never be used. The depth of 100 ms
-//!    is ours. What no bucket holds is worth one step less than the last.
+//! 1. V is our choice; any decreasing function gives the same shares. `-log2(y)` is the inverse of the activity of
+//!    ABC's fair meter.
+//! 2. A packet can leave a debt in buckets above the lowest one with enough tokens. In the long run, each bucket
+//!    therefore limits the rate of all values above its own.
+//! 3. Buckets hold at least one full packet; otherwise buckets below 120 kbit/s would never be used. The depth of 100
+//!    ms is our choice. A packet for which no bucket has enough tokens has a value one step below that of the last
+//!    bucket.
 //! 4. Of packets with equal minimum value, the arrival is dropped first, then the last one that arrived.
 //! 5. A packet that is longer than the whole queue is dropped at once.
 //!
-//! Not implemented: other throughput-value functions (several classes, delay). Service is first-in-first-out over both
-//! classes.
+//! Not implemented: other throughput-value functions (several classes, delay). Both classes share one FIFO queue.
 
 mod marker;
 mod value_queue;
@@ -39,11 +41,11 @@ use value_queue::ValueQueue;
 pub use marker::{PpvMarker, PpvMarkerKind, PpvMarkerParams, PpvMeter};
 
 params! {
-    /// A port of PPV has no parameters beyond the buffer.
+    /// PPV has no parameters except those of the buffer.
     pub struct PpvParams {}
 }
 
-/// PPV in the list of schemes.
+/// Registry entry of PPV.
 #[derive(Clone, Copy, Debug)]
 pub struct PpvScheme;
 
@@ -76,7 +78,7 @@ pub struct PpvQueue<P> {
 }
 
 impl<P: Packet> PpvQueue<P> {
-    /// An empty queue.
+    /// Creates an empty queue.
     #[must_use]
     pub fn new(buffer: &BufferParams) -> Self {
         Self { queue: ValueQueue::new(), limit: buffer.limit }

@@ -1,9 +1,10 @@
-//! A first-in-first-out queue from which the packet of least value can be taken.
+//! A FIFO queue that can also remove the packet of least value.
 //!
-//! A slab of packets, linked in the order of arrival, and a binary heap of their slots by value. Every slot knows its
-//! place in the heap.
+//! Packets are in a slab, linked in the order of arrival, and a binary heap orders their slots by value. Every slot
+//! stores its position in the heap.
 //!
-//! Cost: insertion and removal O(log n) comparisons; 36 bytes a packet besides the packet; memory is reused.
+//! Cost: insertion and removal O(log n) comparisons. State: 36 bytes per packet in addition to the packet; memory is
+//! reused.
 
 use crate::contract::prelude::*;
 use std::cmp::Ordering;
@@ -51,7 +52,7 @@ impl<P: Packet> ValueQueue<P> {
         self.backlog
     }
 
-    /// The least value that waits.
+    /// The least value in the queue.
     #[inline]
     pub fn least(&self) -> Option<f64> {
         self.heap.first().map(|&slot| self.slots[slot as usize].value)
@@ -75,17 +76,17 @@ impl<P: Packet> ValueQueue<P> {
         self.backlog.add(packet.wire_bytes());
     }
 
-    /// Removes the packet that came first.
+    /// Removes the packet that arrived first.
     pub fn pop_front(&mut self) -> Option<P> {
         (self.head != NONE).then(|| self.remove(self.head))
     }
 
-    /// Removes the packet of least value, of equal ones the last that came.
+    /// Removes the packet of least value; of equal ones the last arrival.
     pub fn pop_least(&mut self) -> Option<P> {
         self.heap.first().copied().map(|slot| self.remove(slot))
     }
 
-    /// Lets `after` follow `before` in the order of arrival.
+    /// Links `after` behind `before` in the order of arrival.
     #[inline]
     fn link(&mut self, before: u32, after: u32) {
         match before {
@@ -113,7 +114,7 @@ impl<P: Packet> ValueQueue<P> {
         packet
     }
 
-    /// Returns true if the slot at `a` in the heap precedes that at `b`: less value, or equal value and later arrival.
+    /// Returns true if heap entry `a` precedes `b`: lower value, or equal value and later arrival.
     #[inline]
     fn precedes(&self, a: usize, b: usize) -> bool {
         let (a, b) = (&self.slots[self.heap[a] as usize], &self.slots[self.heap[b] as usize]);
