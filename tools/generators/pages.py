@@ -328,12 +328,12 @@ def _papers() -> str:
 def _scheme(name: str) -> str:
     (scheme,) = schemes(name)
     about = (
-        f"\n`{name}` in a scenario, with the marker `{scheme['marker']}`: {scheme['kind']}. "
-        f"An idle port takes {scheme['idle_bytes']} bytes, parameters included.\n"
+        f'\n`scheme = "{name}"`, marker `{scheme["marker"]}`. Type: {scheme["kind"]}. '
+        f"An idle port takes {scheme['idle_bytes']} bytes with its parameters.\n"
     )
     own = [param for param in scheme["params"] if not param["shared"]]
     if not own:
-        return f"{about}\nIts parameters are those that [all schemes have](../scenario.md#queue).\n"
+        return f"{about}\nParameters: only those of [all schemes](../scenario.md#queue).\n"
     owners = _owners()
     rows = [_parameter(param) for param in own if owners[_rule(param)]["name"] == name]
     others: dict[str, list[str]] = {}
@@ -341,7 +341,7 @@ def _scheme(name: str) -> str:
         if (owner := owners[_rule(param)])["name"] != name:
             key, _, default, *_ = _cells(param)
             others.setdefault(f"[{owner['title']}]({owner['name']}.md#parameters)", []).append(f"{key} ({default})")
-    same = "".join(f"\nAs for {owner}: {', '.join(keys)}.\n" for owner, keys in others.items())
+    same = "".join(f"\nFrom {owner}, with defaults: {', '.join(keys)}.\n" for owner, keys in others.items())
     return f"{about}{_table(_PARAMETER, rows) if rows else ''}{same}"
 
 

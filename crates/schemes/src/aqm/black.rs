@@ -8,7 +8,7 @@
 //!
 //! | number | rule | code |
 //! |---|---|---|
-//! | (1) | each arrival samples one waiting packet; its flow, in a cache of c flows (least recently used), has a hit | `Occupancy::sampled` |
+//! | (1) | each arrival samples one waiting packet and gives the packet's flow a hit, in a cache of c flows (least recently used) | `Occupancy::sampled` |
 //! | (2) | `Hit`: its share of a virtual queue of the last m samples, `virtual_queue` | `Window::hit` |
 //! | (3) | `Fair = 1/N_act` | `Occupancy::excess` |
 //! | (4) | at an average queue of `min_th` or more, drop an arrival of a cached flow with `Hit > Fair` with `p = min(1, (Hit-Fair)/Fair)` | `Black::judge` |

@@ -1,7 +1,7 @@
 //! DualPI2: one queue for scalable and one for classic congestion control. The drop probability of the classic queue is
 //! the square of the base probability, which also determines the marks of the other queue.
 //!
-//! Source: RFC 9332 (De Schepper, Briscoe and White, 2023), sections 2 and appendix A.
+//! Source: RFC 9332 (De Schepper, Briscoe and White, 2023), section 2 and appendix A.
 //!
 //! | number | equation | code |
 //! |---|---|---|

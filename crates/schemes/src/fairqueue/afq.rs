@@ -20,7 +20,8 @@
 //! flows are dropped. The paper assumes that the buffer of a switch is large enough.
 //!
 //! Cost: O(1) per packet, plus at most nQ empty queues to skip; one hash, or with a sketch one per row. State: the
-//! sketch, 64 kB by default, or 25 bytes per flow with waiting packets and 29 per flow without, until the round ends.
+//! sketch (64 kB by default), or without it 25 bytes per flow with waiting packets and, until the round ends, 29 per
+//! flow without.
 //!
 //! Deviations:
 //! 1. `>=` in rule (2): the code tests `>`, with which the last slot would be the present queue.

@@ -28,7 +28,7 @@
 //!    first condition.
 //! 2. Virtual time is the largest start tag that was served, as in the qdisc. The simulation uses that of the last
 //!    packet served, which may decrease. At the end of a busy period all flows are reset, as in `stfq`.
-//! 3. A dropped packet does not advance its flow's tags, as in both.
+//! 3. A dropped packet does not advance its flow's tags, as in the simulation and the qdisc.
 //! 4. Every packet is sampled by default, as in the authors' fairness experiment and on their switch. Other experiments
 //!    and the qdisc sample one packet in 15; the qdisc samples only admitted packets.
 //! 5. Classes have no effect.

@@ -20,8 +20,8 @@
 //! 5. The limit is the buffer's, by default far below the 10 240 packets of the RFC. With 24 packets most drops come
 //!    from overflow, not from CoDel.
 //! 6. At overflow a queue loses half its bytes, as in Linux; in RFC 8290 section 4.1 half its packets.
-//! 7. CoDel tests the backlog of its own queue, as in ns-3. RFC 8289 section 4.4 requires those of the port, available
-//!    as `short_queue = "port"`, as in Linux.
+//! 7. CoDel tests the backlog of its own queue, as in ns-3. RFC 8289 section 4.4 requires that of the port, as does
+//!    Linux; set `short_queue = "port"` for it.
 //! 8. Drops at a full buffer count for CoDel, as in Linux; in RFC 8289 section 5.4 they do not.
 //!
 //! Not implemented: the memory limit of Linux, which counts the kernel's overhead; weights (RFC 8290 has none).

@@ -33,8 +33,8 @@
 //!
 //! The priority of new queues is unlimited: a flow that always uses new keys starves the others, as in FQ-CoDel.
 //!
-//! Cost: O(1) per packet, one hash of the key. State: 101 bytes for each flow or user with waiting packets, 17 for one
-//! without whose F is above A'.
+//! Cost: O(1) per packet, one hash of the key. State: 101 bytes for each flow or user with waiting packets, 17 bytes
+//! for each other one whose F is above A'.
 //!
 //! Deviations:
 //! 1. Every flow or user has a queue and a weight. The qdisc hashes flows into 1024 trees and has no weights.

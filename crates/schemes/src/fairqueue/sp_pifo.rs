@@ -29,8 +29,9 @@
 //!    served, which may decrease; the Linux qdisc of the authors of SCRR (`sch_sppifo_stfq.c`) never lets it decrease.
 //! 2. At the end of a busy period all flows are reset, as in `stfq`; the simulation omits that.
 //! 3. A dropped packet does not advance its flow's tags, as in the simulation; in the qdisc it does.
-//! 4. The limit of the port is split among the queues, as in both; `room = "shared"` lets each queue fill the port. If
-//!    the limit is below n packets, each queue holds one packet and the port enforces the limit.
+//! 4. The limit of the port is split among the queues, as in the simulation and the qdisc; `room = "shared"` lets each
+//!    queue fill the port. If the limit is below n packets, each queue holds one packet and the port enforces the
+//!    limit.
 //! 5. Tags are real numbers and divided by the weight of the user; the simulation has integers and one weight.
 //! 6. Classes have no effect.
 //!

@@ -23,9 +23,9 @@
 //! the last window. By HCSFQ's definition, a flow that has become faster since then therefore loses packets even if no
 //! packet waits. `q_min = "12 packets"` exempts packets that find a short queue.
 //!
-//! Cost: edge 1 exponential; port 2 exponentials, a look-up of the tenant, 3 divisions, and a random number if the flow
-//! exceeds its rate. State: edge 3 numbers per flow; port 11 numbers, and 10 for each tenant that sent recently. The
-//! core has no state per flow, but state per tenant.
+//! Cost: per packet, the edge computes 1 exponential. The port computes 2 exponentials and 3 divisions, looks up the
+//! tenant, and draws a random number if the flow exceeds its rate. State: 3 numbers per flow at the edge; 11 numbers
+//! per port, and 10 for each tenant that sent recently. The core has state per tenant, but not per flow.
 //!
 //! Deviations:
 //! 1. Time constants are 100 ms, for rates in Mbit/s; those of the code are meant for 10 to 100 Gbit/s.

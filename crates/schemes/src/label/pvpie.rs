@@ -13,8 +13,8 @@
 //! -40 to 0. Weights decay exponentially: an arrival a time d ago has weight `exp(-d/M)`. Within a bin the quantile is
 //! interpolated.
 //!
-//! Cost: as PIE, plus one exponential; every `update_interval` a pass over 256 bins. State: port as PIE, plus 2 kB;
-//! flow none; edge as PPV.
+//! Cost: as PIE, plus one exponential per packet, and a pass over 256 bins every `update_interval`. State: the port has
+//! that of PIE plus 2 kB, the edge that of PPV; none per flow.
 //!
 //! Deviations:
 //! 1. The parameters of the paper are unknown to us, and abc2018 calls them crucial: PIE has the defaults of RFC 8033,

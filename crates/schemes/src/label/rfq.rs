@@ -18,8 +18,8 @@
 //! A packet above the threshold is dropped even if no packet waits. `colours` of queue and marker must be equal, since
 //! the threshold cannot rise above the queue's number.
 //!
-//! Cost: edge one exponential, one logarithm, one random number; port one exponential. State: port 6 numbers; flow (or
-//! user), at the edge, 3 numbers; in the core none per flow.
+//! Cost: per packet, the edge computes one exponential, one logarithm and one random number, the port one exponential.
+//! State: 3 numbers per flow (or user) at the edge, none in the core; 6 numbers per port.
 //!
 //! Deviations:
 //! 1. The numbers of the paper are unknown to us: layers, threshold, interval and utilisation are our choices and

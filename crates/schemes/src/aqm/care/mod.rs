@@ -1,11 +1,11 @@
 //! CARE: captures packets at random. The number of captures of a flow gives its rate, and the number of recaptured
 //! flows gives the number of flows.
 //!
-//! Source: Chan and Hamdi, "An Active Queue Management Scheme Based on a Capture-Recapture Model", IEEE JSAC
-//! 21(4), 2003. Its text was not available to us; the scheme is reconstructed from afc, sections 2 and 4: `t` = 200
-//! occasions, 50 of them for the number of flows, capture probability 0.04, drops of the part of a rate above the fair
-//! share. The jackknife of model Mh: Burnham and Overton, "Robust Estimation of Population Size When Capture
-//! Probabilities Vary Among Animals", Ecology, 1979.
+//! Source: Chan and Hamdi, "An Active Queue Management Scheme Based on a Capture-Recapture Model", IEEE JSAC 21(4),
+//! 2003. Its text was not available to us; the scheme is reconstructed from afc, sections 2 and 4: `t` = 200 occasions,
+//! 50 of them for the number of flows, capture probability 0.04, drops of the part of a rate above the fair share. The
+//! jackknife of model Mh: Burnham and Overton, "Robust Estimation of Population Size When Capture Probabilities Vary
+//! Among Animals", Ecology, 1979.
 //!
 //! | step | rule | code |
 //! |---|---|---|
@@ -21,7 +21,7 @@
 //! decrease of the number of flows if occasions are omitted.
 //!
 //! Cost: one random number and one look-up per packet; a second random number if the packet may be dropped; per capture
-//! O(1) and the estimate. State: 4 bytes per capture and 13 bytes per distinct flow; for M0 a table of `t_n + 1`
+//! O(1) plus the estimate of N^. State: 4 bytes per capture and 13 bytes per distinct flow; for M0 a table of `t_n + 1`
 //! numbers.
 //!
 //! Deviations:

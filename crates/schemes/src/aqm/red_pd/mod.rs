@@ -11,7 +11,7 @@
 //! | (3) | regular: drops in at least 3 of the last 5 intervals; `pre = usable*drops/mean drops of regular flows` | `FlowRecord::punish` |
 //! | (4) | not monitored: `p_f = min(pre, 2*usable, 0.5)`; monitored: `min(2*p_f, p_f + pre)`; not reacting: `min(3*p_f, p_f + 2*pre)`; if above 1: halve the distance to 1 (not reacting: a third of it) | `FlowRecord::punish` |
 //! | (5) | no drops in 5 intervals: release if `p_f <= 0.005`, else `p_f - 0.05` above 0.1, else `p_f/2` (not reacting: 0.0025, `/1.5`) | `FlowRecord::reward` |
-//! | (6) | not reacting: of two of its intervals, `x` the older over the newer drop rate, `0.1 < x < 1`: bad if `rate2/rate1 > sqrt(x)`; 3 bad and no good pairs, 4 and one, or 4 times as many | `Monitor::test` |
+//! | (6) | of two intervals of a flow, `x` is the older over the newer drop rate. If `0.1 < x < 1`, the pair is bad if `rate2/rate1 > sqrt(x)`, else good. The flow does not react at 3 bad pairs and no good one, 4 and one, or 4 times as many bad as good | `Monitor::test` |
 //! | (7) | prefilter: drop with `p_f/(1-count*p_f)`; a flow that reacts, only while `avg >= min_th` and more than one packet waits | `RedPd::prefilter` |
 //!
 //! R is `target_rtt`. (4) applies to a flow with drops in the last interval whose p_f has not changed for 4 intervals

@@ -21,8 +21,9 @@
 //! The link is idle while ceilings block all waiting packets; [`QueueDiscipline::ready_at`] returns the time when this
 //! ends.
 //!
-//! Cost: a look-up of the user; one bucket per level; O(log n) to change a class's mode or turn. State: 285 bytes per
-//! leaf, 32 per class of an access network, and `leaf_queues` times 116 or 120 bytes for the queue of a leaf.
+//! Cost: per packet a look-up of the user, one bucket per level, and O(log n) to change a class's mode or turn. State:
+//! 285 bytes per leaf, plus 32 per leaf of an access network, plus `leaf_queues` times 116 or 120 bytes for the leaf's
+//! queue.
 //!
 //! Deviations:
 //! 1. The root can always send, since the link itself limits the rate.

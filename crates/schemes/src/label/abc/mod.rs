@@ -29,8 +29,9 @@
 //! (11)-(13)); multiplying that of one user changes its share (IV-E2). The label is a real number here; the fixed-point
 //! form has 22 bits.
 //!
-//! Cost: edge one exponential, one logarithm, at most two divisions; port one exponential for an accepted packet, none
-//! for a dropped one. State: user 3 numbers and a reference rate, 32 bytes a user; port 3 numbers; flow none.
+//! Cost: per packet, the edge computes one exponential, one logarithm and at most two divisions, the port one
+//! exponential if it accepts the packet. State: 3 numbers and a reference rate at the edge, 32 bytes a user; 3 numbers
+//! per port; none per flow.
 //!
 //! Deviations:
 //! 1. A packet is dropped if `Q >= T_drop`: III-C2 says "not smaller than". The P4 paper drops only if `Q > T_drop`.

@@ -16,8 +16,9 @@
 //! The label is the activity. (2) solves `dA/dt = -2^A/I`, and a constant rate R_t adds `R_t/(I*R_r)` per second, so
 //! the fixed point of (2) and (3) is (1).
 //!
-//! Cost: edge one power, one logarithm; port one logarithm, two powers, one random number if p is between 0 and 1.
-//! State: user, at the edge, 5 numbers; port 2 numbers and the state of the base; flow none.
+//! Cost: per packet, the edge computes one power and one logarithm, the port one logarithm, two powers, and one random
+//! number if p is between 0 and 1. State: 5 numbers per user at the edge; 2 numbers and the state of the base per port;
+//! none per flow.
 //!
 //! Deviations:
 //! 1. abc2018 says values "of at most zero"; but the slides' condition R_r <= C/u fits a lower bound of 0, not an upper

@@ -25,8 +25,8 @@
 //! CSFQ needs the link's rate; alpha follows its changes within a few windows. A packet without a label (label 0 or
 //! below) is never dropped early. A packet of a flow above alpha may be dropped even if no packet waits.
 //!
-//! Cost: edge one exponential; port one exponential, two divisions, one random number if the flow exceeds alpha. State:
-//! port 13 numbers; flow (or user), at the edge, 3 numbers; in the core none per flow.
+//! Cost: per packet, the edge computes one exponential, the port one exponential, two divisions, and one random number
+//! if the flow exceeds alpha. State: 3 numbers per flow (or user) at the edge, none in the core; 13 numbers per port.
 //!
 //! Deviations:
 //! 1. The original texts of the amendments were not available. Cuts (7) are allowed again when congestion begins, as in

@@ -15,9 +15,10 @@
 //! The label is V. V is decreasing, so if all users have the same marginal value, they have the same rate per unit of
 //! weight.
 //!
-//! Cost: edge one exponential, one logarithm and one random number, or one step per bucket and a logarithm; port O(log
-//! n) comparisons for n packets in the queue. State: user (or flow), at the edge, 3 numbers, or the tokens of each
-//! bucket and a time; port 36 bytes per packet in the queue; in the core none per flow.
+//! Cost: per packet, the edge computes one exponential, one logarithm and one random number, or with token buckets one
+//! step per bucket and a logarithm. The port makes O(log n) comparisons for n packets in the queue. State: per user (or
+//! flow) at the edge 3 numbers, or the tokens of each bucket and a time; none per flow in the core; 36 bytes per packet
+//! in the queue.
 //!
 //! Deviations:
 //! 1. V is our choice; any decreasing function gives the same shares. `-log2(y)` is the inverse of the activity of
