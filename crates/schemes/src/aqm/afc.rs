@@ -77,12 +77,12 @@ pub struct AfcScheme;
 impl SchemeSpec for AfcScheme {
     const ABOUT: About = About {
         title: "AFC, fairness by credit",
-        kind: "one queue per class and scheduler; drops the arriving packet",
-        summary: "Shuts out a flow whose share of the enqueued bytes is above the fair one, unless it has credit from \
-                  when it had less; RED decides on the rest.",
+        kind: "one queue, or one per class; drops the arriving packet",
+        summary: "Blocks a flow while its share of the enqueued bytes is above the fair share, unless it has credit \
+                  from times with a smaller share; RED decides on the other packets.",
         source: "Chatranon, Labrador, Banerjee: A Credit-based Active Queue Management (AQM) Mechanism to Achieve \
                  Fairness in the Internet",
-        state: "port: 46 flows, a bitmap of 1024 bits, a ring of 1000 packets' lengths, that of RED",
+        state: "port: 46 flows, a bitmap of 1024 bits, a ring of 1000 packet lengths, the state of RED",
         flow_state: FlowState::Table,
         order: Order::Fifo,
     };

@@ -85,9 +85,9 @@ pub struct AfdScheme;
 impl SchemeSpec for AfdScheme {
     const ABOUT: About = About {
         title: "Approximate fair dropping",
-        kind: "one queue per class and scheduler; drops the arriving packet",
-        summary: "Keeps a sample of recent arrivals and drops what a flow has in it beyond a fair share, which follows \
-                  the length of the queue.",
+        kind: "one queue, or one per class; drops the arriving packet",
+        summary: "Estimates each flow's rate from a sample of recent arrivals and drops the excess over a fair share, \
+                  which follows the queue length.",
         source: "Pan, Breslau, Prabhakar, Shenker: Approximate Fairness through Differential Dropping, ACM SIGCOMM CCR \
                  2003",
         state: "port: 500 sampled packets and a count for each flow among them",

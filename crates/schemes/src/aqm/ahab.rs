@@ -74,9 +74,9 @@ pub struct AhabScheme;
 impl SchemeSpec for AhabScheme {
     const ABOUT: About = About {
         title: "Approximate hierarchical allocation of bandwidth, AHAB",
-        kind: "one queue per class and scheduler; drops the arriving packet",
-        summary: "Holds every user to one limit, measured in a sketch, and moves the limit by interpolation between \
-                  what it and two others let through.",
+        kind: "one queue, or one per class; drops the arriving packet",
+        summary: "Limits every user to the same rate, measured in a sketch, and interpolates this limit from the \
+                  traffic that it and two other limits would pass.",
         source: "MacDavid, Chen, Rexford: Scalable Real-Time Bandwidth Fairness in Switches, INFOCOM 2023",
         state: "port: 3 rows of 2048 rates, 4 rates, limit; user: none",
         flow_state: FlowState::Table,

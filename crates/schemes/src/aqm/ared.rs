@@ -118,12 +118,12 @@ pub struct AredScheme;
 impl SchemeSpec for AredScheme {
     const ABOUT: About = About {
         title: "Adaptive RED",
-        kind: "one queue per class and scheduler; drops or marks the arriving packet",
-        summary: "RED that moves its largest early drop probability so that the average queue stays between the \
+        kind: "one queue, or one per class; drops or marks the arriving packet",
+        summary: "RED that adapts its maximum early drop probability so that the average queue stays between the \
                   thresholds.",
         source: "Floyd, Gummadi, Shenker: Adaptive RED, 2001; Feng et al.: A Self-Configuring RED Gateway, INFOCOM \
                  1999",
-        state: "port: that of RED, max_p and the time of its last change; flow: none",
+        state: "port: the state of RED, max_p and the time of its last change; flow: none",
         flow_state: FlowState::None,
         order: Order::Fifo,
     };

@@ -90,10 +90,10 @@ impl SchemeSpec for BlackScheme {
         title: "BLACK",
         kind: "one queue with random access; drops the arriving packet",
         summary: "Samples the queue to find flows that hold more than a fair fraction of it, and drops their arrivals \
-                  with a probability that grows with the excess; RED decides on the rest.",
+                  with a probability that grows with the excess; RED decides on the other packets.",
         source: "Chatranon, Labrador, Banerjee: BLACK: Detection and Preferential Dropping of High Bandwidth \
                  Unresponsive Flows, IEEE ICC 2003, as described in afc",
-        state: "port: 46 flows, a bitmap of 1024 bits, a ring of 1000 samples, that of RED",
+        state: "port: 46 flows, a bitmap of 1024 bits, a ring of 1000 samples, the state of RED",
         flow_state: FlowState::Table,
         order: Order::Fifo,
     };

@@ -44,8 +44,8 @@ pub struct BlueScheme;
 impl SchemeSpec for BlueScheme {
     const ABOUT: About = About {
         title: "BLUE",
-        kind: "one queue per class and scheduler; drops or marks the arriving packet",
-        summary: "Drops or marks arrivals with a probability that overflows raise and idle times of the link lower.",
+        kind: "one queue, or one per class; drops or marks the arriving packet",
+        summary: "Drops or marks arrivals with a probability that rises at overflows and falls when the link is idle.",
         source: "Feng, Kandlur, Saha, Shin: BLUE: A New Class of Active Queue Management Algorithms, 1999",
         state: "port: probability and the time of its last change; flow: none",
         flow_state: FlowState::None,

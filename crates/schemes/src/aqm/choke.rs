@@ -63,12 +63,12 @@ pub struct ChokeScheme;
 impl SchemeSpec for ChokeScheme {
     const ABOUT: About = About {
         title: "CHOKe",
-        kind: "one queue with random access; drops the arriving packet and packets that wait",
-        summary: "Compares an arrival with packets drawn from the queue and drops both if they are of one flow; RED \
-                  decides on the rest.",
+        kind: "one queue with random access; drops the arriving packet and waiting packets",
+        summary: "Compares an arrival with packets drawn from the queue and drops both if they belong to the same \
+                  flow; RED decides on the other packets.",
         source: "Pan, Prabhakar, Psounis: CHOKe: A Stateless Active Queue Management Scheme for Approximating Fair \
                  Bandwidth Allocation, IEEE INFOCOM 2000",
-        state: "port: that of RED; flow: none",
+        state: "port: the state of RED; flow: none",
         flow_state: FlowState::None,
         order: Order::Fifo,
     };

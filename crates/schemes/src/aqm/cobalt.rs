@@ -61,9 +61,9 @@ pub struct CobaltScheme;
 impl SchemeSpec for CobaltScheme {
     const ABOUT: About = About {
         title: "CoDel and BLUE alternate, COBALT",
-        kind: "one queue per class and scheduler; drops or marks at the head",
-        summary: "Drops at the head by CoDel with a count that decays, and by a probability that overflows raise and \
-                  idle times lower.",
+        kind: "one queue, or one per class; drops or marks at the head",
+        summary: "Drops at the head by CoDel with a decaying count, and by a probability that rises at overflows and \
+                  falls when the link is idle.",
         source: "Linux sch_cake; Palmei et al.: Design and Evaluation of COBALT Queue Discipline, LANMAN 2019",
         state: "port: 2 times, count, probability; flow: none",
         flow_state: FlowState::None,

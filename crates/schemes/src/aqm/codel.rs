@@ -62,9 +62,9 @@ pub struct CodelScheme;
 impl SchemeSpec for CodelScheme {
     const ABOUT: About = About {
         title: "Controlled delay",
-        kind: "one queue per class and scheduler; drops or marks at the head",
+        kind: "one queue, or one per class; drops or marks at the head",
         summary: "Drops at the head of the queue, at a rate that grows with the square root of the number of drops, \
-                  while the least delay of an interval is above a target.",
+                  while the minimum delay of an interval is above a target.",
         source: "RFC 8289",
         state: "port: 2 times, 2 counts",
         flow_state: FlowState::None,

@@ -72,7 +72,7 @@ impl SchemeSpec for CodelAfScheme {
     const ABOUT: About = About {
         title: "CoDel with approximate fairness, CodelAF",
         kind: "one queue; drops or marks at the head, by flow",
-        summary: "Runs a CoDel for each flow of one queue and scales the delay that it sees by the flow's part of the \
+        summary: "Runs a CoDel for each flow of one common queue and scales its delay by the flow's share of the \
                   queue.",
         source: "Morton, Heist: Controlled Delay Approximate Fairness AQM, draft-morton-tsvwg-codel-approx-fair-01, \
                  2020",

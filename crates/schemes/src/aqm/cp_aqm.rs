@@ -70,11 +70,11 @@ pub struct CpAqmScheme;
 impl SchemeSpec for CpAqmScheme {
     const ABOUT: About = About {
         title: "Congestion policing at the queue",
-        kind: "one queue per class and scheduler; drops the arriving packet",
-        summary: "Charges each user for the congestion that its packets meet and drops the packets of users whose \
+        kind: "one queue, or one per class; drops the arriving packet",
+        summary: "Charges each user for the congestion that its packets find and drops the packets of users whose \
                   allowance is used up.",
         source: "abc2018 II, after the congestion policers of RFC 7713",
-        state: "user: bucket and time, as long as the bucket is not full",
+        state: "user: bucket and time, while the bucket is not full",
         flow_state: FlowState::Each,
         order: Order::Fifo,
     };

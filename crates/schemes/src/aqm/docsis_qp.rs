@@ -73,10 +73,10 @@ impl SchemeSpec for DocsisQpScheme {
     const ABOUT: About = About {
         title: "DOCSIS queue protection",
         kind: "two queues by ECN codepoint with a weighted scheduler; drops or marks at dequeue, tail drop",
-        summary: "DualPI2 that redirects L packets of flows that cause much congestion to the classic queue once \
-                  the L queue is too long.",
+        summary: "DualPI2 that redirects L packets of flows that cause much congestion to the classic queue once the L \
+                  queue is too long.",
         source: "Briscoe, White: The DOCSIS Queue Protection Algorithm to Preserve Low Latency, RFC 9957, 2026",
-        state: "port: that of DualPI2; 33 buckets with a flow and a time each",
+        state: "port: the state of DualPI2; 33 buckets with a flow and a time each",
         flow_state: FlowState::Table,
         order: Order::Queues,
     };

@@ -28,7 +28,7 @@ pub struct DropTailScheme;
 impl SchemeSpec for DropTailScheme {
     const ABOUT: About = About {
         title: "Drop-tail",
-        kind: "one queue per class and scheduler; drops the arriving packet",
+        kind: "one queue, or one per class; drops the arriving packet",
         summary: "Accepts every packet until the queue is full.",
         source: "baseline of abc2018",
         state: "none",

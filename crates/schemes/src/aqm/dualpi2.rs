@@ -114,7 +114,7 @@ impl SchemeSpec for DualPi2Scheme {
         summary: "Marks scalable traffic in a short queue and drops or marks classic traffic in a longer one, coupled \
                   so that flows of both kinds get equal rates.",
         source: "De Schepper, Briscoe, White: Dual-Queue Coupled AQM, RFC 9332, 2023",
-        state: "port: probability, delay before, sums of two lotteries, credit; flow: none",
+        state: "port: probability, previous delay, two sums of probabilities, credit; flow: none",
         flow_state: FlowState::None,
         order: Order::Queues,
     };

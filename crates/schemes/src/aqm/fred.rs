@@ -74,10 +74,10 @@ pub struct FredScheme;
 impl SchemeSpec for FredScheme {
     const ABOUT: About = About {
         title: "Flow RED",
-        kind: "one queue per class and scheduler; drops the arriving packet",
-        summary: "RED that spares flows with few packets waiting and holds those back that have more than their part.",
+        kind: "one queue, or one per class; drops the arriving packet",
+        summary: "RED that spares flows with few waiting packets and restricts flows that have more than their share.",
         source: "Lin, Morris: Dynamics of Random Early Detection, SIGCOMM 1997",
-        state: "port: average, count, number of active flows; flow with packets waiting: queue length, strikes",
+        state: "port: average, count, number of active flows; flow with waiting packets: queue length, strikes",
         flow_state: FlowState::Each,
         order: Order::Fifo,
     };

@@ -34,9 +34,9 @@ pub struct PieScheme;
 impl SchemeSpec for PieScheme {
     const ABOUT: About = About {
         title: "Proportional integral controller enhanced",
-        kind: "one queue per class and scheduler; drops or marks the arriving packet",
-        summary: "Drops or marks arrivals with a probability that a controller moves so that the queueing delay stays \
-                  at a target.",
+        kind: "one queue, or one per class; drops or marks the arriving packet",
+        summary: "Drops or marks arrivals with a probability that a controller adapts to keep the queueing delay at a \
+                  target.",
         source: "Pan et al.: PIE, RFC 8033, 2017",
         state: "port: probability, two delays, burst allowance; flow: none",
         flow_state: FlowState::None,

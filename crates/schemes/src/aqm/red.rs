@@ -37,7 +37,7 @@ pub struct RedScheme;
 impl SchemeSpec for RedScheme {
     const ABOUT: About = About {
         title: "Random early detection",
-        kind: "one queue per class and scheduler; drops or marks the arriving packet",
+        kind: "one queue, or one per class; drops or marks the arriving packet",
         summary: "Drops or marks arrivals with a probability that grows with the average queue.",
         source: "Floyd, Jacobson: Random Early Detection Gateways for Congestion Avoidance, IEEE/ACM ToN 1993; RFC \
                  3168",

@@ -80,9 +80,9 @@ impl SchemeSpec for AfqScheme {
         title: "Approximate fair queueing",
         kind: "a calendar of FIFO queues; drops the arriving packet",
         summary: "Puts each packet into the queue of the round in which fair queueing would send it, and drops it if \
-                  that round is too far.",
+                  that round is too far in the future.",
         source: "Sharma, Liu, Atreya and Krishnamurthy 2018",
-        state: "port: 4 x 2048 bids, or one for each waiting flow",
+        state: "port: 4 x 2048 bids, or one for each flow with waiting packets",
         flow_state: FlowState::Table,
         order: Order::Queues,
     };

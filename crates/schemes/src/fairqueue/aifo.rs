@@ -65,8 +65,8 @@ impl SchemeSpec for AifoScheme {
     const ABOUT: About = About {
         title: "AIFO",
         kind: "FIFO; drops on arrival by rank and queue length",
-        summary: "Admits a packet to a single queue if its start tag is low among the last ones, the lower the fuller \
-                  the queue.",
+        summary: "Admits a packet to a FIFO queue by its start tag's rank among recent tags: the fuller the queue, the \
+                  lower the tag must be.",
         source: "Yu et al.: Programmable Packet Scheduling with a Single Queue, SIGCOMM 2021",
         state: "port: 20 ranks, 17 bytes for each active flow",
         flow_state: FlowState::Each,

@@ -65,10 +65,10 @@ impl SchemeSpec for DrrScheme {
     const ABOUT: About = About {
         title: "Deficit round robin",
         kind: "a queue per user or flow, served in turn; drops from the longest",
-        summary: "Queues take turns; each turn is worth a quantum of bytes, and what a packet was too long for is \
+        summary: "Serves queues in turn, a quantum of bytes per turn; if a packet is too long for it, the rest is \
                   saved for the next turn.",
         source: "Shreedhar and Varghese 1996",
-        state: "flow or user that waits: 1 queue, 1 deficit",
+        state: "flow or user with waiting packets: 1 queue, 1 deficit",
         flow_state: FlowState::Each,
         order: Order::Queues,
     };

@@ -49,10 +49,10 @@ impl SchemeSpec for DrrLdsScheme {
     const ABOUT: About = About {
         title: "Deficit round robin with limited deficit savings",
         kind: "a queue per user or flow, served in turn; drops from the longest",
-        summary: "Deficit round robin in which a queue that runs empty saves turns, up to a limit, and may use them \
-                  when packets come.",
+        summary: "Deficit round robin in which an empty queue saves turns, up to a limit, and may use them when \
+                  packets arrive.",
         source: "Menth, Mehl and Veith 2018",
-        state: "flow or user that waits or was there some rounds ago: 1 queue, 1 deficit, 1 round number",
+        state: "flow or user with packets now or some rounds ago: 1 queue, 1 deficit, 1 round number",
         flow_state: FlowState::Each,
         order: Order::Queues,
     };

@@ -59,10 +59,10 @@ impl SchemeSpec for FdpaScheme {
     const ABOUT: About = About {
         title: "Flow dynamic priority assignment",
         kind: "FIFO queues under strict priority; drops the arriving packet",
-        summary: "Measures the rate of every user and gives packets of those above the fair share a lower priority, \
-                  the lower the faster they are.",
+        summary: "Measures the rate of every user and gives packets of users above the fair share a priority that \
+                  falls with their rate.",
         source: "Cascone, Bonelli, Bianchi, Capone and Sansò 2017",
-        state: "user that sent of late: 1 rate, 2 times",
+        state: "user that sent recently: 1 rate, 2 times",
         flow_state: FlowState::Each,
         order: Order::Queues,
     };

@@ -80,8 +80,8 @@ impl SchemeSpec for FqCodelScheme {
     const ABOUT: About = About {
         title: "Flow queue CoDel",
         kind: "hashed queues served in turn, new ones first; drops or marks at the head, on overflow in the longest",
-        summary: "Hashes flows into queues that take turns, lets queues that were empty go first, and keeps the delay \
-                  of each short by CoDel.",
+        summary: "Hashes flows into queues that are served in turn, new queues first, and keeps the delay of each \
+                  queue short by CoDel.",
         source: "RFC 8290",
         state: "port: 1024 queues with 4 numbers of CoDel and 1 credit each",
         flow_state: FlowState::Table,

@@ -93,8 +93,8 @@ impl SchemeSpec for FqPieScheme {
     const ABOUT: About = About {
         title: "Flow queue PIE",
         kind: "hashed queues served in turn, new ones first; drops or marks the arriving packet",
-        summary: "Hashes flows into queues that take turns, lets queues that were empty go first, and keeps the delay \
-                  of each short by PIE.",
+        summary: "Hashes flows into queues that are served in turn, new queues first, and keeps the delay of each \
+                  queue short by PIE.",
         source: "Linux sch_fq_pie; ns-3; RFC 8033",
         state: "port: 1024 queues with 4 numbers of PIE and 1 credit each",
         flow_state: FlowState::Table,

@@ -62,8 +62,8 @@ impl SchemeSpec for PacksScheme {
     const ABOUT: About = About {
         title: "PACKS",
         kind: "strict-priority queues by rank; drops on arrival by rank and room",
-        summary: "Puts a packet into the first priority queue up to which there is room for all start tags below its \
-                  own, or drops it.",
+        summary: "Puts a packet into the first priority queue with enough free room for all recent start tags below \
+                  its own, or drops it.",
         source: "Gran Alcoz et al.: Everything Matters in Programmable Packet Scheduling, NSDI 2025",
         state: "port: 20 ranks, 8 queues, 17 bytes for each active flow",
         flow_state: FlowState::Each,

@@ -59,8 +59,8 @@ impl SchemeSpec for RifoScheme {
     const ABOUT: About = About {
         title: "RIFO",
         kind: "FIFO; drops on arrival by range of ranks and queue length",
-        summary: "Admits a packet to a single queue if its start tag is low between the extremes of the last ones, \
-                  the lower the fuller the queue.",
+        summary: "Admits a packet to a FIFO queue by its start tag's position between the extremes of recent tags: the \
+                  fuller the queue, the lower the tag must be.",
         source: "Mostafaei, Pacut and Schmid: RIFO, IEEE Transactions on Networking 2025",
         state: "port: 3 numbers, 17 bytes for each active flow",
         flow_state: FlowState::Each,

@@ -84,10 +84,9 @@ impl SchemeSpec for ScrrScheme {
     const ABOUT: About = About {
         title: "Self-clocked round robin",
         kind: "a queue per flow or user, served in turn; drops from the longest",
-        summary: "Queues take turns; each turn lasts until the queue has caught up with a virtual clock, new queues \
-                  go first.",
+        summary: "Serves queues in turn, new queues first; a turn lasts until the queue has passed a virtual clock.",
         source: "Sharafzadeh et al.: Self-Clocked Round-Robin Packet Scheduling, NSDI 2025",
-        state: "flow or user that waits: 1 queue, 1 virtual time",
+        state: "flow or user with waiting packets: 1 queue, 1 virtual time",
         flow_state: FlowState::Each,
         order: Order::Queues,
     };

@@ -73,8 +73,8 @@ impl SchemeSpec for SfqScheme {
     const ABOUT: About = About {
         title: "Stochastic fair queueing",
         kind: "hashed queues served in turn; drops from the longest, or at arrival",
-        summary: "Hashes flows into queues that take turns, and may change the hash from time to time so that no two \
-                  flows share a queue for long.",
+        summary: "Hashes flows into queues that are served in turn, and may change the hash periodically so that no \
+                  two flows share a queue permanently.",
         source: "McKenney 1990; Linux sch_sfq; ns-2",
         state: "port: 1024 buckets, at most 128 queues with 1 number each",
         flow_state: FlowState::Table,

@@ -79,8 +79,8 @@ pub struct SpPifoScheme;
 impl SchemeSpec for SpPifoScheme {
     const ABOUT: About = About {
         title: "SP-PIFO",
-        kind: "strict-priority queues by rank; drops what finds its queue full",
-        summary: "Maps packets to a few priority queues by their start tags and moves the bounds between the queues \
+        kind: "strict-priority queues by rank; drops packets whose queue is full",
+        summary: "Maps packets to a few priority queues by their start tags and adapts the bounds between the queues \
                   with each packet.",
         source: "Gran Alcoz, Dietmüller and Vanbever: SP-PIFO, NSDI 2020",
         state: "port: 8 bounds, 17 bytes for each active flow",

@@ -61,10 +61,10 @@ impl SchemeSpec for WfqScheme {
     const ABOUT: About = About {
         title: "Weighted fair queueing",
         kind: "a queue per user or flow, smallest finish tag first; drops from the longest",
-        summary: "Follows an ideal fluid server that serves all at once by weight, and sends packets in the order in \
-                  which it would finish them.",
+        summary: "Simulates an ideal fluid server that serves all flows simultaneously by weight, and sends packets in \
+                  the order in which it would finish them.",
         source: "Demers, Keshav and Shenker 1989; Parekh and Gallager 1993; Golestani 1994",
-        state: "flow or user with work: 1 queue, 1 finish tag; packet: 1 finish tag",
+        state: "backlogged flow or user: 1 queue, 1 finish tag; packet: 1 finish tag",
         flow_state: FlowState::Each,
         order: Order::Queues,
     };

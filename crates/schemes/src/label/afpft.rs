@@ -65,8 +65,8 @@ impl SchemeSpec for AfpftScheme {
     const ABOUT: About = About {
         title: "Approximate fairness through partial finish times",
         kind: "one queue sorted by tag; pushes out the largest tag",
-        summary: "Sorts packets by start tags as start-time fair queueing does, but the core keeps a finish time only \
-                  for flows that have packets in the queue.",
+        summary: "Sorts packets by start tags as start-time fair queueing does, but the core keeps finish times only \
+                  for flows with packets in the queue.",
         source: "Eshete, Jiang: Approximate Fairness Through Limited Flow List",
         state: "port: 25 bytes for each flow with packets in the queue; at the edge for each active flow",
         flow_state: FlowState::Each,

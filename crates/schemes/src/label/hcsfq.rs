@@ -115,9 +115,9 @@ pub struct HcsfqScheme;
 impl SchemeSpec for HcsfqScheme {
     const ABOUT: About = About {
         title: "Hierarchical core-stateless fair queueing",
-        kind: "one queue per class and scheduler; drops the arriving packet",
-        summary: "The edge labels packets with their flow's rate; a port estimates a fair rate for users, and within \
-                  the share of each user one for its flows, and drops what exceeds it.",
+        kind: "one queue, or one per class; drops the arriving packet",
+        summary: "The edge labels packets with their flow's rate; a port estimates a fair rate for users, and a fair \
+                  rate for the flows of each user, and drops the excess.",
         source: "Yu, Wu, Braverman, Stoica, Jin: Twenty Years After: Hierarchical Core-Stateless Fair Queueing, NSDI \
                  2021",
         state: "port: 11 numbers, and 10 for each active user; flow, at the edge: 3 numbers",

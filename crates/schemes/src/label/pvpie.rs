@@ -58,9 +58,9 @@ pub struct PvPieScheme;
 impl SchemeSpec for PvPieScheme {
     const ABOUT: About = About {
         title: "Per-packet value with PIE",
-        kind: "one queue per class and scheduler; drops the arriving packet",
-        summary: "The edge labels packets with values as in PPV; a port drops those below the quantile of values that \
-                  PIE's drop probability asks for.",
+        kind: "one queue, or one per class; drops the arriving packet",
+        summary: "The edge labels packets with values as in PPV; a port drops packets below the quantile of values \
+                  that corresponds to PIE's drop probability.",
         source: "Laki, Gombos, Nadas, Turanyi: Take Your Own Share of the PIE, ANRW 2017 (details are ours)",
         state: "port: 256 bins and PIE; user or flow, at the edge: 3 numbers; in the core: none per flow",
         flow_state: FlowState::None,

@@ -73,9 +73,9 @@ pub struct RfqScheme;
 impl SchemeSpec for RfqScheme {
     const ABOUT: About = About {
         title: "Rainbow fair queueing",
-        kind: "one queue per class and scheduler; drops the arriving packet",
-        summary: "The edge colours packets by layers of their flow's rate; a port drops all colours above a threshold \
-                  that follows the queue and the utilisation.",
+        kind: "one queue, or one per class; drops the arriving packet",
+        summary: "The edge colours packets by the layers of their flow's rate; a port drops all colours above a \
+                  threshold that follows the queue and the utilisation.",
         source: "Cao, Wang, Zegura: Rainbow Fair Queueing, INFOCOM 2000 (details are ours)",
         state: "port: 6 numbers; flow or user, at the edge: 3 numbers; in the core: none per flow",
         flow_state: FlowState::None,

@@ -70,9 +70,9 @@ pub struct CareScheme;
 impl SchemeSpec for CareScheme {
     const ABOUT: About = About {
         title: "CARE, capture-recapture",
-        kind: "one queue per class and scheduler; drops the arriving packet",
-        summary: "Captures packets at random, reads from the last captures how fast each flow sends and how many flows \
-                  there are, and drops what exceeds the fair rate.",
+        kind: "one queue, or one per class; drops the arriving packet",
+        summary: "Captures packets at random, estimates from the last captures the rate of each flow and the number of \
+                  flows, and drops the excess over the fair rate.",
         source: "Chan, Hamdi: An Active Queue Management Scheme Based on a Capture-Recapture Model, IEEE JSAC 2003, as \
                  described in afc",
         state: "port: 200 captures and a count for each flow among them",

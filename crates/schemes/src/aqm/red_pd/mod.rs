@@ -78,10 +78,10 @@ pub struct RedPdScheme;
 impl SchemeSpec for RedPdScheme {
     const ABOUT: About = About {
         title: "RED with preferential dropping",
-        kind: "one queue per class and scheduler; a prefilter and RED drop the arriving packet",
-        summary: "Finds flows of high rate in the history of RED's drops and drops a part of their packets before RED.",
+        kind: "one queue, or one per class; a prefilter and RED drop the arriving packet",
+        summary: "Finds high-rate flows in the history of RED's drops and drops a part of their packets before RED.",
         source: "Mahajan, Floyd, Wetherall: Controlling High-Bandwidth Flows at the Congested Router, ICNP 2001",
-        state: "port: that of RED, drop rates; flow with drops in the last 5 intervals: bytes dropped; monitored \
+        state: "port: the state of RED, drop rates; flow with drops in the last 5 intervals: bytes dropped; monitored \
                 flow: probability, counters, 5 rates",
         flow_state: FlowState::Each,
         order: Order::Fifo,

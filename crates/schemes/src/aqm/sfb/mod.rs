@@ -53,11 +53,11 @@ pub struct SfbScheme;
 impl SchemeSpec for SfbScheme {
     const ABOUT: About = About {
         title: "Stochastic fair BLUE",
-        kind: "one queue per class and scheduler; drops or marks the arriving packet",
-        summary: "Hashes flows into bins with a BLUE probability each; a flow whose bins all reach 1 does not react \
-                  and is limited in rate.",
+        kind: "one queue, or one per class; drops or marks the arriving packet",
+        summary: "Hashes flows into bins with a BLUE probability each; a flow whose bins all reach 1 is \
+                  non-responsive, and its rate is limited.",
         source: "Feng, Kandlur, Saha, Shin: Stochastic Fair Blue, INFOCOM 2001",
-        state: "port: 2 sets of L*N bins with queue length, probability, time of its change; flow: none",
+        state: "port: 2 sets of L*N bins with queue length, probability, time of its last change; flow: none",
         flow_state: FlowState::Table,
         order: Order::Fifo,
     };

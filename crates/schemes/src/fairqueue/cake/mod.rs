@@ -107,8 +107,8 @@ impl SchemeSpec for CakeScheme {
     const ABOUT: About = About {
         title: "Common applications kept enhanced, CAKE",
         kind: "hashed queues served in turn, sparse ones first; drops or marks at the head, on overflow in the longest",
-        summary: "Hashes flows into queues that take turns, gives the queues of a host the less the more of them are \
-                  busy, and keeps the delay of each short by CoDel and BLUE.",
+        summary: "Hashes flows into queues that are served in turn, gives a host's queues less if more of them are \
+                  busy, and keeps the delay of each queue short by CoDel and BLUE.",
         source: "Linux sch_cake; Hoeiland-Joergensen, Taht, Morton: Piece of CAKE, LANMAN 2018",
         state: "port: 1024 queues with 5 numbers of COBALT, 1 credit, 1 host; 1024 hosts with 1 count each",
         flow_state: FlowState::Table,

@@ -84,9 +84,9 @@ pub struct CebinaeScheme;
 impl SchemeSpec for CebinaeScheme {
     const ABOUT: About = About {
         title: "Cebinae",
-        kind: "two queues that take turns by rounds; delays or drops the arriving packet",
-        summary: "Limits the largest flows of a saturated link to a little less than they had, round by round, so that \
-                  the others can take the rest.",
+        kind: "two queues that alternate by rounds; delays or drops the arriving packet",
+        summary: "Limits the largest flows of a saturated link to slightly less than their last rate, round by round, \
+                  so that the others can take the rest.",
         source: "Yu, Sonchack, Liu: Cebinae: Scalable In-network Fairness Augmentation, SIGCOMM 2022",
         state: "port: 2 buckets, 4 budgets, a table of 2 x 2048 flow counters",
         flow_state: FlowState::Table,

@@ -63,8 +63,8 @@ impl SchemeSpec for HtbScheme {
     const ABOUT: About = About {
         title: "Hierarchical token bucket, HTB",
         kind: "tree of classes with token buckets; a queue for each user, which drops as CAKE, FQ-CoDel or drop-tail",
-        summary: "Gives every class of a tree its own rate, lets it borrow up to a ceiling what the classes above \
-                  have left, and keeps a queue for each user.",
+        summary: "Gives every class of a tree an assured rate, lets it borrow unused rates of its ancestors up to a \
+                  ceiling, and keeps a queue for each user.",
         source: "Linux sch_htb",
         state: "class: 2 token buckets, 1 turn; user: a class with 8 deficits and a queue",
         flow_state: FlowState::Each,

@@ -78,9 +78,9 @@ pub struct AbcScheme;
 impl SchemeSpec for AbcScheme {
     const ABOUT: About = About {
         title: "Activity-based congestion management",
-        kind: "one queue per class and scheduler; drops the arriving packet",
-        summary: "The edge labels packets with the logarithm of their user's relative rate; a port drops a packet \
-                  when the queue is longer than a threshold that falls with the packet's activity.",
+        kind: "one queue, or one per class; drops the arriving packet",
+        summary: "The edge labels packets with the logarithm of their user's relative rate; a port drops a packet if \
+                  the queue has reached a threshold that falls with the packet's activity.",
         source: "Menth, Zeitler: Fair Resource Sharing for Stateless-Core Packet-Switched Networks With \
                  Prioritization, IEEE Access 2018",
         state: "port: 3 numbers; user, at the edge: 3 numbers; flow: none",

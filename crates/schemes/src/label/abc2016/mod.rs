@@ -48,9 +48,9 @@ pub struct Abc2016Scheme;
 impl SchemeSpec for Abc2016Scheme {
     const ABOUT: About = About {
         title: "Activity-based congestion management, first design",
-        kind: "one queue per class and scheduler; drops the arriving packet",
-        summary: "The edge labels packets with their user's activity; a port bends the drop probability of another AQM \
-                  by how much the activity is above the average.",
+        kind: "one queue, or one per class; drops the arriving packet",
+        summary: "The edge labels packets with their user's activity; a port changes the drop probability of another \
+                  AQM by the activity's difference from the average.",
         source: "Menth, Zeitler: Activity-Based Congestion Management, slides at NOMS 2016 (details are ours)",
         state: "port: 2 numbers and those of the base AQM; user, at the edge: 5 numbers; flow: none",
         flow_state: FlowState::None,

@@ -60,9 +60,9 @@ pub struct CsfqScheme;
 impl SchemeSpec for CsfqScheme {
     const ABOUT: About = About {
         title: "Core-stateless fair queueing",
-        kind: "one queue per class and scheduler; drops the arriving packet",
-        summary: "The edge labels packets with their flow's rate; a port estimates the fair rate and drops the part \
-                  of each flow that exceeds it.",
+        kind: "one queue, or one per class; drops the arriving packet",
+        summary: "The edge labels packets with their flow's rate; a port estimates the fair rate and drops each flow's \
+                  excess over it.",
         source: "Stoica, Shenker, Zhang: Core-Stateless Fair Queueing, SIGCOMM 1998 and IEEE/ACM ToN 2003",
         state: "port: 13 numbers; flow or user, at the edge: 3 numbers; in the core: none per flow",
         flow_state: FlowState::None,

@@ -53,7 +53,7 @@ pub struct PpvScheme;
 impl SchemeSpec for PpvScheme {
     const ABOUT: About = About {
         title: "Per-packet value",
-        kind: "one first-in-first-out queue; pushes out the least value",
+        kind: "one FIFO queue; pushes out the least value",
         summary: "The edge labels packets with the marginal value of their position in the user's rate; a full queue \
                   drops the packet of least value.",
         source: "Nadas, Turanyi, Racz: Per Packet Value, GLOBECOM 2016",
