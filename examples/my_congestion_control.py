@@ -1,4 +1,4 @@
-"""Two congestion controls written in Python, one of each kind; docs/howto/own-congestion-control.md explains them.
+"""Two congestion controls in Python, one of each kind. docs/howto/own-congestion-control.md explains them.
 
 fairlane run examples/two-users.toml --congestion-control-module examples/my_congestion_control.py \
     --set tcp.congestion_control=my-delay
@@ -9,7 +9,7 @@ import fairlane
 
 @fairlane.register_congestion_control("my-reno")
 class MyReno:
-    """Grows by a segment in a round trip, halved by congestion (RFC 5681 3.1); the sender does the rest."""
+    """Grows by a segment per round trip, and is halved by congestion (RFC 5681 3.1). The sender does the rest."""
 
     def __init__(self, connection: fairlane.Connection) -> None:
         self.mss = connection.mss
@@ -23,7 +23,7 @@ class MyReno:
 
 @fairlane.register_congestion_control("my-delay")
 class MyDelay:
-    """Keeps about four segments of its own in the queue: the window is what the path holds, and these."""
+    """Keeps about four of its segments in the queue: the window is the bandwidth-delay product plus these segments."""
 
     segments = 4
 

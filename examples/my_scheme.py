@@ -1,4 +1,4 @@
-"""Two schemes written in Python, one of each kind; docs/howto/scheme-in-python.md explains them.
+"""Two schemes in Python, one of each kind. docs/howto/scheme-in-python.md explains them.
 
 fairlane compare examples/two-poisson.toml --scheme-module examples/my_scheme.py --queues droptail,my-red,my-drr
 """
@@ -10,7 +10,7 @@ import fairlane
 
 @fairlane.register_scheme("my-red")
 class MyRed:
-    """Drops early, the more the longer the average queue (after Floyd and Jacobson 1993)."""
+    """A simple RED: the drop probability grows with the average queue (after Floyd and Jacobson 1993)."""
 
     weight, most = 0.002, 0.1
 

@@ -1,5 +1,5 @@
 /*
- * Drop-tail in C, with a limit of its own below that of the scenario:
+ * Drop-tail in C, with an optional limit below that of the scenario:
  *
  *     cc -O2 -shared -fPIC -I crates/capi/include -o libmy_schemes.so examples/scheme-lib-c/my_schemes.c
  *     fairlane run scenario.toml --scheme-lib libmy_schemes.so --set queue.scheme=my-fifo --set queue.most=10
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 struct fifo {
-	uint64_t most_packets, most_bytes; /* 0: no such limit */
+	uint64_t most_packets, most_bytes; /* 0: no limit */
 	uint64_t packets, bytes, first, room;
 	fairlane_packet *ring; /* room is a power of two */
 };
@@ -91,7 +91,7 @@ static int dequeue(void *state, uint64_t now_ps, fairlane_on_drop on_drop, void 
 
 static const fairlane_parameter parameters[] = {
 	{.name = "most", .kind = "count", .least = "1", .most = "1000000",
-	 .doc = "Packets that may wait, if less than the limit."},
+	 .doc = "Maximum number of waiting packets, if less than the limit."},
 };
 
 static const fairlane_scheme fifo = {

@@ -1,8 +1,8 @@
-//! Drives the controller of a QUIC stack by the calls that Fairlane makes to a congestion control from outside.
+//! Adapts the controller of a QUIC stack to Fairlane's interface for external congestion controls.
 //!
-//! Fairlane tells of each packet that leaves, arrives or is lost; a stack wants one report for an ACK, with what it
-//! delivers and what it shows to be lost, in an order of its own. The driver keeps what is outstanding, as the stack's
-//! connection would, and gathers these reports.
+//! Fairlane reports each packet that is sent, delivered or lost. A stack's controller expects one report per ACK, with
+//! all delivered and lost packets, in the order of that stack. The driver keeps the outstanding packets, as the stack's
+//! connection would, and collects these reports.
 
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_sim::traffic::tcp::control::{Event, Moment, Output, Sample};
@@ -10,76 +10,76 @@ use fairlane_sim::traffic::tcp::external::{Delivered, ExternalControl, Sent};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-/// Bytes of a datagram beyond the payload of the profile `quic`: short header, authentication tag and STREAM frame.
-/// Stacks count them, Fairlane does not.
+/// Bytes of a datagram besides the payload of the profile `quic`: short header, authentication tag and STREAM frame.
+/// Windows of stacks include them, those of Fairlane do not.
 const HEADERS: u32 = 35;
 
-/// Length of the datagram of a full packet, for a payload of `mss` bytes.
+/// Returns the length of the datagram of a full packet with `mss` bytes of payload.
 #[must_use]
 pub fn datagram_bytes(mss: u32) -> u16 {
     u16::try_from(mss + HEADERS).unwrap_or(u16::MAX)
 }
 
-/// A packet that the network has, with what the stack wants to remember of it.
+/// An outstanding packet, with the stack's data about it.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<I> {
-    /// When it was sent.
+    /// Time of sending.
     pub sent: Time,
     /// Length of the datagram.
     pub bytes: u32,
-    /// The sender had too few data to fill the window.
+    /// True if the application had too few data to fill the window.
     pub app_limited: bool,
-    /// The stack's own.
+    /// Data of the stack.
     pub info: I,
 }
 
-/// What an ACK tells, or the timer for late packets. Packets are in the order of their numbers.
+/// Report of an ACK or of the loss timer. Packets are in the order of their numbers.
 #[derive(Debug)]
 pub struct News<'a, I> {
-    /// Now.
+    /// Current time.
     pub now: Time,
-    /// Delivered for the first time.
+    /// Newly acknowledged packets.
     pub acked: &'a [(u64, Packet<I>)],
-    /// Taken for lost.
+    /// Packets that are now considered lost.
     pub lost: &'a [(u64, Packet<I>)],
-    /// All packets of a time longer than three probe timeouts were lost (RFC 9002 7.6).
+    /// True if all packets of a period longer than three probe timeouts were lost (RFC 9002 7.6).
     pub persistent_congestion: bool,
-    /// A round-trip time.
+    /// RTT sample.
     pub rtt: Option<Time>,
-    /// Packets that were marked (CE).
+    /// Number of marked packets (CE).
     pub marked: u64,
-    /// In flight after what was acknowledged, before what was lost, in bytes of datagrams.
+    /// Bytes of datagrams in flight, without acknowledged packets but with the lost ones.
     pub in_flight: u64,
 }
 
-/// What a stack lets its connection send, in bytes of datagrams.
+/// Limits of sending, in bytes of datagrams.
 #[derive(Clone, Copy, Debug)]
 pub struct Allowance {
-    /// Most that may be in flight.
+    /// Congestion window.
     pub window: u64,
-    /// Bytes per second, if the stack's controller says; otherwise by the window, as in RFC 9002 7.7.
+    /// Pacing rate of the controller in bytes per second; without it the window determines it (RFC 9002 7.7).
     pub pacing: Option<u64>,
-    /// Most that leaves at once.
+    /// Maximum burst.
     pub burst: u64,
 }
 
-/// A congestion controller as the connection of its stack calls it.
+/// A congestion controller with the calls of its stack's connection.
 pub trait Stack: Debug + Send {
-    /// What it wants to remember of a packet.
+    /// Data that the controller keeps about a packet.
     type Info: Copy + Debug + Send;
-    /// The handshake gave a round-trip time.
+    /// Called with the RTT sample of the handshake.
     fn on_handshake(&mut self, rtt: Time, now: Time);
-    /// A packet leaves.
+    /// Called when a packet is sent.
     fn on_sent(&mut self, number: u64, bytes: u32, app_limited: bool, now: Time) -> Self::Info;
-    /// A packet of `bytes` will never be heard of: it was sent again without having been taken for lost.
+    /// Called when a packet of `bytes` is forgotten: a probe has sent its data again before it was considered lost.
     fn on_forgotten(&mut self, bytes: u32);
-    /// An ACK, or the timer for late packets.
+    /// Called at an ACK, and when the loss timer fires.
     fn on_news(&mut self, news: &News<'_, Self::Info>);
-    /// What may be sent.
+    /// Returns the current limits of sending.
     fn allowance(&self) -> Allowance;
 }
 
-/// A stack's controller as a control of Fairlane.
+/// A control of Fairlane that calls a stack's controller.
 #[derive(Debug)]
 pub struct Driver<S: Stack> {
     stack: S,
@@ -92,7 +92,7 @@ pub struct Driver<S: Stack> {
 }
 
 impl<S: Stack> Driver<S> {
-    /// A connection with payloads of `mss` bytes, before its handshake.
+    /// Creates the control of a connection with payloads of `mss` bytes, before its handshake.
     pub fn new(stack: S, mss: u32) -> Self {
         Self {
             stack,
@@ -105,7 +105,7 @@ impl<S: Stack> Driver<S> {
         }
     }
 
-    /// Tells the stack what was gathered.
+    /// Passes the collected packets to the stack.
     fn report(&mut self, rtt: Option<Time>, marked: u64, now: Time) {
         if self.acked.is_empty() && self.lost.is_empty() && marked == 0 {
             return;
@@ -127,14 +127,14 @@ impl<S: Stack> Driver<S> {
         self.persistent_congestion = false;
     }
 
-    /// Removes a packet from those outstanding.
+    /// Removes and returns an outstanding packet.
     fn take(&mut self, number: u32) -> Option<(u64, Packet<S::Info>)> {
         let packet = self.outstanding.remove(&u64::from(number))?;
         self.in_flight -= u64::from(packet.bytes);
         Some((number.into(), packet))
     }
 
-    /// Sets what the stack allows; Fairlane counts payload.
+    /// Sets the stack's limits, converted to payload, which is what Fairlane counts.
     fn obey(&self, output: &mut Output) {
         let Allowance { window, pacing, burst } = self.stack.allowance();
         let payload = |bytes: u64| {
@@ -172,7 +172,7 @@ impl<S: Stack> ExternalControl for Driver<S> {
         if self.acked.is_empty() {
             self.report(None, 0, delivered.now);
         }
-        // What was taken for lost and arrives late is news to no stack.
+        // Stacks ignore packets that arrive after they were considered lost.
         if let Some(packet) = self.take(delivered.number) {
             self.acked.push(packet);
         }
@@ -193,7 +193,7 @@ impl<S: Stack> ExternalControl for Driver<S> {
                     self.lost.push(packet);
                 }
             }
-            // The losses that an ACK shows wait for its sample; those of a timer for nothing.
+            // Losses detected by an ACK are reported with its sample, losses detected by a timer at once.
             Event::Loss if self.acked.is_empty() => self.report(None, 0, at.now),
             Event::Timeout => self.persistent_congestion = !self.lost.is_empty(),
             _ => {}

@@ -1,5 +1,5 @@
-//! Duels: a scenario with one controller after another in its first group, under one scheme after another, with the
-//! other groups and without them.
+//! Duels: runs a scenario with each controller in its first group, under each scheme, with and without the other
+//! groups.
 
 use fairlane_schemes::registry::external::no_external;
 use fairlane_schemes::registry::schemes::Scheme;
@@ -16,9 +16,9 @@ use std::time::Duration;
 pub struct Duel {
     /// Name of the controller.
     pub controller: String,
-    /// The scheme.
+    /// Scheme of the bottleneck.
     pub scheme: Scheme,
-    /// Whether the first group has the link to itself.
+    /// True if the scenario has only the first group.
     pub alone: bool,
     scenario: Arc<Scenario>,
 }
@@ -28,26 +28,26 @@ pub struct Duel {
 pub struct Outcome {
     /// Throughput of the first group in Mbit/s, headers included.
     pub mbps: f64,
-    /// Its part of the throughput of all groups.
+    /// Fraction of the throughput of all groups that the first group gets.
     pub share: f64,
-    /// Packets that wait at the first link.
+    /// Mean queue of the first link in packets.
     pub queue_packets: f64,
-    /// Use of the first link.
+    /// Utilisation of the first link.
     pub utilisation: f64,
-    /// Part of the first group's packets that is lost.
+    /// Loss rate of the first group.
     pub lost_share: f64,
 }
 
-/// The scenario of `duel.toml`: against CUBIC as in Linux, with one flow each.
+/// Returns the scenario of `duel.toml`: against CUBIC as in Linux, with one flow each.
 #[must_use]
 pub fn against_cubic() -> Json {
     toml::from_str(include_str!("../duel.toml")).expect("the file is right")
 }
 
-/// The duels of `scenario`. The first group gets each controller in turn: one that `find` finds, or one of Fairlane.
+/// Returns the duels of `scenario`. Each controller is either found by `find` or one of Fairlane's.
 ///
 /// # Errors
-/// One line: what is wrong in the scenario, or with a controller.
+/// If the scenario or a controller is invalid; the message is one line.
 pub fn duels(
     scenario: &Json,
     controllers: &[&str],
@@ -71,7 +71,7 @@ pub fn duels(
     Ok(duels)
 }
 
-/// The scenario with `controller` in the sources of its first group, and with the other groups unless it is `alone`.
+/// Returns the scenario with `controller` in all sources of its first group; without the other groups if `alone`.
 fn with_controller(scenario: &Json, controller: &str, alone: bool) -> Result<Json, String> {
     let mut version = scenario.clone();
     let groups = version.get_mut("groups").and_then(Json::as_array_mut).ok_or("groups: missing, must be tables")?;
@@ -86,10 +86,10 @@ fn with_controller(scenario: &Json, controller: &str, alone: bool) -> Result<Jso
     Ok(version)
 }
 
-/// Runs all replications of the duels, and tells `progress` how many runs are done.
+/// Runs all replications of the duels, and calls `progress` with the numbers of finished runs and of all runs.
 ///
 /// # Errors
-/// One line: a run failed.
+/// If a run fails; the message is one line.
 pub fn run(duels: &[Duel], threads: usize, mut progress: impl FnMut(usize, usize)) -> Result<Vec<Outcome>, String> {
     let replications = |duel: &Duel| 0..duel.scenario.run.replications;
     let jobs: Vec<_> =
@@ -127,7 +127,7 @@ fn outcome(records: &[RunRecord]) -> Outcome {
 const HEAD: [&str; 10] =
     ["controller", "scheme", "alone: Mbit/s", "use", "queue", "loss", "against: share", "use", "queue", "loss"];
 
-/// A line for each controller and scheme.
+/// Returns a table with a line for each controller and scheme.
 #[must_use]
 pub fn table(duels: &[Duel], outcomes: &[Outcome]) -> String {
     let mut lines = vec![HEAD.map(String::from)];
@@ -169,7 +169,7 @@ fn percent(part: f64) -> String {
     format!("{:.1} %", 100.0 * part)
 }
 
-/// A line of CSV for each duel.
+/// Returns CSV with a line for each duel.
 #[must_use]
 pub fn csv(duels: &[Duel], outcomes: &[Outcome]) -> String {
     let head = "controller,scheme,alone,mbps,share,queue_packets,utilisation,lost_share\n".to_string();
@@ -181,7 +181,7 @@ pub fn csv(duels: &[Duel], outcomes: &[Outcome]) -> String {
     head + &duels.iter().zip(outcomes).map(line).collect::<String>()
 }
 
-/// An object of JSON for each duel.
+/// Returns a JSON array with an object for each duel.
 #[must_use]
 pub fn json(duels: &[Duel], outcomes: &[Outcome]) -> Json {
     let object = |(duel, of): (&Duel, &Outcome)| {

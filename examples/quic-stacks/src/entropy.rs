@@ -1,8 +1,9 @@
-//! Entropy that can be repeated, for stacks that ask the system for it.
+//! Repeatable entropy for stacks that use the system's entropy.
 //!
-//! quinn's BBR seeds its generator from `rand::rng()`, which asks the system through the crate getrandom once in each
-//! thread. `.cargo/config.toml` makes getrandom ask here instead. So a controller that is made in a thread of its own,
-//! after [`seeded`] has set the source of that thread, draws the same numbers each time.
+//! quinn's BBR seeds its generator from `rand::rng()`, which reads the system's entropy by the crate getrandom once per
+//! thread. `.cargo/config.toml` makes getrandom use this module instead. [`seeded`] creates a controller in a new
+//! thread
+//! with a given seed, so that it draws the same numbers each time.
 
 use getrandom::Error;
 use std::cell::Cell;
@@ -12,7 +13,7 @@ thread_local! {
     static STATE: Cell<u64> = const { Cell::new(0) };
 }
 
-/// What `make` gives with the entropy that follows from `seed`.
+/// Returns the result of `make`, with entropy derived from `seed`.
 pub fn seeded<T: Send>(seed: u64, make: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| {
         let maker = scope.spawn(|| {
@@ -23,7 +24,7 @@ pub fn seeded<T: Send>(seed: u64, make: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// SplitMix64.
+/// Returns the next number of SplitMix64.
 fn next() -> u64 {
     let state = STATE.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
     STATE.set(state);
@@ -32,7 +33,7 @@ fn next() -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// What getrandom calls: its interface for a source of one's own.
+/// Fills `dest`. getrandom calls this function as its custom source.
 ///
 /// # Safety
 /// `dest` must be valid for writes of `len` bytes.

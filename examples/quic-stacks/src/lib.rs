@@ -1,26 +1,24 @@
 //! Congestion controllers of published QUIC stacks, unmodified, as senders of Fairlane.
 //!
-//! [`find`] gives Fairlane the controllers of [`CONTROLLERS`] by name: `congestion_control = "quinn-bbr"` with
-//! `profile = "quic"`. The [`driver`] makes of Fairlane's calls those that the connection of a stack makes; [`quinn`]
-//! and [`s2n_quic`] keep the order of calls of their stack. docs/howto/test-your-controller.md is about how to add one.
+//! [`find`] provides the controllers of [`CONTROLLERS`] to Fairlane by name: `congestion_control = "quinn-bbr"` with
+//! `profile = "quic"`. The [`driver`] translates Fairlane's calls to those of a stack's connection. [`quinn`] and
+//! [`s2n_quic`] make these calls in the order of their stacks. docs/howto/test-your-controller.md shows how to add one.
 //!
 //! # Deviations
-//! What surrounds the controllers is the profile `quic` of Fairlane, RFC 9002. It differs from the connections of the
-//! stacks:
+//! The controllers run on Fairlane's profile `quic` (RFC 9002). It differs from the connections of the stacks:
 //!
-//! 1. Datagrams have 1200 bytes, without discovery of the path's MTU: quinn and s2n-quic look for larger ones.
-//! 2. The handshake gives one round-trip time, and its packets are not shown to the controllers.
-//! 3. What quinn calls the pacer is in its connection: here it is Fairlane's, at 5/4 of the window in a smoothed
-//!    round-trip time (RFC 9002 7.7), in bursts as long as those of quinn's `connection/pacing.rs`. That of s2n-quic is
-//!    part of its controllers: Fairlane's paces at the rate that they publish in bursts of their size, also on paths of
-//!    less than 2 ms, where s2n-quic does not pace.
-//! 4. What leaves at one instant is shown to controllers of quinn as one, up to ten datagrams, as with segmentation
-//!    offload (GSO) on an idle host; to those of s2n-quic packet by packet, as its recovery manager does.
-//! 5. A segment that is sent twice gives no round-trip time (Karn): Fairlane's ACKs do not tell which copy they answer.
-//!    If it is a probe, the first copy is forgotten instead of being taken for lost.
-//! 6. ACKs do not tell for how long they were delayed, so that the delay, at most 25 ms, is part of the round-trip
-//!    time.
-//! 7. Persistent congestion that the timer for late packets finds counts as a loss, as in quinn but not in s2n-quic.
+//! 1. Datagrams have 1200 bytes, without path MTU discovery. quinn and s2n-quic probe for larger ones.
+//! 2. The handshake gives one RTT sample. The controllers do not see its packets.
+//! 3. quinn's pacer is part of its connection, so Fairlane's pacer replaces it, at 5/4 of the window per smoothed RTT
+//!    (RFC 9002 7.7), with the burst lengths of quinn's `connection/pacing.rs`. In s2n-quic the controllers determine
+//!    pacing: Fairlane paces at their rate with their burst size, also on paths of less than 2 ms, where s2n-quic does
+//!    not pace.
+//! 4. quinn's controllers see packets that leave at the same instant as one, up to ten datagrams, as with segmentation
+//!    offload (GSO) on an idle host. Those of s2n-quic see each packet, as from its recovery manager.
+//! 5. A segment that is sent twice gives no RTT sample (Karn), since Fairlane's ACKs do not identify the copy. If the
+//!    second copy is a probe, the first is forgotten instead of being considered lost.
+//! 6. ACKs do not report their delay, so it is part of the RTT; it is at most 25 ms.
+//! 7. Persistent congestion that is detected by the loss timer counts as a loss, as in quinn but not in s2n-quic.
 
 pub mod driver;
 pub mod duel;
@@ -40,15 +38,15 @@ compile_error!(
     "quinn's BBR would draw from the entropy of the system: call cargo in the folder of this crate, without RUSTFLAGS"
 );
 
-/// Makes the control of a connection with payloads of `mss` bytes. `seed` differs by run and flow.
+/// Creates the control of a connection with payloads of `mss` bytes. `seed` differs by run and flow.
 pub type Make = fn(mss: u32, seed: u64) -> Box<dyn ExternalControl>;
 
-/// A controller with the name that it has in a scenario.
+/// A controller and its name in scenarios.
 #[derive(Clone, Copy, Debug)]
 pub struct Controller {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// Makes it.
+    /// Function that creates it.
     pub make: Make,
 }
 
@@ -61,13 +59,13 @@ pub const CONTROLLERS: &[Controller] = &[
     Controller { name: "s2n-bbr", make: |mss, seed| drive(S2nQuic::bbr, mss, seed) },
 ];
 
-/// A controller made by `make` for datagrams of full packets, behind the calls of Fairlane.
+/// Wraps a controller made by `make` for full-sized datagrams in a control of Fairlane.
 fn drive<S: Stack + 'static>(make: fn(u16, u64) -> S, mss: u32, seed: u64) -> Box<dyn ExternalControl> {
     Box::new(Driver::new(make(driver::datagram_bytes(mss), seed), mss))
 }
 
 impl Controller {
-    /// For Fairlane.
+    /// Returns it in the form that Fairlane accepts.
     #[must_use]
     pub fn named(self) -> NamedControl {
         NamedControl { name: self.name.into(), factory: Arc::new(self) }
@@ -85,13 +83,13 @@ impl ControlFactory for Controller {
     }
 }
 
-/// The published controller of a name.
+/// Returns the published controller called `name`.
 #[must_use]
 pub fn find(name: &str) -> Option<NamedControl> {
     CONTROLLERS.iter().find(|controller| controller.name == name).map(|controller| controller.named())
 }
 
-/// The page's example.
+/// Compiles the example of the page as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/howto/test-your-controller.md")]
 struct Page;

@@ -1,4 +1,4 @@
-//! Published QUIC controllers under the schemes of Fairlane: a table, and the same as CSV and JSON.
+//! Runs published QUIC controllers under the schemes of Fairlane. Prints a table and writes it as CSV and JSON.
 
 use fairlane_schemes::base::config::ConfigValue;
 use fairlane_schemes::registry::schemes::Scheme;
@@ -13,16 +13,16 @@ use std::{env, fs, io, thread};
 const HELP: &str = "\
 Usage: quic-stacks [SCENARIO.toml] [--all] [--schemes A,B] [--controllers A,B] [--out STEM]
 
-Runs published QUIC controllers as the first group of a scenario (default: duel.toml), with its other groups and without
-them, prints a table, and writes STEM.csv and STEM.json (default: results/duel).
+Runs published QUIC controllers in the first group of a scenario (default: duel.toml), with and without its other
+groups. Prints a table, and writes STEM.csv and STEM.json (default: results/duel).
 
   --schemes      the schemes (default: droptail, codel, fq_codel, csfq, afpft, abc)
   --all          every scheme
-  --controllers  those of this crate (default: all), or Fairlane's own, such as cubic or bbr1";
+  --controllers  controllers of this crate (default: all) or of Fairlane, such as cubic or bbr1";
 
 const SCHEMES: [&str; 6] = ["droptail", "codel", "fq_codel", "csfq", "afpft", "abc"];
 
-/// What the command line asks for.
+/// Arguments of the command line.
 struct Arguments {
     scenario: Option<PathBuf>,
     schemes: Vec<Scheme>,
@@ -58,7 +58,7 @@ fn work() -> Result<(), String> {
     })?;
     eprintln!();
     let table = duel::table(&duels, &outcomes);
-    // A reader that has seen enough, such as head, is no error.
+    // A closed output, as of `| head`, is no error.
     let _ = io::stdout().write_all(table.as_bytes());
     write(&arguments.stem.with_extension("csv"), &duel::csv(&duels, &outcomes))?;
     write(&arguments.stem.with_extension("json"), &format!("{:#}\n", duel::json(&duels, &outcomes)))
@@ -110,7 +110,7 @@ fn scenario(path: Option<&Path>) -> Result<Json, String> {
     toml::from_str(&text).map_err(|error: toml::de::Error| format!("{}: {}", path.display(), error.message()))
 }
 
-/// Writes a file as a whole or not at all.
+/// Writes a file atomically.
 fn write(path: &Path, text: &str) -> Result<(), String> {
     let problem = |error: io::Error| format!("{}: {error}", path.display());
     if let Some(folder) = path.parent() {

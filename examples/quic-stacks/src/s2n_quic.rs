@@ -1,4 +1,4 @@
-//! The controllers of s2n-quic (crate s2n-quic-core), called as its recovery manager calls them.
+//! Controllers of s2n-quic (crate s2n-quic-core), called as by its recovery manager.
 
 use crate::driver::{Allowance, News, Packet, Stack};
 use fairlane_schemes::base::rng::Rng;
@@ -14,7 +14,7 @@ use s2n_quic_core::recovery::{CongestionController, CubicCongestionController, R
 use s2n_quic_core::time::{Clock, NoopClock, Timestamp};
 use std::time::Duration;
 
-/// A controller of s2n-quic with what its connection keeps for it.
+/// A controller of s2n-quic with the state that its connection keeps for it.
 #[derive(Debug)]
 pub struct S2nQuic<C> {
     controller: C,
@@ -24,7 +24,7 @@ pub struct S2nQuic<C> {
 }
 
 impl S2nQuic<CubicCongestionController> {
-    /// CUBIC.
+    /// Creates CUBIC.
     #[must_use]
     pub fn cubic(datagram: u16, seed: u64) -> Self {
         Self::new(CubicCongestionController::new(datagram, Default::default()), seed)
@@ -32,7 +32,7 @@ impl S2nQuic<CubicCongestionController> {
 }
 
 impl S2nQuic<BbrCongestionController> {
-    /// BBR, version 2.
+    /// Creates BBR version 2.
     #[must_use]
     pub fn bbr(datagram: u16, seed: u64) -> Self {
         Self::new(BbrCongestionController::new(datagram, Default::default()), seed)
@@ -50,7 +50,7 @@ impl<C: CongestionController> S2nQuic<C> {
     }
 
     fn update_rtt(&mut self, rtt: Time, now: Time) {
-        // The ACK delay is part of the sample: Fairlane's ACKs do not tell it.
+        // The ACK delay is part of the sample, since Fairlane's ACKs do not report it.
         let space = PacketNumberSpace::ApplicationData;
         self.rtt.update_rtt(Duration::ZERO, duration(rtt), timestamp(now), true, space);
     }
@@ -72,7 +72,7 @@ impl<C: CongestionController> Stack for S2nQuic<C> {
         self.controller.on_packet_discarded(bytes as usize, &mut self.pace);
     }
 
-    /// `recovery::Manager::process_acks`: the estimator, losses, marks, packets.
+    /// Makes the calls of `recovery::Manager::process_acks`: RTT estimator, losses, marks, packets.
     fn on_news(&mut self, news: &News<'_, C::PacketInfo>) {
         let now = timestamp(news.now);
         let newest = news.acked.last().map(|(_, packet)| packet);
@@ -108,7 +108,7 @@ impl<C: CongestionController> Stack for S2nQuic<C> {
     }
 }
 
-/// What the controller publishes of its pacing, by which its own pacer goes.
+/// Pacing parameters that the controller publishes and its pacer uses.
 #[derive(Debug, Default)]
 struct Pace {
     /// Bytes per second.
@@ -141,7 +141,7 @@ impl random::Generator for Draws {
     }
 }
 
-/// s2n-quic counts microseconds.
+/// Converts to the resolution of s2n-quic, microseconds.
 fn duration(time: Time) -> Duration {
     Duration::from_micros(time.0 / Time::from_micros(1).0)
 }

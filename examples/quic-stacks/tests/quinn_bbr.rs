@@ -1,4 +1,4 @@
-//! What docs/howto/test-your-controller.md says of quinn's BBR: ACKs are told to it by hand, without driver and
+//! Checks what docs/howto/test-your-controller.md says about quinn's BBR, with handmade ACKs, without driver and
 //! simulator.
 
 use quic_stacks::quinn::{RttOracle, epoch};
@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 const DATAGRAM: u64 = 1200;
 const MS: Duration = Duration::from_millis(1);
-/// A datagram in a millisecond, in bits per second.
+/// Rate of one datagram per millisecond, in bits per second.
 const RATE: f64 = 9.6e6;
-/// The gains of its cycle.
+/// Gains of BBR's cycle.
 const GAINS: [f64; 3] = [0.75, 1.0, 1.25];
 
-/// The rate at which it would pace after 20 000 datagrams, sent one at a time by `sent`. They are acknowledged
-/// `together`, 40 datagrams later.
+/// Returns BBR's pacing rate after 20 000 datagrams. `sent` gives the time at which each datagram is sent. Each ACK
+/// covers `together` datagrams, and arrives 40 datagrams later.
 fn pacing_rate(together: u32, sent: impl Fn(u32) -> Instant) -> f64 {
     let mut bbr = Arc::new(BbrConfig::default()).build(epoch(), DATAGRAM as u16);
     let mut oracle = RttOracle::new();
@@ -43,8 +43,7 @@ fn its_estimate_is_the_rate_divided_by_the_packets_of_an_ack() {
 
 #[test]
 fn its_estimate_stays_when_the_rate_falls() {
-    // Half of the rate from the 10 000th datagram on: 20 s, 250 round trips of 80 ms, 25 times the window of its
-    // filter.
+    // Half of the rate from the 10 000th datagram on, for 20 s: 250 round trips of 80 ms, 25 times the filter's window.
     let sent = |number: u32| epoch() + MS * (number + number.saturating_sub(10_000));
     let part = pacing_rate(1, sent) / RATE;
     assert!(GAINS.iter().any(|gain| (part - gain).abs() < 0.01), "{part}");

@@ -1,4 +1,4 @@
-//! Random histories of a connection, told to each controller: no panic, a window and a rate that let packets leave.
+//! Calls each controller with random histories of a connection: no panic, and window and rate let packets leave.
 
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::Time;
@@ -10,13 +10,13 @@ use quic_stacks::{CONTROLLERS, find};
 const MSS: u32 = 1165;
 const EVENTS: u32 = 100_000;
 
-/// A connection without a model of a network: what happens to its packets is drawn.
+/// A connection without a network model: the fate of its packets is random.
 struct History {
     random: Rng,
     control: Box<dyn ExternalControl>,
     output: Output,
     now: Time,
-    /// Numbers and times of what is in flight, and of what was taken for lost.
+    /// Numbers and times of the packets in flight, and of the packets considered lost.
     flying: Vec<(u32, Time)>,
     lost: Vec<(u32, Time)>,
     number: u32,
@@ -97,7 +97,7 @@ impl History {
         }
     }
 
-    /// Delivers some of what is in flight, now and then also what was taken for lost, or was never sent.
+    /// Delivers some packets in flight, and occasionally packets considered lost or never sent.
     fn acknowledge(&mut self) {
         let mut newest = None;
         for _ in 0..=self.below(4) {
@@ -155,7 +155,7 @@ impl History {
     }
 
     fn step(&mut self) {
-        // Mostly microseconds, now and then seconds.
+        // Mostly microseconds, occasionally seconds.
         let pause =
             if self.below(2000) == 0 { Time::from_secs(11) } else { Time::from_micros(self.below(3000) as u64) };
         self.now += pause;

@@ -1,4 +1,4 @@
-//! The published controllers as senders of whole runs.
+//! Whole simulation runs with the published controllers as senders.
 
 use fairlane_schemes::registry::external::no_external;
 use fairlane_sim::engine;
@@ -9,8 +9,9 @@ use serde_json::json;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-/// A flow alone for 20 s on 10 Mbit/s with a round-trip time of 40 ms. The buffer is the bandwidth-delay product: 50 kB
-/// are 41 packets of 1228 bytes.
+/// A single flow for 20 s on 10 Mbit/s with a round-trip time of 40 ms. The buffer is the bandwidth-delay product: 50
+/// kB,
+/// which is 41 packets of 1228 bytes.
 fn alone(controller: &str, scheme: &str, ecn: bool) -> RunRecord {
     let source = json!({"kind": "tcp", "profile": "quic", "congestion_control": controller, "ecn": ecn});
     let mut queue = json!({"scheme": scheme, "limit": "41 packets"});
@@ -32,9 +33,9 @@ fn alone(controller: &str, scheme: &str, ecn: bool) -> RunRecord {
 fn each_controller_fills_a_link_that_it_has_to_itself() {
     for controller in CONTROLLERS {
         let link = &alone(controller.name, "droptail", false).links[0];
-        // Those that halve their window at a loss still have the bandwidth-delay product in flight: the buffer is as
-        // long. BBR gives up at most 200 ms for each probe of the round-trip time, every 5 s in version 2, and 1 % of
-        // margin.
+        // Controllers that halve their window at a loss still have the bandwidth-delay product in flight, since the
+        // buffer is as long. BBR loses at most 200 ms for each probe of the RTT, every 5 s in version 2, and a margin
+        // of 1 %.
         let least = if controller.name.ends_with("bbr") { 1.0 - 0.2 / 5.0 - 0.01 } else { 0.98 };
         assert!(link.utilisation >= least, "{}: {}", controller.name, link.utilisation);
     }

@@ -1,16 +1,16 @@
-//! Half-full: drops a packet that finds more than a part of the limit in use.
+//! Half-full: drops arriving packets if more than a part of the limit is in use.
 
 use fairlane_plugin::prelude::*;
 
 params! {
-    /// What half-full can be told.
+    /// Parameters of half-full.
     pub struct HalfFullParams {
-        /// Part of the limit that may be in use.
+        /// Part of the limit above which packets are dropped.
         part: Probability = 0.5, in 0.01..=1.0, source "our own";
     }
 }
 
-/// A packet is dropped if the queue that it finds is at least so long.
+/// Drops an arriving packet if the queue has at least this many packets.
 #[derive(Debug)]
 pub struct HalfFull(f64);
 
@@ -21,7 +21,7 @@ impl Aqm for HalfFull {
 }
 
 impl SchemeSpec for HalfFull {
-    const ABOUT: About = About::new("Half-full", "Drops a packet that finds more than a part of the limit in use.");
+    const ABOUT: About = About::new("Half-full", "Drops arriving packets if more than a part of the limit is in use.");
     type Params = HalfFullParams;
     type Discipline<P: Packet> = ManagedQueue<P, Self>;
     fn build<P: Packet>(params: &HalfFullParams, port: &Port<'_>) -> ManagedQueue<P, Self> {

@@ -1,4 +1,4 @@
-//! The controllers of quinn (crate quinn-proto), called as its `Connection` calls them.
+//! Controllers of quinn (crate quinn-proto), called as by its `Connection`.
 
 mod rtt;
 
@@ -12,16 +12,16 @@ use std::fmt::{self, Debug, Formatter};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-/// The start of all simulations. Controllers look at differences of instants alone.
+/// Start of all simulations. Controllers use only differences of instants.
 static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// The pacer of quinn, `connection/pacing.rs`: a burst is what leaves in 2 ms, 10 to 256 datagrams.
+/// Pacer of quinn, `connection/pacing.rs`: a burst has the data of 2 ms, 10 to 256 datagrams.
 const BURST_TIME: Time = Time::from_millis(2);
 const BURST_DATAGRAMS: (u64, u64) = (10, 256);
-/// Most datagrams that quinn hands to the system at once, and shows to the controller as one.
+/// Maximum number of datagrams that quinn passes to the system at once, and reports to the controller as one.
 const BATCH: u64 = 10;
 
-/// The instant at which every simulation starts.
+/// Returns the instant at which every simulation starts.
 #[must_use]
 pub fn epoch() -> Instant {
     *EPOCH
@@ -35,22 +35,22 @@ fn duration(time: Time) -> Duration {
     Duration::from_nanos(time.0 / Time::from_nanos(1).0)
 }
 
-/// A controller of quinn with the estimator that its connection would have.
+/// A controller of quinn with the RTT estimator of its connection.
 pub struct Quinn {
     controller: Box<dyn Controller>,
     oracle: RttOracle,
-    /// As at the last ACK.
+    /// Estimator that the controller gets at an ACK: without the sample of this ACK.
     rtt: RttEstimator,
-    /// After it.
+    /// Smoothed RTT with this sample.
     smoothed: Duration,
     datagram: u16,
     largest_acked: Option<u64>,
     app_limited: bool,
-    /// Sent at one instant, and not shown to the controller yet.
+    /// Datagrams of one instant that are not yet reported to the controller.
     batch: Option<Batch>,
 }
 
-/// Datagrams that leave together.
+/// Datagrams that leave at the same instant.
 struct Batch {
     now: Time,
     bytes: u64,
@@ -58,26 +58,26 @@ struct Batch {
 }
 
 impl Quinn {
-    /// New Reno.
+    /// Creates New Reno.
     #[must_use]
     pub fn new_reno(datagram: u16, _: u64) -> Self {
         Self::of(Arc::new(NewRenoConfig::default()).build(epoch(), datagram), datagram)
     }
 
-    /// CUBIC.
+    /// Creates CUBIC.
     #[must_use]
     pub fn cubic(datagram: u16, _: u64) -> Self {
         Self::of(Arc::new(CubicConfig::default()).build(epoch(), datagram), datagram)
     }
 
-    /// BBR.
+    /// Creates BBR.
     #[must_use]
     pub fn bbr(datagram: u16, seed: u64) -> Self {
         let controller = entropy::seeded(seed, || Arc::new(BbrConfig::default()).build(epoch(), datagram));
         Self::of(controller, datagram)
     }
 
-    /// A controller with the trait of quinn, made at [`epoch`] for datagrams of that length.
+    /// Wraps a controller with quinn's trait that was created at [`epoch`] for datagrams of this length.
     #[must_use]
     pub fn of(controller: Box<dyn Controller>, datagram: u16) -> Self {
         let rtt = RttOracle::initial();
@@ -95,7 +95,7 @@ impl Quinn {
 }
 
 impl Quinn {
-    /// Shows the controller what has left.
+    /// Reports the batch to the controller.
     fn end_batch(&mut self) {
         if let Some(Batch { now, bytes, last }) = self.batch.take() {
             self.controller.on_sent(instant(now), bytes, last);
@@ -134,7 +134,7 @@ impl Stack for Quinn {
 
     fn on_forgotten(&mut self, _: u32) {}
 
-    /// `Connection::on_ack_received`: packets, the end of them, the estimator, losses, marks.
+    /// Makes the calls of `Connection::on_ack_received`: packets, end of the packets, RTT estimator, losses, marks.
     fn on_news(&mut self, news: &News<'_, ()>) {
         self.end_batch();
         let now = instant(news.now);
@@ -165,7 +165,7 @@ impl Stack for Quinn {
         let burst = u128::from(window) * duration(BURST_TIME).as_nanos() / rtt;
         let (least, most) = (BURST_DATAGRAMS.0 * datagram, BURST_DATAGRAMS.1 * datagram);
         Allowance {
-            // quinn sends while less than the window is in flight, the next packet included.
+            // quinn sends a packet only if less than the window is then in flight.
             window: window.saturating_sub(1),
             pacing: None,
             burst: u64::try_from(burst).unwrap_or(u64::MAX).clamp(least, most),

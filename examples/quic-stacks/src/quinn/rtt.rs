@@ -1,9 +1,9 @@
-//! quinn's RTT estimator, fed with the round-trip times of a simulated sender.
+//! quinn's RTT estimator, fed with the RTT samples of a simulated sender.
 //!
-//! quinn hands each controller its own `RttEstimator`, which nobody else can make or feed. So a client connection of
-//! quinn lives beside each simulated one. It is never finished with its handshake, its packets are not protected and go
-//! nowhere: for each sample it sends a PING and gets the ACK of it a round-trip time later by a clock of its own. The
-//! controller of that connection keeps what it is handed.
+//! quinn passes an `RttEstimator` to its controllers. Other crates can neither create nor update one, so each simulated
+//! connection has a client connection of quinn that does. Its handshake never completes, and its packets are
+//! unprotected and not sent. For each sample it sends a PING and receives the ACK one RTT later on a separate clock.
+//! Its controller keeps the estimator that it is passed.
 
 use bytes::{BufMut, BytesMut};
 use quinn_proto::congestion::{Controller, ControllerFactory};
@@ -20,18 +20,18 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// The connection ID of either side.
+/// Connection ID of both sides.
 const ID: [u8; 8] = *b"fairlane";
-/// Nobody hears at this address: TEST-NET-1 of RFC 5737.
+/// Unused address: TEST-NET-1 of RFC 5737.
 const PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 443);
 
-/// An RTT estimator of quinn with the connection that feeds it.
+/// An RTT estimator of quinn with the connection that updates it.
 pub struct RttOracle {
     endpoint: Endpoint,
     connection: Connection,
     last: Arc<Mutex<Option<RttEstimator>>>,
     now: Instant,
-    /// Packets sent, which is the number of the next.
+    /// Number of packets sent, and of the next packet.
     sent: u32,
     datagram: Vec<u8>,
 }
@@ -43,7 +43,7 @@ impl Default for RttOracle {
 }
 
 impl RttOracle {
-    /// An estimator without a sample.
+    /// Creates an estimator without a sample.
     #[must_use]
     pub fn new() -> Self {
         let now = Instant::now();
@@ -59,14 +59,14 @@ impl RttOracle {
         Self { endpoint, connection, last, now, sent: 0, datagram: Vec::new() }
     }
 
-    /// The estimator before any sample: of a connection that has none yet.
+    /// Returns the estimator of a connection without a sample.
     #[must_use]
     pub fn initial() -> RttEstimator {
         Self::new().sample(Duration::from_millis(1))
     }
 
-    /// Takes in a sample. Returns the estimator as quinn's controllers are handed it at the ACK of that sample: quinn
-    /// updates it after that.
+    /// Adds a sample. Returns the estimator without it: quinn calls controllers at an ACK before it updates the
+    /// estimator.
     pub fn sample(&mut self, rtt: Duration) -> RttEstimator {
         self.connection.ping();
         self.datagram.clear();
@@ -83,7 +83,7 @@ impl RttOracle {
     }
 }
 
-/// An Initial packet of a server with the ACK of packet `number` alone (RFC 9000 17.2.2, 19.3).
+/// Returns a server's Initial packet with only the ACK of packet `number` (RFC 9000 17.2.2, 19.3).
 fn initial_packet_with_ack(number: u32) -> BytesMut {
     let mut packet = BytesMut::with_capacity(64);
     // Long header, Initial, packet number of four bytes; version 1.
@@ -93,7 +93,7 @@ fn initial_packet_with_ack(number: u32) -> BytesMut {
         packet.put_u8(ID.len() as u8);
         packet.put_slice(&ID);
     }
-    // No token. What follows the length: packet number, type, 4 of largest, delay, count, first range.
+    // No token. The length covers packet number, type, 4 bytes of largest, delay, count, first range.
     packet.put_u8(0);
     packet.put_u16(0x4000 | (4 + 1 + 4 + 3));
     packet.put_u32(number);
@@ -103,7 +103,7 @@ fn initial_packet_with_ack(number: u32) -> BytesMut {
     packet
 }
 
-/// A controller that limits nothing and keeps the estimator that it is handed.
+/// A controller without limits that keeps the estimator that it is passed.
 struct Tap(Arc<Mutex<Option<RttEstimator>>>);
 
 impl Controller for Tap {
@@ -113,7 +113,7 @@ impl Controller for Tap {
     fn on_congestion_event(&mut self, _: Instant, _: Instant, _: bool, _: u64) {}
     fn on_mtu_update(&mut self, _: u16) {}
     fn window(&self) -> u64 {
-        // From 2^32 on quinn paces nothing.
+        // quinn does not pace windows of 2^32 and more.
         1 << 40
     }
     fn clone_box(&self) -> Box<dyn Controller> {
@@ -133,7 +133,7 @@ impl ControllerFactory for Tap {
     }
 }
 
-/// No protection, for a connection whose packets go nowhere.
+/// Cryptography without protection, for a connection whose packets are not sent.
 struct Open;
 
 impl ConnectionIdGenerator for Open {
@@ -247,7 +247,7 @@ mod tests {
         let ms = Duration::from_millis;
         // Before any sample: kInitialRtt of RFC 9002 6.2.2.
         assert_eq!(oracle.sample(ms(100)).get(), ms(333));
-        // The first sample as it is.
+        // After the first sample: the sample itself.
         assert_eq!(oracle.sample(ms(180)).get(), ms(100));
         // RFC 9002 5.3: 7/8 100 + 1/8 180.
         let third = oracle.sample(ms(60));
