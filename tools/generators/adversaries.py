@@ -1,4 +1,4 @@
-"""The documentation's table of adversaries: the worst case of each scheme, from the scenario files of a checkout."""
+"""Table of adversaries in the documentation: the worst case of each scheme, from the scenario files of a checkout."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ HEAD = ("scheme", "shares by", "share of the light user", "under WFQ", "light", 
 
 
 def files() -> Iterator[tuple[Path, dict[str, Any], tuple[str, str]]]:
-    """Each file, its parsed content, and the shares in its heading: under the scheme, and under the ideal scheduler."""
+    """Yields each file, its parsed content, and the two shares in its heading: under the scheme and under WFQ."""
     for path in sorted(FOLDER.glob("*.toml")):
         found = SHARES.search(path.read_text(encoding="utf-8"))
         if found is None:
-            raise ValueError(f"{path}: its head tells no shares")
+            raise ValueError(f"{path}: no shares in its head")
         yield path, toml.read(path), (found[1], found[2])
 
 
 def rows() -> list[Sequence[str]]:
-    """A row for each file, the smallest share first."""
+    """Returns a row for each file, the smallest share first."""
     every = sorted(files(), key=lambda one: float(one[2][0].split()[0]))
     return [
         [

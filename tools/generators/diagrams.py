@@ -1,8 +1,8 @@
 r"""Turns drawings in characters into SVG: tools/diagrams/NAME.txt into docs/figures/diagrams/NAME.svg.
 
 Lines are `-`, `=` (thick), `|`, `/` and `\` with `+` where they meet, arrows end in `<`, `>`, `v` or `^`. Boxes are
-`[ text ]` or drawn with lines, `| a | b |` is a row of cells. `*` is a point of a curve, `....` its level part, `#` a
-block. All else is text.
+`[ text ]` or drawn with lines, `| a | b |` is a row of cells. `*` is a point of a curve, `....` its horizontal part,
+`#` a block. Everything else is text.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 SOURCES, FIGURES = ROOT / "tools" / "diagrams", ROOT / "docs" / "figures" / "diagrams"
 WIDE, TALL, MARGIN = 8, 19, 8
-"""Size of a character, and around all, in px."""
+"""Size of a character, and margin of the drawing, in px."""
 LEVEL = "-="
 LEAST_CELLS, MOST_CELL = 3, 8
-"""Number of cells in a row, and width of one in characters."""
+"""Minimum number of cells in a row, and maximum width of a cell in characters."""
 STYLE = (
     "svg{color:#14212d;stroke:currentColor;fill:none;stroke-width:1.4;stroke-linecap:round}"
     "text{stroke:none;fill:currentColor;font:13.3px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace}"
@@ -51,7 +51,7 @@ def write(*, check: bool) -> int:
 
 
 def to_svg(drawing: str) -> str:
-    """The SVG of a drawing."""
+    """Returns the SVG of a drawing."""
     rows = drawing.expandtabs().rstrip().splitlines()
     width = max(map(len, rows))
     grid = _Grid([row.ljust(width) for row in rows])
@@ -67,7 +67,7 @@ def to_svg(drawing: str) -> str:
 
 
 class _Grid:
-    """A drawing; `kinds` has for each character `line`, `text` or nothing."""
+    """A drawing, with the characters that are parts of lines."""
 
     def __init__(self, rows: Sequence[str]) -> None:
         self._rows = rows
@@ -84,7 +84,7 @@ class _Grid:
         self._find_marks()
 
     def _find_marks(self) -> None:
-        """Finds corners, heads of arrows, diagonals and low lines."""
+        """Finds corners, arrowheads, diagonals and underscores that are lines."""
         rows = self._rows
         for y, row in enumerate(rows):
             for x, letter in enumerate(row):
@@ -104,15 +104,15 @@ class _Grid:
                     self._line[y][x] = True
 
     def at(self, x: int, y: int) -> str:
-        """The character at a place, a space outside."""
+        """Returns the character at a position; outside the drawing, a space."""
         return self._rows[y][x] if 0 <= y < len(self._rows) and 0 <= x < len(self._rows[y]) else " "
 
     def is_line(self, x: int, y: int) -> bool:
-        """True if the character at a place is part of a line."""
+        """True if the character at a position is part of a line."""
         return 0 <= y < len(self._rows) and 0 <= x < len(self._rows[y]) and self._line[y][x]
 
     def _is_line(self, y: int, begin: int, end: int) -> bool:
-        """True if a run of line characters is no sign, such as that of `A - B`, `-1/4` or `drop-tail`."""
+        """True if line characters are a line, not a sign or hyphen as in `A - B`, `-1/4` or `drop-tail`."""
         run = self._rows[y][begin:end]
         if run == "-=" or ("-" not in run and run.count("=") < 3):
             return False
@@ -124,7 +124,7 @@ class _Grid:
         return len(run) > 1 or before == "|" or after == "|"
 
     def parts(self) -> Iterator[str]:
-        """The elements."""
+        """Yields the SVG elements."""
         for y in range(len(self._rows)):
             yield from self._row(y)
         yield from self._cells()
@@ -154,14 +154,14 @@ class _Grid:
             )
 
     def _is_sign(self, x: int, y: int) -> bool:
-        """True if `*` or `/` is that of a product or quotient, with spaces or without."""
+        """True if `*` or `/` is a multiplication or division sign, with or without spaces."""
         near, far = ([self.at(x - d, y), self.at(x + d, y)] for d in (1, 2))
         if self.at(x, y) == "*":
             return near[1] not in " ." or near[0] not in " .|" or (" " not in far and near == [" ", " "])
         return near == [" ", " "] and " " not in far
 
     def _is_drawn(self, x: int, y: int) -> bool:
-        """True if a character is no text."""
+        """True if a character is part of the drawing, not text."""
         letter = self.at(x, y)
         is_point = letter == "*" and not self._is_sign(x, y)
         return self._line[y][x] or is_point or letter == "#" or (letter == "=" and self._is_bar(x, y))
@@ -208,7 +208,7 @@ class _Grid:
         return self.is_line(x, y + 1) and self.at(x, y + 1) in "|+^v"
 
     def _cells(self) -> Iterator[str]:
-        """Upper and lower edges of rows of cells: three bars or more that nothing continues."""
+        """Yields the upper and lower edges of rows of cells: at least three bars without lines above or below."""
         for y, row in enumerate(self._rows):
             bars = [
                 x

@@ -1,4 +1,4 @@
-"""Documentation of the evaluation: criteria, suite, the league, and the strengths and weaknesses of each entry."""
+"""Tables of the evaluation: criteria, suite, the league, and the strengths and weaknesses of each entry."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ CAPABILITIES: Mapping[str, tuple[str, str, str, Callable[[Entry], bool]]] = {
     "no rule for users": (
         "Core",
         "no rule for users",
-        "A port need not know which packets are of one user.",
+        "A port need not know which packets belong to the same user.",
         lambda entry: _about(entry)["marker"] != "none" or entry.shares_per != "user",
     ),
     "marks": (
@@ -60,21 +60,20 @@ CAPABILITIES: Mapping[str, tuple[str, str, str, Callable[[Entry], bool]]] = {
         lambda entry: bool(_about(entry)["marks"]),
     ),
 }
-"""What a network may be limited to, by key: who is limited, the words for it, a sentence, and which entries fit."""
+"""Limits of a network, by key: the limited part, a label, a sentence, and a test that an entry fits."""
 GUARDS = ("worst_share", "delay_p99", "completion", "use")
-"""Criteria that tell whether an entry is one-sided: one among the last quarter of two or more is recommended last."""
+"""Criteria for one-sided entries: an entry in the last quarter of two or more of them is recommended last."""
 _COUNTED = (leagues.COST_CORE, leagues.COST_EDGE)
 """Criteria that no scenario measures."""
 ADVICE = """
 ## Which scheme should I take?
 
-Five questions, and the three schemes that fit the answers best. They are found in the league's data, as is the picture
-below.
+Answer five questions to get the three schemes that fit best. Schemes and picture come from the league's data.
 
 <div class="advice-place"><p>The questions need JavaScript.</p></div>
 """
 """A section of the site; `site/static/pictures.js` fills it."""
-_NONE = "\nNothing yet: `make league` evaluates all schemes on the whole suite and writes what it finds here.\n"
+_NONE = "\nNo results yet: `make league` evaluates all schemes on the whole suite and writes the results here.\n"
 
 
 def criteria() -> Table:
@@ -93,7 +92,7 @@ def suite() -> Table:
         scored = ", ".join(f"`{key}`" for key in CRITERIA if key in keys)
         names = ", ".join(f"`{one.path.stem}`" for one in family.scenarios)
         rows.append([f"`{family.key}`", family.source, family.measures, names, scored])
-    return ["family", "source", "what it measures", "scenarios", "scored by"], rows
+    return ["family", "source", "measured property", "scenarios", "criteria"], rows
 
 
 def standing() -> Standing:
@@ -120,7 +119,7 @@ def league() -> Table | str:
 
 
 def data() -> dict[str, Any]:
-    """The league as the site's picture needs it: values as texts with their places, by criterion, family and entry."""
+    """Returns the data of the site's picture: values as texts with their ranks, by criterion, family and entry."""
     found = standing()
     labels = sorted(found.values, key=lambda label: display_name(label).lower())
     values: dict[str, dict[str, list[Any]]] = {}
@@ -172,7 +171,7 @@ def _entry(label: str) -> dict[str, Any]:
 
 
 def embedded() -> str:
-    """The league's data within a page, before the table that is shown without JavaScript."""
+    """Returns the league's data as a script element, which precedes the table for readers without JavaScript."""
     if not leagues.read(suites.read()).entries:
         return ""
     text = json.dumps(data(), ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
@@ -203,9 +202,9 @@ def _section(found: Standing, label: str) -> str:
     return "\n".join(
         [
             f"\n## {label}\n",
-            "Where it wins:\n",
+            "Strengths:\n",
             *_list(one.wins),
-            "\nWhere it fails:\n",
+            "\nWeaknesses:\n",
             *_list(one.fails),
             "",
         ]
@@ -213,7 +212,7 @@ def _section(found: Standing, label: str) -> str:
 
 
 def _list(sentences: Sequence[str]) -> Iterator[str]:
-    return iter([f"- {sentence}" for sentence in sentences] or ["- Nothing stands out."])
+    return iter([f"- {sentence}" for sentence in sentences] or ["- None stands out."])
 
 
 def _place(rank: Rank) -> str:

@@ -18,7 +18,7 @@ _LINK = re.compile(r"\[`(?:\w+::)*?((?:[A-Z]\w*::)?\w+)`\](?!\()")
 
 
 class HeadError(Exception):
-    """A missing module, or one whose head has another form; the message names it."""
+    """The module is missing, or its head doesn't have the required form; the message names the module."""
 
 
 class Head(NamedTuple):
@@ -33,7 +33,7 @@ class Head(NamedTuple):
 
 
 def module(name: str, crates: Path) -> Path:
-    """The file of the module whose path ends in `name`; of several, the one that is a scheme."""
+    """Returns the file of the module whose path ends in `name`; if there are several, the one that is a scheme."""
     found = [file for ending in (f"{name}.rs", f"{name}/mod.rs") for file in crates.glob(f"*/src/**/{ending}")]
     if len(found) > 1:
         found = [file for file in found if "impl SchemeSpec for" in file.read_text(encoding="utf-8")]
@@ -69,7 +69,7 @@ def _wrapped(line: str) -> str:
 
 
 def text(file: Path, chapters: Path) -> str:
-    """The head of a module; links to schemes point to their chapters, others become code."""
+    """Returns the head of a module. Links to schemes point to their chapters; other links become code."""
     lines = file.read_text(encoding="utf-8").splitlines()
     head = "\n".join(line[4:] for line in lines if line.startswith("//!"))
     linked = _LINK.sub(
@@ -79,10 +79,10 @@ def text(file: Path, chapters: Path) -> str:
 
 
 def head(file: Path, chapters: Path) -> Head:
-    """The head of a scheme's module.
+    """Returns the parsed head of a scheme's module.
 
     Raises:
-        HeadError: The head has another form.
+        HeadError: The head doesn't have the required form.
     """
     parts = _FORM.fullmatch(text(file, chapters))
     numbers = re.findall(r"^(\d+)\. ", (parts and parts["deviations"]) or "", re.MULTILINE)
@@ -92,7 +92,10 @@ def head(file: Path, chapters: Path) -> Head:
 
 
 def variants(name: str, crates: Path) -> list[tuple[str, str]]:
-    """Name and sentence of every variant of the enum `name`; its name is the one after `=`, or in snake case."""
+    """Returns name and doc comment of every variant of the enum `name`.
+
+    A variant's name is the text after `=`, or the identifier in snake case.
+    """
     declaration = re.compile(rf"^ *pub enum {name} \{{\n(.*?)^ *\}}$", re.MULTILINE | re.DOTALL)
     for file in sorted(crates.glob("*/src/**/*.rs")):
         if body := declaration.search(file.read_text(encoding="utf-8")):

@@ -1,10 +1,10 @@
-"""Generated types, with which editors and notebooks complete keys.
+"""Generated types for completion in editors and notebooks.
 
-    __init__.pyi                 a stub of the package, whose members are loaded when they are used
-    queues.pyi, markers.pyi      stubs of the functions that the package makes from the same declarations
-    simulate/keys.py             the keys of the tables `run`, `tcp` and `probes` of a scenario
+    __init__.pyi                 stub of the package, whose members are loaded on first use
+    queues.pyi, markers.pyi      stubs of functions that the package builds from declarations
+    simulate/keys.py             keys of the tables `run`, `tcp` and `probes` of a scenario
     results/records.py           content of a result document, mainly its summary
-    results/catalogue.py         every metric
+    results/catalogue.py         all metrics
 
 They are generated from the declarations that the simulator parses with.
 """
@@ -64,7 +64,7 @@ _SCOPES = ("run", "group", "link", "evaluation", "search")
 
 
 def modules() -> Iterator[tuple[Path, str]]:
-    """Every generated file with its expected text."""
+    """Yields every generated file with its expected text."""
     yield PACKAGE / "__init__.pyi", _members()
     for module in (queues, markers):
         yield Path(str(module.__file__)).with_suffix(".pyi"), _stub(module)
@@ -90,7 +90,7 @@ def _stub(module: ModuleType) -> str:
 
 
 def _head(module: ModuleType) -> str:
-    """The docstring of a module, and its `__all__`."""
+    """Returns the docstring of a module and its `__all__`."""
     names = ", ".join(f'"{name}"' for name in module.__all__)
     return "\n".join(
         [f'"""{str(module.__doc__).rstrip()}\n\n{_BY}\n"""\n', *_wrapped(f"__all__ = [{names}]", 0, hanging=4), ""]
@@ -145,11 +145,11 @@ def _records() -> str:
 
 def _metrics() -> str:
     head = (
-        f'"""Every metric that has a name, as the simulator declares it.\n\n{_BY}\n"""\n\n'
+        f'"""All named metrics, from the declarations of the simulator.\n\n{_BY}\n"""\n\n'
         "from fairlane.results.metric import Metric\n\nMETRICS = (\n"
     )
     every = json.loads(_fairlane.metrics())
-    # Paths of users and flows, and classes of transfers, share the names of their group.
+    # Metrics of users, flows and classes of transfers have the same names as those of their group.
     of_users = [one for one in every if one["shown"] == ["summary"]]
     series = [one for one in every if one["scope"].startswith("series of")]
     named = [one for one in every if one in of_users or one in series or (one["scope"] in _SCOPES and one["shown"])]
@@ -157,7 +157,7 @@ def _metrics() -> str:
 
 
 def _metric(one: dict[str, Any]) -> str:
-    """A metric with its non-default fields."""
+    """Returns the source of a metric with its non-default fields."""
     said = one | {
         "words": "" if one["title"] == one["heading"] else one["title"],
         "shown_as": "" if one["shown_as"] == one["unit"] else one["shown_as"],
@@ -193,7 +193,7 @@ def _ordered(classes: Mapping[str, str]) -> list[str]:
 
 
 def _functional(name: str, sentence: str, fields: Mapping[str, Any]) -> str:
-    """A class with a field named like a Python keyword, such as `from`."""
+    """Returns a class with a field named like a Python keyword, such as `from`."""
     table = "".join(
         f'        "{key}": {_annotation(value)},  # {value["description"]}\n' for key, value in fields.items()
     )

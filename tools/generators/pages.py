@@ -11,13 +11,13 @@ of Rust modules in the folder `crates` next to `docs`. The number in `**34 schem
     schemes               the catalogue of schemes, with links to their chapters
     papers                the papers that are reproduced
     congestion-controls   the catalogue of congestion controls
-    congestion-control X  what the catalogue says of the congestion control X, and its keys
-    scheme SCHEME         what the catalogue says of a scheme, and the parameters that it does not share with all others
-    head MODULE           sentence, source and place of a Rust module, from its head
+    congestion-control X  entry of the congestion control X in the catalogue, and its keys
+    scheme SCHEME         entry of a scheme in the catalogue, and the parameters that not all schemes have
+    head MODULE           summary, source and path of a Rust module, from its head
     rules MODULE          the rules in its head
     deviations MODULE     the deviations in its head
-    limits MODULE         cost, deviations, and what is not implemented, each with a heading
-    module MODULE         a head with headings, in full
+    limits MODULE         cost, deviations, and missing parts, each with a heading
+    module MODULE         the full head, with its headings
     enum NAME             the variants of a Rust enum
     shared                the parameters that all schemes have
     topology NAME         the parameters of a topology
@@ -25,22 +25,22 @@ of Rust modules in the folder `crates` next to `docs`. The number in `**34 schem
     document NAME         every table of a document, such as `result`, as `fairlane schema` names it
     sweep                 the keys of a sweep file
     lab                   the keys of a scenario in the lab
-    adversaries           how each scheme is beaten, from `examples/adversaries` beside `docs`
+    adversaries           the scenario that beats each scheme, from `examples/adversaries` next to `docs`
     pairs                 shares of all pairs of senders, from `figures/pairs.csv` in `docs`
-    evaluation criteria   what schemes are judged by
+    evaluation criteria   the criteria of the league
     evaluation suite      the families of the suite with their scenarios
-    evaluation advice     the place of five questions that lead to three schemes
+    evaluation advice     position of the five questions that lead to three schemes
     evaluation league     all entries by all criteria, with the data of the heat map
     evaluation pictures   the Pareto pictures in `figures` of `docs`
-    evaluation entries    where each entry wins and fails
-    reproduction          how many claims of every paper are reproduced
+    evaluation entries    strengths and weaknesses of each entry
+    reproduction          number of reproduced claims of every paper
     reproduction summary  the same in a paragraph
-    reproduction PAPER    what became of every claim of a paper
-    clauses               how many clauses of each RFC the code follows
+    reproduction PAPER    verdict on every claim of a paper
+    clauses               number of clauses of each RFC that the code follows
     clauses all           every clause with the code that follows it
-    data PAGE MARK        what a bench recorded for a page, from `site/data/PAGE.json`
+    data PAGE MARK        data that a bench recorded for a page, from `site/data/PAGE.json`
 
-`<!-- site:MARK -->` is the place of a table that only the site has: hundreds of rows, to sort and to filter.
+`<!-- site:MARK -->` marks the position of a table that only the site has: hundreds of rows, to sort and to filter.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def write(docs: Path, *, check: bool = False) -> int:
 
 
 def rewritten(docs: Path) -> Iterator[tuple[Path, str]]:
-    """Every Markdown file below `docs`, and the README next to it, with its expected text.
+    """Yields every Markdown file below `docs`, and the README next to it, with its expected text.
 
     Raises:
         MarkError: An unknown mark, or one without an end.
@@ -203,7 +203,7 @@ _PARTS = {
 
 
 def _block(block: Any, page: str) -> str:
-    """A paragraph, or a table; rows of one cell are heads of those below, which get it as their first column."""
+    """Returns a paragraph or a table. A row with only one cell becomes the first column of the rows below it."""
     if isinstance(block, str):
         return f"\n{block}\n"
     (name, *head), family, rows = block["columns"], "", []
@@ -214,7 +214,7 @@ def _block(block: Any, page: str) -> str:
         elif parts := re.fullmatch(pattern, first, re.DOTALL):
             rows.append([family, *(parts[column.replace(" ", "_")] or "–" for column in columns), *row])
         else:
-            raise MarkError(f"{page}: {first}: has not the parts {', '.join(columns)}")
+            raise MarkError(f"{page}: {first}: lacks one of the parts {', '.join(columns)}")
     head = ["family", *([name] if columns == ("_",) else columns), *head]
     return _table(head, rows) if family else _table(head[1:], [row[1:] for row in rows])
 
@@ -232,23 +232,23 @@ def _pairs() -> str:
 
 
 def _lab() -> str:
-    """Keys with the same rule in one row."""
+    """Returns a table in which keys with the same rule share a row."""
     rows: dict[tuple[str, str], list[str]] = {}
     for key, rule in lab_keys.KEYS.items():
         if lab_keys.KEYS.get(key.replace("groups[].sources[tcp]", "tcp")) is rule and key.startswith("groups"):
-            continue  # sources of TCP have the keys of [tcp] by the same rules
+            continue  # the same rule as for [tcp]
         if isinstance(rule, Honoured):
-            effect = f"{rule.where}; plane `{rule.only}`" if rule.only else rule.where
-            rows.setdefault(("honoured", effect), []).append(key)
+            effect = f"{rule.where}; only plane `{rule.only}`" if rule.only else rule.where
+            rows.setdefault(("supported", effect), []).append(key)
         elif isinstance(rule, Refused):
-            rows.setdefault(("refused", rule.why), []).append(key)
+            rows.setdefault(("rejected", rule.why), []).append(key)
     for scheme in ("droptail", *lab_keys.AQMS):
         for section, names in lab_keys.in_node(scheme).items():
             for name in names:
-                both = rows.setdefault(("honoured", "forwarder; on the planes `kernel` and `p4` of their schemes"), [])
+                both = rows.setdefault(("supported", "forwarder; planes `kernel` and `p4`, for their schemes"), [])
                 if (key := f"{section}.{name}") not in both:
                     both.append(key)
-    rows["honoured", "forwarder; refused on `kernel` and `p4`"] = ["all other keys of queue and marker"]
+    rows["supported", "forwarder; rejected on `kernel` and `p4`"] = ["all other keys of queue and marker"]
     return _of_rules(rows)
 
 
@@ -256,20 +256,20 @@ def _of_rules(rows: Mapping[tuple[str, str], Sequence[str]]) -> str:
     shown = [
         [what, ", ".join(f"`{key}`" if "." in key else key for key in keys), why] for (what, why), keys in rows.items()
     ]
-    return _table(["", "keys", "as, or why"], shown)
+    return _table(["", "keys", "effect or reason"], shown)
 
 
 def _linux_keys() -> str:
-    """As `_lab`, without the keys of sources that have the rule of [tcp]."""
+    """Does the same as `_lab` for the plane `linux`."""
     rows: dict[tuple[str, str], list[str]] = {}
     for key, rule in linux_keys.RULES.items():
         if linux_keys.RULES.get(key.replace("groups[].sources[tcp]", "tcp")) is rule and key.startswith("groups"):
             continue
         match rule:
             case Honoured(where=where):
-                rows.setdefault(("honoured", where), []).append(key)
+                rows.setdefault(("supported", where), []).append(key)
             case Refused(why=why):
-                rows.setdefault(("refused", why), []).append(key)
+                rows.setdefault(("rejected", why), []).append(key)
             case Required(values=values, why=why):
                 rows.setdefault((f"must be {', '.join(f'`{value}`' for value in values)}", why), []).append(key)
     return _of_rules(rows)
@@ -288,7 +288,7 @@ def _linux_schemes() -> str:
                     rows.append([f"`{scheme}`", f"`{name}`", f"must be `{_plain(values[0])}`: {why}"])
                 case disciplines.Unused(why=why):
                     rows.append([f"`{scheme}`", f"`{name}`", f"no effect: {why}"])
-    rows += [[f"`{scheme}`", "", f"refused: {why}"] for scheme, why in disciplines.WITHOUT.items()]
+    rows += [[f"`{scheme}`", "", f"rejected: {why}"] for scheme, why in disciplines.WITHOUT.items()]
     return _table(["scheme", "parameter", "in Linux"], rows)
 
 
@@ -315,10 +315,10 @@ def _congestion_controls() -> str:
 def _congestion_control(name: str) -> str:
     (control,) = congestion_controls(name)
     about = (
-        f"\nDecides on: {control['decides']}. Answers marks, if `ecn`: {control['marks']}. "
+        f"\nDecides on: {control['decides']}. Response to marks, with `ecn`: {control['marks']}. "
         f"`loss_detection`: {control['loss_detection']}.\n"
     )
-    return about + (_parameters(control["params"]) if control["params"] else "\nIt has no keys of its own.\n")
+    return about + (_parameters(control["params"]) if control["params"] else "\nIt has no keys.\n")
 
 
 def _papers() -> str:
@@ -346,7 +346,7 @@ def _scheme(name: str) -> str:
 
 
 def _rule(param: Parameter) -> tuple[str, ...]:
-    """Common parts of two parameters, explained once."""
+    """Returns the parts that two parameters must have in common to be explained only once."""
     return tuple(str(dict(param).get(key)) for key in ("table", "name", "doc", "type", "choices", "min", "max"))
 
 
@@ -423,7 +423,7 @@ def _scenario(key: str) -> str:
     properties = table["properties"]
     if key.endswith(
         ("sources.rpm", "sources.tcp", "sources.transfers", "sources.video", "sources.web")
-    ):  # it takes every key of [tcp] as well
+    ):  # these sources take every key of [tcp] as well
         of_tcp = whole["properties"]["tcp"]["properties"]
         properties = {name: value for name, value in properties.items() if name not in of_tcp}
     names = sorted(properties, key=lambda name: (name not in _FIRST, name not in table["required"]))
@@ -524,7 +524,7 @@ def _clauses() -> str:
 
 
 def _all_clauses() -> str:
-    head = ["RFC", "clause", "level", "text", "verdict", "code, or why not"]
+    head = ["RFC", "clause", "level", "text", "verdict", "code, or reason for none"]
     return _table(head, clauses.rows(clauses.compare(clauses.ROOT)[0]))
 
 
@@ -554,7 +554,7 @@ _CATALOGUES: Mapping[str, Callable[[], str]] = {
 
 
 def _reproduction(paper: Paper) -> str:
-    """Claims of a paper, experiments with fewer replications here, and readings chosen by the paper's numbers."""
+    """Returns a paper's claims, experiments with fewer replications, and readings chosen by the paper's numbers."""
     fewer = report.fewer_runs(paper)
     runs = (
         _table(report.RUNS_HEAD, fewer) if fewer else "\nEvery experiment runs as often and as long as in the paper.\n"
@@ -567,9 +567,9 @@ def _reproduction(paper: Paper) -> str:
 
 
 def _records(whole: Mapping[str, Any]) -> str:
-    """Every record of a document, with a heading and a table each."""
+    """Returns every record of a document with a heading and a table."""
     result = schema("result")
-    # The records of the result document have their own tables.
+    # Records of the result document are in the tables of that document.
     elsewhere = set() if whole["title"] == result["title"] else {result["title"], *result["$defs"]}
     inner = {name: record for name, record in whole["$defs"].items() if name not in elsewhere}
     records = {whole["title"]: whole, **inner}

@@ -1,4 +1,4 @@
-"""Tables of docs/reproduction.md: the outcome of every claim, from the expected verdicts and their explanations."""
+"""Tables of docs/reproduction.md: the verdict on every claim, from the expected verdicts and their explanations."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ COUNT_HEAD = [
 ]
 CLAIM_HEAD = ["claim", "paper", "measured", "farthest point", "verdict", "explanation"]
 READINGS_HEAD = [
-    "left open by the paper",
-    "default here",
-    "numbers under each reading",
+    "choice that the paper leaves open",
+    "default in Fairlane",
+    "numbers for each option",
     "claims that are not independent",
 ]
-NOT_TESTABLE_HEAD = ["section", "words of the paper", "not testable, because"]
-RUNS_HEAD = ["experiments", "replications here", "at most, where a claim is inconclusive", "why"]
+NOT_TESTABLE_HEAD = ["section", "words of the paper", "reason why they are not testable"]
+RUNS_HEAD = ["experiments", "replications", "maximum for inconclusive claims", "reason"]
 
 
 def counts(papers: Sequence[Paper]) -> Rows:
-    """Number of claims that hold, by paper and kind of claim, and in total; claims that test nothing are separate."""
+    """Counts the claims that hold, by paper and kind of claim, and in total; claims that test nothing are separate."""
     rows: Rows = []
     total: dict[Standing, Counter[str]] = {}
     for paper in papers:
@@ -70,12 +70,12 @@ def counts(papers: Sequence[Paper]) -> Rows:
 
 
 def _by_standing(paper: str, counted: Mapping[Standing, Counter[str]]) -> Rows:
-    """Number of a paper's claims that hold, and of those counted separately."""
+    """Counts the claims of a paper that hold, by standing."""
     return [_count(paper, KINDS[standing], counted[standing]) for standing in KINDS if standing in counted]
 
 
 def summary(papers: Sequence[Paper]) -> str:
-    """Number of claims of all papers that hold, in a paragraph."""
+    """Returns a paragraph with the number of claims of all papers that hold."""
     of = {standing: Counter[str]() for standing in KINDS}
     not_hard: Counter[str] = Counter()
     for paper in papers:
@@ -87,17 +87,13 @@ def summary(papers: Sequence[Paper]) -> str:
     own, apart, arithmetic, added = (of[standing] for standing in KINDS)
     parts = [
         f"{own['reproduced']} are reproduced",
-        f"{own['as ns-3']} differ, and ns-3 agrees with us",
+        f"{own['as ns-3']} differ from the paper but agree with ns-3",
         f"{own['inconclusive']} are inconclusive",
         f"{own['differs']} differ",
         *([f"{own['not applicable']} could not be judged"] if own["not applicable"] else []),
     ]
     counted_apart = [
-        *(
-            [f"{apart.total()} that were used to choose between readings of their paper ({apart['reproduced']} hold)"]
-            if apart
-            else []
-        ),
+        *([f"{apart.total()} that helped to interpret their paper ({apart['reproduced']} hold)"] if apart else []),
         *(
             [f"{arithmetic.total()} that only recompute a number ({arithmetic['reproduced']} hold)"]
             if arithmetic
@@ -106,13 +102,14 @@ def summary(papers: Sequence[Paper]) -> str:
         f"{added.total()} that this project added ({added['reproduced']} hold)",
     ]
     return (
-        f"Of {own.total()} claims of {len(papers)} papers {', '.join(parts)}. Of those not marked hard, "
-        f"{not_hard['reproduced']} of {not_hard.total()} are reproduced. Counted apart: {'; '.join(counted_apart)}."
+        f"Of {own.total()} claims of {len(papers)} papers {', '.join(parts)}. Of the claims that are not marked hard, "
+        f"{not_hard['reproduced']} of {not_hard.total()} are reproduced. "
+        f"These claims are counted separately: {'; '.join(counted_apart)}."
     )
 
 
 def claims(paper: Paper) -> Rows:
-    """Every claim of a paper: the paper's value, the measured one, and the reason of a difference."""
+    """Returns a row for each claim of a paper: the paper's value, the measured one, and the reason of a difference."""
     expected, explanations = paper.expected().claims, paper.explanations
     rows: Rows = []
     for claim, outcome in _outcomes(paper):
@@ -134,14 +131,14 @@ def claims(paper: Paper) -> Rows:
 
 
 def _measured(paper: Paper, claim: Claim, found: Mapping[str, Any]) -> list[str]:
-    """Measured value, the number of runs if it exceeds the experiment's, and the farthest point."""
+    """Returns the measured value, with the number of runs if it exceeds the experiment's, and the farthest point."""
     runs = found.get("runs", 0)
     more = f" (n = {runs})" if runs > paper.experiments[claim["experiment"]].replications else ""
     return [found["measured"] + more, found["worst"]]
 
 
 def readings(paper: Paper) -> Rows:
-    """Readings chosen by the paper's own numbers."""
+    """Returns a row for each choice that the paper's numbers decided."""
     rows = []
     for one in paper.readings:
         names = ", ".join(f"`{name.split('.', 1)[1]}`" for name in one.claims)
@@ -150,7 +147,7 @@ def readings(paper: Paper) -> Rows:
 
 
 def fewer_runs(paper: Paper) -> Rows:
-    """Experiments with unusual replications, or an unusual limit for inconclusive claims, with the reason."""
+    """Returns a row for experiments with an unusual number of runs, or an unusual limit for inconclusive claims."""
     return [
         [
             ", ".join(f"`{name}`" for name in rule.experiments or ["all"]),

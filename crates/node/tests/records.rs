@@ -38,8 +38,8 @@ fn the_page_says_what_state_takes() {
     };
     let (user, port) = (size_of::<UserState>(), size_of::<PortState>());
     let said = format!(
-        "State: two meters of {user} bytes for a configured user, one and an entry of a hash table for an address, \
-         {port} bytes for a port, {} KiB for what each processor remembers of addresses.",
+        "State: A configured user takes two meters of {user} bytes, an address one meter and a hash table entry, a \
+         port {port} bytes, and each processor's cache of recent addresses {} KiB.",
         bytes("recents") / 1024
     );
     assert!(page.contains(&said), "docs/node.md must say: {said}");
