@@ -6,7 +6,7 @@
 use fairlane_schemes::base::units::Time;
 
 /// Initial window (tcp_rmem, half of 128 KiB).
-pub(super) const FIRST_WINDOW_BYTES: u64 = 65_536;
+const FIRST: u64 = 65_536;
 /// Segments per round trip that the initial window assumes.
 const EXPECTED: u64 = 10;
 /// Number of segments by which the window grows for each arriving segment.
@@ -38,7 +38,7 @@ impl ReceiveWindow {
     pub(super) fn new(mss: u32) -> Self {
         let mss = u64::from(mss);
         // One segment less than the buffer contains, because it still contains the arriving one (tcp_space).
-        let most = FIRST_WINDOW_BYTES.max(3 * mss) - mss;
+        let most = FIRST.max(3 * mss) - mss;
         Self {
             most,
             window: most,

@@ -3,7 +3,6 @@
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::contract::packet::Ecn;
 
-use super::autotuning::FIRST_WINDOW_BYTES;
 use super::pacing::chunk_bytes;
 use super::timer::Timer;
 use super::{Forced, SYN_TRIES, TrackedSender};
@@ -14,8 +13,8 @@ use crate::traffic::tcp::{LossDetection, Pacing, Prompt, Segment, TcpParams};
 
 /// Segments are never deferred if at least one part in this many of the window is free (tcp_tso_win_divisor).
 const TSO_WIN_DIVISOR: u32 = 3;
-/// Data that an application writes before the first window update arrives.
-const FIRST_WRITE_BYTES: u64 = 128 << 10;
+/// Size of the first send buffer of a connection. Measured with Linux 6.12, where it ends after 11 full segments.
+const FIRST_BUFFER_BYTES: u64 = 16 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
@@ -126,14 +125,11 @@ impl TrackedSender {
     }
 
     /// Number of unsent segments in the first send buffer (skb), which is full. A full buffer holds as much as offloads
-    /// take, but at most half the receive window (tcp_xmit_size_goal).
+    /// take (tcp_xmit_size_goal).
     pub(super) fn left_in_buffer(&mut self, params: &TcpParams) -> u32 {
         let (mss, next) = (params.segment_payload, self.records.nxt());
         while self.buffer_end <= next {
-            let is_first = u64::from(self.buffer_end) * u64::from(mss) < FIRST_WRITE_BYTES;
-            let offered = if params.autotuning { self.receive_window.offered() } else { params.socket_buffer.0 };
-            let window = if is_first { FIRST_WINDOW_BYTES } else { offered };
-            let bytes = params.tso.0.min(window / 2);
+            let bytes = if self.buffer_end == 0 { FIRST_BUFFER_BYTES } else { params.tso.0 };
             self.buffer_end += u32::try_from(bytes).unwrap_or(u32::MAX).max(mss) / mss;
         }
         self.buffer_end - next

@@ -126,17 +126,17 @@ fn the_last_of_a_burst_of_several_segments_asks_for_an_ack() {
 }
 
 #[test]
-fn a_buffer_holds_half_the_first_window_and_then_64_kib() {
-    let params = TcpParams { tso_defer: true, autotuning: true, ..plain() };
+fn a_buffer_holds_64_kib_and_the_first_one_a_quarter_of_it() {
+    let params = TcpParams { tso_defer: true, ..plain() };
     let mut path = Path::new(params.clone(), None, |_, _| Lot::Arrives);
     let mut ends = Vec::new();
-    while ends.last().is_none_or(|&end| end < 300) {
+    while ends.last().is_none_or(|&end| end < 200) {
         let end = path.sender.records.nxt() + path.sender.left_in_buffer(&params);
         if ends.last() != Some(&end) {
             ends.push(end);
         }
         path.step();
     }
-    // Segments of 1000 bytes: 32 of 65,536 / 2 bytes while the first 128 KiB last, then 65.
-    assert_eq!(ends, [32, 64, 96, 128, 160, 225, 290, 355]);
+    // Segments of 1000 bytes: 16 of 16 640 bytes, then 65 of 65 536.
+    assert_eq!(ends, [16, 81, 146, 211]);
 }
