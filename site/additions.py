@@ -1,8 +1,8 @@
-"""What pages of docs/ have on the site and not on GitHub.
+"""Adds content to pages of docs/ that only the site has.
 
-The chapter of every scheme has its live example: the playground, set to the scheme. An address of the playground
-(`site/playground/src/state.ts`) names schemes and groups of users; what it does not name is as at the playground's
-start, which is a user with ten TCP flows and five users with one.
+The chapter of every scheme gets a live example: the playground with this scheme. An address of the playground
+(`site/playground/src/state.ts`) names schemes and groups of users. Everything else has the playground's defaults: a
+user with ten TCP flows and five users with one.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 MISSING = "This site was built without the playground, which needs npm and Rust's target wasm32-unknown-unknown.\n"
 CHILDREN = {"docs/congestion-controls": "congestion-controls/*"}
-"""Pages that list others, and where these are."""
+"""Pages that list other pages, and the paths of those."""
 _PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
 _ADDRESS = re.compile(r"^```text\n(#schemes=.*)\n```\n", re.MULTILINE)
-"""An address of the playground: on the site one can go there."""
+"""An address of the playground, which becomes a link on the site."""
 ROOT = Path(__file__).parents[1]
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#:\s]+)\)")
 FOLDER = "docs/schemes/"
@@ -42,29 +42,29 @@ EXAMPLES = {
     **dict.fromkeys(("afc", "afd", "black", "care", "choke", "fred", "red_pd", "sfb"), FLOOD),
     **dict.fromkeys(("docsis_qp", "dualpi2"), SCALABLE),
 }
-"""Sentence and groups of schemes that show nothing of their own at the playground's start."""
+"""Sentence and groups for schemes whose behaviour does not show with the playground's defaults."""
 
 
 def setup(app: Sphinx) -> dict[str, bool | int]:
-    """Registers what Sphinx calls; pages are read anew when this file has changed."""
+    """Registers the extension with Sphinx; pages are read again after a change of this file."""
     app.add_config_value("playground", default=False, rebuild="env", types=bool)
-    app.add_lexer("rust,no_run", RustLexer)  # rustdoc's word for an example that it only compiles
+    app.add_lexer("rust,no_run", RustLexer)  # rustdoc's name for examples that are only compiled
     app.connect("source-read", _add)
     return {"parallel_read_safe": True, "parallel_write_safe": True, "env_version": crc32(Path(__file__).read_bytes())}
 
 
 def address(scheme: str) -> str:
-    """What stands behind the # of the playground's address."""
+    """The part after # in the playground's address."""
     names = scheme if scheme == "droptail" else f"droptail,{scheme}"
     return f"schemes={names}{EXAMPLES.get(scheme, ('', ''))[1]}"
 
 
 def _add(app: Sphinx, page: str, source: list[str]) -> None:
-    # A folder of the repository is no page, and nothing to download.
+    # A folder of the repository is neither a page nor a download.
     here = (ROOT / page).parent
     source[0] = _LINK.sub(lambda link: link[1] if (here / link[2]).is_dir() else link[0], source[0])
     if page == "figures":
-        app.env.note_reread()  # it has what other pages show
+        app.env.note_reread()  # it depends on other pages
         source[0] += figures(Path(app.srcdir))
     elif page in CHILDREN:
         source[0] += toctree([CHILDREN[page]])
@@ -81,13 +81,13 @@ def _add(app: Sphinx, page: str, source: list[str]) -> None:
 
 
 def toctree(pages: Sequence[str]) -> str:
-    """The place of pages in the navigation, below the one that has this."""
+    """A toctree, which places pages below the current one in the navigation."""
     lines = "\n".join(pages)
     return f"\n```{{toctree}}\n:hidden:\n:glob:\n\n{lines}\n```\n" if pages else ""
 
 
 def unplaced(pages: Path) -> list[str]:
-    """Pages of docs/ that no page of the site's own has a place for: they stand below the list of all."""
+    """Pages of docs/ that no page of site/pages lists; they are placed below the list of all pages."""
     own = [page.read_text(encoding="utf-8") for page in (Path(__file__).parent / "pages").rglob("*.md")]
     placed = {name for text in own for name in re.findall(r"^(?:\.\./)*(docs/\S+)$", text, re.MULTILINE)}
     places = {page.relative_to(pages).with_suffix("").as_posix() for page in pages.glob("docs/*.md")}
@@ -96,7 +96,7 @@ def unplaced(pages: Path) -> list[str]:
 
 
 def figures(pages: Path) -> str:
-    """Every picture with its caption and the page that shows it."""
+    """All figures with captions and the pages that show them."""
     shown = []
     for page in sorted(pages.glob("docs/**/*.md")):
         text = page.read_text(encoding="utf-8")
@@ -116,13 +116,13 @@ def _add_example(app: Sphinx, page: str, source: list[str]) -> None:
         return
     before, parameters, after = source[0].partition("\n## Parameters\n")
     example = _example(app, scheme) if parameters else ""
-    # Found first by its name; a reader who looks for "red" wants neither "shared" nor "fred".
+    # Puts the scheme first in the search: a reader who looks for "red" wants neither "shared" nor "fred".
     index = f"```{{index}} ! {scheme}\n```\n\n"
     source[0] = index + before + example + parameters + after
 
 
 def _example(app: Sphinx, scheme: str) -> str:
-    """A section with the playground in a frame; on a phone a link, for a frame would catch the finger that scrolls."""
+    """A section with the playground in a frame; on phones only a link, since a frame would intercept scrolling."""
     if not app.config.playground:
         return f"\n## Live example\n\n{MISSING}"
     page, state = f"{'../' * FOLDER.count('/')}playground.html", address(scheme)

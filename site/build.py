@@ -1,8 +1,8 @@
-"""Builds the site: `python site/build.py [--out target/site]`; `make site` prepares what it needs.
+"""Builds the site: `python site/build.py [--out target/site]`; `make site` prepares the inputs.
 
-The pages are those of docs/, as they are, and those of site/pages, which are of no use elsewhere. They are put side by
-side in a folder of their own, where links between them lead as they do in the repository. The playground is there if it
-has been built; otherwise the pages say so.
+The pages are those of docs/, and those of site/pages, which only the site needs. They are copied to a separate folder,
+in which links between them work as in the repository. The playground is included if it has been built; otherwise the
+pages say that it is missing.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python site/build.py", description="Build the site.")
     parser.add_argument("--out", type=Path, default=ROOT / "target" / "site")
-    parser.add_argument("--quick", action="store_true", help="without the crates and the outputs of the tutorial")
+    parser.add_argument("--quick", action="store_true", help="leave out the crates and the outputs of the tutorial")
     parser.add_argument(
-        "--no-playground", action="store_true", help="without the playground, also if it has been built"
+        "--no-playground", action="store_true", help="leave out the playground even if it has been built"
     )
     options = parser.parse_args(arguments)
     out = options.out.resolve()
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _sphinx(source: Path, out: Path, parts: Sequence[str]) -> int:
-    """Makes pages of a folder; what is there beside them is a tag for pages, `rust` or `playground`."""
+    """Runs Sphinx on a folder; existing `parts` (`rust`, `playground`) become tags for the pages."""
     options = ["-q", "-b", "html", "-j", "2", "--fail-on-warning", "--keep-going"]
     options += ["-c", str(HERE), "-d", str(out.with_name(f"{out.name}-doctrees"))]
     options += [word for part in parts for word in ("-t", part)]
@@ -68,7 +68,7 @@ def _sphinx(source: Path, out: Path, parts: Sequence[str]) -> int:
 
 
 def assemble(source: Path) -> None:
-    """Puts all pages, and the files that they link to, below a folder, and takes away what was there else."""
+    """Copies all pages and the files that they link to into a folder, and removes everything else from it."""
     wanted = dict(_files())
     for page in list(wanted):
         if page.suffix == ".md":
@@ -83,7 +83,7 @@ def assemble(source: Path) -> None:
 
 
 def _files() -> Iterator[tuple[Path, Path]]:
-    """Every page with its place among the pages of the site."""
+    """All pages with their paths on the site."""
     for name in PAGES:
         yield Path(name), ROOT / name
     for folder, place in ((ROOT / "docs", Path("docs")), (HERE / "pages", Path())):
@@ -93,7 +93,7 @@ def _files() -> Iterator[tuple[Path, Path]]:
 
 
 def _linked(origin: Path, page: Path) -> Iterator[Path]:
-    """The files outside of docs/ that a page links to, as paths from the root."""
+    """Files outside of docs/ that a page links to, as paths from the root."""
     for target in _LINK.findall(_content(origin).decode()):
         file = (ROOT / page).parent.joinpath(target).resolve()
         if file.is_file() and file.suffix != ".md" and file.is_relative_to(ROOT):
@@ -102,29 +102,29 @@ def _linked(origin: Path, page: Path) -> Iterator[Path]:
 
 @cache
 def _content(origin: Path) -> bytes:
-    """A file, with the tables that only the site has if it is a page."""
+    """Content of a file; pages get the tables that only the site has."""
     content = origin.read_bytes()
     return pages.expanded(content.decode(), ROOT / "crates").encode() if origin.suffix == ".md" else content
 
 
 def _copy(content: bytes, target: Path) -> None:
-    """Writes a file if it has changed, for Sphinx reads what is newer."""
+    """Writes a file only if it has changed, since Sphinx reads newer files again."""
     if not target.exists() or target.read_bytes() != content:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
 
 
 def copy_rustdoc(target: Path) -> None:
-    """Documents the crates and copies the pages; names that cannot be found are told, and are text in them."""
+    """Documents the crates and copies the pages. Unresolved names are reported and remain plain text."""
     packages = [part for crate in CRATES for part in ("--package", crate)]
-    # Heads of modules name functions that are not public: their readers have the source.
+    # Heads of modules link to private functions, for readers of the source.
     environment = os.environ | {"RUSTDOCFLAGS": "--allow rustdoc::private_intra_doc_links"}
     subprocess.run(["cargo", "doc", "--no-deps", "--quiet", *packages], check=True, cwd=ROOT, env=environment)
     metadata = ["cargo", "metadata", "--no-deps", "--format-version", "1"]
     done = subprocess.run(metadata, check=True, cwd=ROOT, stdout=subprocess.PIPE)
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(Path(json.loads(done.stdout)["target_directory"]) / "doc", target)
-    # Pages of rustdoc lead to an index that it does not write.
+    # rustdoc links to an index that it does not write.
     index = '<!doctype html><title>The crates</title><meta http-equiv="refresh" content="0; url=../rust.html">'
     (target / "index.html").write_text(f'{index}<a href="../rust.html">The crates</a>\n', encoding="utf-8")
 

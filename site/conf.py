@@ -1,4 +1,4 @@
-"""Sphinx's configuration of the site; `build.py` beside it puts the pages together and runs it."""
+"""Sphinx configuration of the site; `build.py` assembles the pages and runs Sphinx."""
 
 import sys
 from pathlib import Path
@@ -26,11 +26,11 @@ extensions = [
 ]
 root_doc = "index"
 
-# Pages are those that GitHub shows: headings are targets by the names that GitHub gives them.
+# Headings have the same anchors as on GitHub.
 myst_heading_anchors = 4
 myst_enable_extensions = ["attrs_block", "colon_fence"]
 
-# Docstrings say `name` for code, as pages do.
+# Docstrings use `name` for code, like pages.
 default_role = "code"
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
@@ -51,6 +51,6 @@ html_theme_options = {"navigation_with_keys": False, "top_of_page_buttons": []}
 pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"
 
-# What is copied is what one types: not the prompt, not the output.
+# Copy only what the reader types, without prompt and output.
 copybutton_prompt_text = "$ "
 copybutton_only_copy_prompt_lines = True

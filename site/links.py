@@ -1,7 +1,8 @@
 """Checks the links of the built site: `python site/links.py target/site [--external]`.
 
-Without `--external` those that lead to a file of the site, with their anchors: between pages, to the playground, to the
-crates, to the Python package. With it those that lead elsewhere; where there is no network it says so and passes.
+Without `--external`, it checks links to files of the site with their anchors: between pages, to the playground, to the
+crates, to the Python package. With `--external`, it checks all other links; without a network, it reports that and
+passes.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ from urllib.parse import unquote, urlsplit
 
 TIMEOUT_S = 20
 GONE = (404, 410)
-"""Other answers of a server, such as 403 to what is no browser, say nothing of the page."""
+"""Status codes of missing pages. Others, such as 403 for clients that are not browsers, do not mean that."""
 _SCRIPT = re.compile(r"(<script[^>]*>).*?</script>", re.DOTALL)
 _LINK = re.compile(r'<[^>]*?\b(?:href|src)="([^"]*)"')
 _ANCHOR = re.compile(r'\b(?:id|name)="([^"]*)"')
 _LINES = re.compile(r"\d+(-\d+)?")
-"""Lines of a source file in the documentation of crates, which a script marks."""
+"""Anchors of lines in source files of crates, which a script handles."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python site/links.py", description="Check the links of the built site.")
     parser.add_argument("site", type=Path)
-    parser.add_argument("--external", action="store_true", help="those that lead elsewhere")
+    parser.add_argument("--external", action="store_true", help="check links to other sites")
     options = parser.parse_args(arguments)
     pages = {page: _SCRIPT.sub(r"\1", page.read_text(encoding="utf-8")) for page in options.site.rglob("*.html")}
     if not pages:
@@ -46,14 +47,14 @@ def _internal(site: Path, pages: Mapping[Path, str]) -> int:
     checked, broken = 0, []
     for page, link in _links(pages):
         address = urlsplit(link)
-        # rustdoc asks for a list of further implementations of each trait and writes one only where there are any.
+        # rustdoc requests a list of further implementations of each trait, but writes it only if there are any.
         if address.scheme or address.netloc or "/trait.impl/" in address.path:
             continue
         checked += 1
         target = (page.parent / unquote(address.path)).resolve() if address.path else page.resolve()
         if target not in known:
             known[target] = target.is_file()
-        # What stands behind the # of the playground is what it shows; places within crates are rustdoc's own to check.
+        # The part after # of the playground is its state; rustdoc checks anchors within crates.
         is_place = target.name != "playground.html" and not (
             _of_crates(site, page) or _LINES.fullmatch(address.fragment)
         )
@@ -76,7 +77,7 @@ def _of_crates(site: Path, page: Path) -> bool:
 
 
 def _external(site: Path, pages: Mapping[Path, str]) -> int:
-    """The crates link to the documentation of others at every turn, so that they are left out."""
+    """Checks external links, except those of the crates, which often link to other documentation."""
     own = {page: text for page, text in pages.items() if not _of_crates(site, page)}
     links = sorted({link.partition("#")[0] for _, link in _links(own) if link.startswith(("http://", "https://"))})
     with ThreadPoolExecutor(8) as threads:
@@ -93,7 +94,7 @@ def _external(site: Path, pages: Mapping[Path, str]) -> int:
 
 
 def _problem(link: str) -> tuple[str, bool]:
-    """What is wrong with an address, nothing if it is well; and whether anybody answered."""
+    """The problem with an address (empty if none), and whether a server answered."""
     request = urllib.request.Request(link, headers={"User-Agent": "links.py"})
     try:
         with urllib.request.urlopen(request, timeout=TIMEOUT_S):

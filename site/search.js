@@ -1,4 +1,4 @@
-// Put into the search of the theme: its weights are those of Sphinx, but what explains comes before what lists.
+// Extends the theme's search. Weights are those of Sphinx, but explanations come before lists.
 var Scorer = {
   score: ([page, , , , score]) => score + (page.startsWith("docs/schemes/") ? 2 : page.startsWith("docs/") ? 1 : 0),
   objNameMatch: 11,
@@ -11,5 +11,5 @@ var Scorer = {
   partialTerm: 2,
 };
 
-// A page that is opened from a file may not read others to show an excerpt of them.
+// A page opened from a file cannot read other pages for excerpts.
 if (location.protocol === "file:") addEventListener("DOMContentLoaded", () => (DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false), true);

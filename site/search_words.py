@@ -1,4 +1,4 @@
-"""The search finds RFCs by their numbers: it would leave numbers out, so that "RFC 8289" is one word here."""
+"""Makes RFCs searchable by number. The search ignores numbers, so "RFC 8289" becomes one word."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Search(SearchEnglish):  # type: ignore[misc]
     js_splitter_code = _SPLITTER
 
     def split(self, input: str) -> list[str]:
-        """The words of a text."""
+        """Returns the words of a text."""
         words: list[str] = super().split(_RFC.sub(r"RFC rfc\1", input))
         return words
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Registers what Sphinx calls."""
+    """Registers the extension with Sphinx."""
     app.add_search_language(Search)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

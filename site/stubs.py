@@ -1,4 +1,4 @@
-"""Documents the types of the extension by their stubs, which have types and sentences for all of their members."""
+"""Documents the extension's types with their stubs, which have types and sentences for all members."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from fairlane import _fairlane
 
 
 def take() -> None:
-    """Puts what the stubs say of the package's public types in their place."""
+    """Replaces the package's public types by their stubs."""
     path = Path(fairlane.__file__).with_name("_fairlane.pyi")
-    # Annotations stay text, as in this file: stubs name what comes later.
+    # Annotations stay text, since stubs refer to later definitions.
     source = "from __future__ import annotations\n" + path.read_text(encoding="utf-8")
     stubs = ModuleType("fairlane")
     exec(compile(source, path, "exec"), stubs.__dict__)

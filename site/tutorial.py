@@ -1,4 +1,4 @@
-"""Shows below the tutorial's code what it gives: the notebook runs, its outputs go between the blocks of the page."""
+"""Runs the tutorial's notebook and inserts its outputs after the code blocks of the page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BLOCK = re.compile(r"^```python\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 
 
 def insert_outputs(page: Path, cache: Path) -> None:
-    """Writes the outputs into a copy of the page; the notebook runs again when it or the package has changed."""
+    """Writes the outputs into a copy of the page; runs the notebook again if it or the package has changed."""
     outputs = _outputs(cache / f"{_fingerprint()}.json")
     folder = page.parent / "tutorial-outputs"
     folder.mkdir(exist_ok=True)
@@ -37,7 +37,7 @@ def insert_outputs(page: Path, cache: Path) -> None:
 
 
 def _fingerprint() -> str:
-    """Of the notebook and of the package with its extension."""
+    """Fingerprint of the notebook and of the package with its extension."""
     digest = hashlib.sha256(NOTEBOOK.read_bytes())
     for path in sorted(Path(fairlane.__file__).parent.rglob("*")):
         if path.suffix in (".py", ".so"):
@@ -46,12 +46,12 @@ def _fingerprint() -> str:
 
 
 def _outputs(cached: Path) -> list[list[dict[str, Any]]]:
-    """What each cell of code gives."""
+    """The outputs of each code cell."""
     if not cached.exists():
         document = nbformat.read(NOTEBOOK, as_version=4)
         work = cached.parent / "work"
         work.mkdir(parents=True, exist_ok=True)
-        # Kernels warn that others on the machine can read what they are told: it is the tutorial.
+        # Hides the kernel's warning that other users can read its input, which is only the tutorial.
         options = {"resources": {"metadata": {"path": str(work)}}, "extra_arguments": ["--log-level=ERROR"]}
         nbclient.NotebookClient(document, timeout=600, **options).execute()
         cells = [cell.outputs for cell in document.cells if cell.cell_type == "code"]
@@ -61,7 +61,7 @@ def _outputs(cached: Path) -> list[list[dict[str, Any]]]:
 
 
 def _shown(outputs: list[dict[str, Any]], code: str, stem: Path) -> Iterator[str]:
-    """Pictures, tables and text of a cell as Markdown."""
+    """Figures, tables and text of a cell as Markdown."""
     for output in outputs:
         data = output.get("data", {})
         if picture := data.get("image/png"):

@@ -1,8 +1,8 @@
-"""Looks up locked Python and Rust packages in the advisories of OSV: `make audit`.
+"""Checks locked Python and Rust packages against the advisories of OSV: `make audit`.
 
-One request covers all packages. OSV (https://osv.dev) includes the advisories of PyPA and RustSec, so that neither
-pip-audit nor cargo-audit needs to be installed, or built for minutes. Exit code 1 if a version has a known
-vulnerability; if OSV cannot be reached, the step says so and passes.
+One request covers all packages. OSV (https://osv.dev) includes the advisories of PyPA and RustSec, so neither pip-audit
+nor cargo-audit needs to be installed, or built for minutes. Exits with 1 if a version has a known vulnerability. If OSV
+cannot be reached, the step reports that and passes.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def rust_packages() -> Iterator[Package]:
 
 
 def advisories(packages: list[Package]) -> Iterator[tuple[Package, str, bool]]:
-    """Every advisory on one of them: its text, and whether it counts as a vulnerability."""
+    """Advisories on the packages: text, and whether it is a vulnerability."""
     queries = [
         {"package": {"name": package.name, "ecosystem": package.ecosystem}, "version": package.version}
         for package in packages

@@ -1,7 +1,7 @@
-"""Finds files of the Rust crates that import each other: `python tools/circles.py`. Exit code 1 if there is a circle.
+"""Finds import cycles among files of the Rust crates: `python tools/circles.py`. Exits with 1 if there is one.
 
-An import counts for the file that defines the name: re-exports (`pub use`) are followed. Rust is parsed as text,
-without its tests. The Python package is checked by import-linter, see pyproject.toml.
+An import is attributed to the file that defines the name, so re-exports (`pub use`) are followed. Rust is parsed as
+text, without tests. import-linter checks the Python package, see pyproject.toml.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class File:
     uses: list[Name] = field(default_factory=list)
     doors: dict[str, Name] = field(default_factory=dict)
     every: list[Name] = field(default_factory=list)
-    """Modules that are re-exported as a whole."""
+    """Modules re-exported as a whole."""
     defined: set[str] = field(default_factory=set)
 
 
 def main(folders: Iterable[str]) -> int:
-    """Prints a circle for each folder that has one."""
+    """Prints one cycle of each folder that has any."""
     found = [circle for folder in folders if (circle := a_circle(ROOT / folder))]
     for circle in found:
         print(" -> ".join(str(path.relative_to(ROOT)) for path in circle))
@@ -55,7 +55,7 @@ def main(folders: Iterable[str]) -> int:
 
 
 def a_circle(folder: Path) -> list[Path] | None:
-    """A circle of files below a folder with a crate's sources, if there is one."""
+    """A cycle among the files of a crate's source folder, or None."""
     try:
         TopologicalSorter(arrows(folder)).prepare()
     except CycleError as error:
@@ -65,20 +65,20 @@ def a_circle(folder: Path) -> list[Path] | None:
 
 
 def arrows(folder: Path) -> dict[Path, set[Path]]:
-    """Files of a crate that each of its files depends on."""
+    """For each file of a crate, the files on which it depends."""
     files = {file.module: file for file in _rust(folder)}
     return {file.path: set(_arrows(file, files)) - {file.path} for file in files.values()}
 
 
 def _arrows(file: File, files: dict[Name, File]) -> Iterator[Path]:
     for name in file.uses:
-        # A whole module, such as a prelude, also stands for its re-exports.
+        # Importing a whole module, such as a prelude, includes its re-exports.
         behind = (*files[name].doors.values(), *files[name].every) if name in files else ()
         yield from filter(None, (_home(one, files) for one in (name, *behind)))
 
 
 def _home(name: Name, files: dict[Name, File], depth: int = 0) -> Path | None:
-    """The file that defines a name; None for one of another package."""
+    """The file that defines a name; None for a name of another package."""
     if name in files:
         return files[name].path
     owner = next((files[name[:end]] for end in range(len(name) - 1, 0, -1) if name[:end] in files), None)

@@ -1,9 +1,10 @@
 """Compares the lists of clauses of RFCs with the code: `python tools/clauses.py` prints the differences.
 
-A list, site/data/clauses/rfcNNNN.toml, has each clause in our words. Code that follows one has a comment,
-`//= RFC 8033 4.2-1: text of the list`. Code that departs from one has `//= RFC 8033 4.2-1, deviation: text`. Code that
-does either, depending on a parameter, has `//= RFC 8033 4.2-1, by PARAMETER: text`; the head of its module gives the
-reason. A long text continues in lines that begin with `//=`. A clause without code is `unclaimed` with a reason.
+A list (site/data/clauses/rfcNNNN.toml) has each clause in our words. Code that follows a clause has a comment
+`//= RFC 8033 4.2-1: text of the list`. Code that departs from it has `//= RFC 8033 4.2-1, deviation: text`. If a
+parameter selects one or the other, the comment is `//= RFC 8033 4.2-1, by PARAMETER: text`, and the head of the module
+gives the reason. A long text continues in lines that begin with `//=`. A clause without code is `unclaimed`, with a
+reason.
 `--json` prints everything as JSON.
 """
 
@@ -29,7 +30,7 @@ TITLES = {
 
 @dataclass
 class Clause:
-    """A clause of an RFC, with the files that follow it, depart from it, or do so by a parameter."""
+    """A clause of an RFC, with the files that follow it, depart from it, or do either depending on a parameter."""
 
     level: str
     text: str
@@ -49,7 +50,7 @@ class Rfc:
 
 
 def heads(path: Path) -> str:
-    """Heads of the modules in a folder and in its parents, each in one line."""
+    """Heads of the modules in a folder and in its parents, one line each."""
     files = [*path.parent.glob("*.rs"), *(folder / "mod.rs" for folder in path.parents if (folder / "mod.rs").exists())]
     lines = re.findall(r"^//!(.*)", "\n".join(file.read_text(encoding="utf-8") for file in files), re.MULTILINE)
     return " ".join(line.strip() for line in lines)
@@ -83,7 +84,7 @@ def compare(root: Path) -> tuple[dict[str, Rfc], list[str]]:
 
 
 def counts(rfcs: dict[str, Rfc]) -> list[list[str]]:
-    """A row for each RFC: number, title, what was read, and how many clauses there are of each kind."""
+    """A row for each RFC: number, title, covered sections, and number of clauses of each kind."""
     return [
         [number, rfc.title, rfc.read]
         + [str(sum(bool(getattr(clause, kind)) for clause in rfc.clauses.values())) for kind in TITLES]
@@ -104,7 +105,7 @@ def rows(rfcs: dict[str, Rfc]) -> list[list[str]]:
 
 
 def main() -> int:
-    """Prints inconsistencies, or everything as JSON; exit code 1 if there are inconsistencies."""
+    """Prints inconsistencies, or everything as JSON; returns 1 if there are inconsistencies."""
     rfcs, problems = compare(ROOT)
     if "--json" in sys.argv:
         print(json.dumps({number: asdict(rfc) for number, rfc in rfcs.items()}, indent=1))

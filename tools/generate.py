@@ -1,4 +1,4 @@
-"""Writes everything that is generated: tables and diagrams of the documentation, typed modules: `make docs`.
+"""Writes all generated files (tables and diagrams of the documentation, typed modules): `make docs`.
 
 `--check` changes nothing and exits with 1 if a file is stale.
 """
@@ -21,7 +21,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="change nothing, exit with 1 if a file is stale")
     check = parser.parse_args().check
     if not check and modules.write_catalogue():
-        os.execv(sys.executable, [sys.executable, *sys.argv])  # to load the new one
+        os.execv(sys.executable, [sys.executable, *sys.argv])  # load the new module
     return max(modules.write(check=check), pages.write(DOCS, check=check), diagrams.write(check=check))
 
 

@@ -1,8 +1,8 @@
 """Rejects lines of code, comments and news longer than 120 columns: `python tools/line_lengths.py`, in `make lint`.
 
-rustfmt ignores comments, strings and macros, ruff allows long pragmas, and C and P4 have no formatter here. Exempt are
-URLs, table rows in comments, generated files, and the P4 programs whose hash is in their golden vectors. Lines of news
-(`CHANGELOG.md`, `changes/`) may exceed the limit by the address of a link.
+rustfmt ignores comments, strings and macros, ruff allows long pragmas, and C and P4 have no formatter here. URLs, table
+rows in comments, generated files, and P4 programs whose hash is in their golden vectors are exempt. Lines of news
+(`CHANGELOG.md`, `changes/`) may exceed the limit by the length of a link's address.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def too_long(name: str, text: str) -> Iterator[str]:
 
 
 def main() -> int:
-    """Prints all lines that are too long; exit code 1 if there are any."""
+    """Prints all lines that are too long; returns 1 if there are any."""
     patterns = [*(f"*.{suffix}" for suffix in _SUFFIXES), *_NEWS]
     listed = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     files = [name for name in listed.splitlines() if (ROOT / name).is_file()]

@@ -1,6 +1,6 @@
 """Writes docs/tutorial.ipynb from docs/tutorial.md: `python tools/notebook.py [--check]`.
 
-Python blocks become code cells, everything else stays Markdown. `--check` changes nothing and exits with 1 if the
+Python blocks become code cells; everything else stays Markdown. `--check` changes nothing and exits with 1 if the
 notebook is stale.
 """
 
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def code(page: str) -> list[str]:
-    """The blocks of Python of a page, in order."""
+    """The Python blocks of a page, in order."""
     return _BLOCK.findall(page)
 
 

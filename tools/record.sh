@@ -1,6 +1,6 @@
 #!/bin/sh
 # record.sh TARGET: regenerates what Rust computes for tests and planes, after an intended change.
-#   screen        table of who gets what under each scheme
+#   screen        table of shares of users under each scheme
 #   vectors       golden vectors of all schemes
 #   bpf-headers   tables and records of the kernel programs
 #   p4-tables     tables of the integer arithmetic for the P4 programs

@@ -1,8 +1,8 @@
 """Runs the steps of `make test` and `make test-live`, continues after a failure, and ends with one line of counts.
 
 Usage: run_tests.py LANE... A lane is a list of Makefile targets that run one after another; lanes run concurrently. The
-output of a step is shown when it ends. Its tests are counted from the closing lines of cargo test and pytest; a step
-without any counts as one test.
+output of a step is shown when the step ends. Tests are counted from the last lines of cargo test and pytest; a step
+without such lines counts as one test.
 """
 
 import os
@@ -19,7 +19,7 @@ WORDS = {"passed": 0, "xfailed": 0, "failed": 1, "error": 1, "errors": 1, "skipp
 
 
 def counts(output: str) -> list[int]:
-    """Passed, failed and skipped tests, from the closing lines of cargo test and pytest."""
+    """Passed, failed and skipped tests, from the last lines of cargo test and pytest."""
     sums = [0, 0, 0]
     for match in CARGO.finditer(output):
         for place, number in enumerate(match.groups()):
@@ -35,7 +35,7 @@ def run(step: str) -> list[int]:
     """Runs a target, shows its output, and counts its tests."""
     print(f"{step} ...", flush=True)
     begin = time.monotonic()
-    # Otherwise compilers look for a job server that only make can reach.
+    # Otherwise compilers would look for a job server that only make can reach.
     environment = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     done = subprocess.run(
         ["make", "--no-print-directory", step],
@@ -50,7 +50,7 @@ def run(step: str) -> list[int]:
     if not any(result):
         result = [int(done.returncode == 0), 0, 0]
     if done.returncode and not result[1]:
-        result[1] = 1  # such as a test that does not compile
+        result[1] = 1  # for example, a test that does not compile
     passed, failed, skipped = result
     summary = f"{step}: {passed} passed, {failed} failed, {skipped} skipped in {time.monotonic() - begin:.0f} s"
     print(f"{done.stdout}{summary}", flush=True)
@@ -63,7 +63,7 @@ def run_lane(steps: list[str], interrupted: threading.Event) -> list[tuple[str, 
 
 
 def main() -> None:
-    """Runs the lanes, and prints their sum."""
+    """Runs the lanes and prints the total counts."""
     lanes = [lane.split() for lane in sys.argv[1:]]
     interrupted = threading.Event()
     with ThreadPoolExecutor(len(lanes)) as executor:

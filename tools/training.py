@@ -1,9 +1,8 @@
-"""Profile-guided optimisation: profiles of the engine, with which the compiler builds it.
+"""Records profiles of the engine for profile-guided optimisation.
 
 Builds an instrumented program of `crates/bench`, runs it on scenarios, and prints the path of the profiles. The
-scenarios cover every scheme and every congestion control, senders of the papers and of today, one bottleneck and a tree
-of them. They do not include those of `benches/scenarios`, so that no benchmark uses its training data. Run by `make
-training`.
+scenarios cover all schemes and congestion controls, senders as in the papers and as today, a single bottleneck and a
+tree. They exclude those of `benches/scenarios`, so that no benchmark uses its training data. `make training` runs this.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ MIXED: list[Document] = [
     {"name": "web", "users": 20, "sources": [{"kind": "web", "interval": "2 s", "size": "30 kB"}]},
     {"name": "flood", "sources": [{"kind": "cbr", "rate": "4 Mbit/s"}]},
 ]
-"""Users with different weights and senders, who demand more than the link's capacity."""
+"""Users with different weights and senders, whose demand exceeds the link's capacity."""
 
 SUBSCRIBERS: list[Document] = [
     {"name": "surfers", "share": 0.5, "rtt": "30 ms", "sources": [{"kind": "web", "interval": "5 s"}]},
@@ -81,14 +80,14 @@ def main() -> int:
     """Builds, runs, and prints the path of the profiles."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "target/training", help="folder [default: target/training]")
-    parser.add_argument("--target", help="for a build with `cargo --target`, in which things have other names")
+    parser.add_argument("--target", help="target of a build with `cargo --target`, which changes symbol names")
     options = parser.parse_args()
     print(counts(options.out.resolve(), options.target))
     return 0
 
 
 def counts(out: Path, target: str | None = None) -> Path:
-    """The profiles for a build, for `target` if that is passed to cargo."""
+    """Path of the profiles for a build, optionally for a `target` of cargo."""
     merge, raw, merged = llvm_profdata(), out / "raw", out / "engine.profdata"
     program = counting_program(out, raw, target)
     shutil.rmtree(raw, ignore_errors=True)
@@ -99,11 +98,11 @@ def counts(out: Path, target: str | None = None) -> Path:
 
 
 def counting_program(out: Path, raw: Path, target: str | None) -> Path:
-    """A program that runs a scenario and writes its profile into `raw`."""
-    # Includes the extension, though it is not built: its features make the engine the same as that of the package.
+    """Builds a program that runs a scenario and writes its profile into `raw`."""
+    # Select the extension, too, although it is not built: its features make the engine the same as the package's.
     packages = ["--package", "fairlane-bench", "--package", "fairlane-py", "--bin", "measure"]
     command = ["cargo", "build", "--release", "--quiet", *packages, *(["--target", target] if target else [])]
-    # Encoded, since a path may have spaces.
+    # Encoded, since a path may contain spaces.
     flags = {"CARGO_ENCODED_RUSTFLAGS": f"-Cprofile-generate={raw}"}
     settings = {**flags, "CARGO_TARGET_DIR": str(out), "CARGO_INCREMENTAL": "0"}
     subprocess.run(command, cwd=ROOT, check=True, env={**os.environ, **settings})
@@ -125,7 +124,7 @@ def host() -> str:
 
 
 def output(*command: str) -> str:
-    """The line printed by a program."""
+    """Runs a program; returns its line of output."""
     return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
 
 

@@ -1,7 +1,7 @@
-"""Release artifacts in dist/: wheel, sdist, SBOMs, checksums. Run by `make wheels`.
+"""Builds release artifacts in dist/ (wheel, sdist, SBOMs, checksums): `make wheels`.
 
-The wheel is linked by zig against an old glibc, so that no container of an old distribution is needed; auditwheel
-checks its requirements. It is optimised with the profiles of `training.py`. Wheel and sdist contain the playground.
+zig links the wheel against an old glibc, so no container of an old distribution is needed; auditwheel checks the
+wheel's requirements. The wheel is optimised with the profiles of `training.py`. Wheel and sdist contain the playground.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ IN_SDIST = ("pyproject.toml", "README.md", "LICENSE-MIT", "python/fairlane/playg
 
 
 def main() -> int:
-    """Builds and checks; 1 with a line if a requirement of a release fails."""
+    """Builds and checks the artifacts; prints a line and returns 1 if a requirement of a release fails."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=ROOT / "dist", help="where to [default: dist]")
-    parser.add_argument("--counts", type=Path, required=True, help="what training.py wrote")
+    parser.add_argument("--out", type=Path, default=ROOT / "dist", help="output folder [default: dist]")
+    parser.add_argument("--counts", type=Path, required=True, help="path printed by training.py")
     options = parser.parse_args()
     out: Path = options.out
     shutil.rmtree(out, ignore_errors=True)
@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def run(*command: str | Path, **settings: str) -> str:
-    """Runs a program of this environment, with these variables; returns its output."""
+    """Runs a program of this environment with the given variables; returns its output."""
     program, *arguments = command
     tools = Path(sys.executable).parent
     # maturin looks for zig through the first interpreter in PATH.
@@ -75,13 +75,13 @@ def run(*command: str | Path, **settings: str) -> str:
 
 def trained(counts: Path) -> dict[str, str]:
     """Cargo settings for a build optimised with these profiles."""
-    # Private symbols have other names in an incremental build, and so no profile.
+    # In an incremental build, private symbols have other names and therefore no profile.
     return {"CARGO_ENCODED_RUSTFLAGS": f"-Cprofile-use={counts}", "CARGO_INCREMENTAL": "0"}
 
 
 @contextmanager
 def page_in_package() -> Iterator[None]:
-    """The playground in the package, where `fairlane play` looks for it."""
+    """Puts the playground into the package, where `fairlane play` looks for it, during the block."""
     shutil.copyfile(PAGE, PACKED_PAGE)
     try:
         yield
@@ -106,7 +106,7 @@ def problems_of_wheel(wheel: Path) -> Iterator[str]:
 
 
 def problems_of_sdist(sdist: Path) -> Iterator[str]:
-    """Required content of a release sdist: without the lock file it would build another engine."""
+    """Missing content of a release sdist; without the lock file it would build another engine."""
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
         lock = archive.extractfile(f"{sdist.name.removesuffix('.tar.gz')}/Cargo.lock")
@@ -117,7 +117,7 @@ def problems_of_sdist(sdist: Path) -> Iterator[str]:
 
 
 def write_sboms(wheel: Path, out: Path) -> None:
-    """CycloneDX: the linked crates, which the wheel also lists, and the packages of a fresh installation."""
+    """Writes CycloneDX files: the linked crates, which the wheel also lists, and the packages of an installation."""
     stem = "-".join(wheel.name.split("-")[:2])
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
@@ -130,7 +130,7 @@ def write_sboms(wheel: Path, out: Path) -> None:
 
 
 def installed(wheel: Path, folder: Path) -> Path:
-    """Interpreter of an environment with only the wheel and its requirements; the command works there."""
+    """Interpreter of an environment with only the wheel and its requirements; checks that the command works there."""
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     python, started = folder / "bin" / "python", time.monotonic()
     subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel], check=True)
@@ -145,7 +145,7 @@ def installed(wheel: Path, folder: Path) -> Path:
 
 
 def write_checksums(out: Path) -> None:
-    """In the format of `sha256sum --check`."""
+    """Writes checksums in the format of `sha256sum --check`."""
     files = sorted(file for file in out.iterdir() if file.is_file())
     lines = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files]
     (out / "SHA256SUMS").write_text("".join(lines))

@@ -56,7 +56,7 @@ MEMBERS = {
     "sweeps.result": ["SweepResult"],
     "sweeps.sweep": ["sweep"],
 }
-"""Public names, by the module that the first use of one loads; all of `simulate.scenario` are public, too."""
+"""Public names by module, which their first use loads. All names of `simulate.scenario` are public, too."""
 MODULES = ["markers", "queues", "search"]
 """Public modules."""
 _MODULE_OF = {name: module for module, names in MEMBERS.items() for name in names}
@@ -85,7 +85,7 @@ def __dir__() -> list[str]:
 
 class _Package(ModuleType):
     def __setattr__(self, name: str, value: Any) -> None:
-        """Keeps `fairlane.evaluate` the function, although Python sets it when it loads the folder of that name."""
+        """Keeps `fairlane.evaluate` a function: loading the package of that name would overwrite it."""
         if not (isinstance(value, ModuleType) and name in _MODULE_OF):
             super().__setattr__(name, value)
 

@@ -1,4 +1,4 @@
-"""The simulator. Scenarios and results pass the border as JSON text."""
+"""The simulator. Scenarios and results are passed as JSON text."""
 
 import random
 from collections.abc import Callable
@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any, Literal, final
 
 class ScenarioError(ValueError):
-    """A scenario that cannot be simulated; one line with key, value and allowed range."""
+    """The scenario cannot be simulated; the message is one line with key, value and allowed range."""
 
 class SchemeError(RuntimeError):
-    """A scheme or congestion control of the user's failed; one line with its name, class, method and mistake."""
+    """The user's scheme or congestion control failed; the message is one line with name, class, method and error."""
 
 class ThreadError(RuntimeError):
-    """The system starts no thread for a run."""
+    """The system cannot start a thread for a run."""
 
 def version() -> str: ...
 def engine_version() -> str: ...
@@ -47,105 +47,105 @@ def registered_congestion_controls() -> list[str]: ...
 
 @final
 class Connection:
-    """The connection that a congestion control serves."""
+    """The connection of a congestion control."""
 
     @property
     def mss(self) -> int:
         """Payload of a full segment in bytes."""
     @property
     def rng(self) -> random.Random:
-        """The control's own random numbers, from the seed of the scenario."""
+        """Random numbers for the congestion control, from the scenario's seed."""
     @property
     def window(self) -> int:
-        """Congestion window in bytes; one of less than a segment counts as a segment."""
+        """Congestion window in bytes, at least one segment."""
     @window.setter
     def window(self, window: float) -> None: ...
     @property
     def pacing_rate_bps(self) -> float | None:
-        """Rate of payload at which segments leave (bit/s); None leaves it to the sender."""
+        """Pacing rate of payload (bit/s); if None, the sender chooses it."""
     @pacing_rate_bps.setter
     def pacing_rate_bps(self, rate: float | None) -> None: ...
 
 @final
 class Ack:
-    """An ACK as a congestion control sees it. Sizes are bytes of payload, times seconds."""
+    """An ACK for a congestion control. Sizes are bytes of payload, times are seconds."""
 
     @property
     def now(self) -> float:
-        """When it came."""
+        """Arrival time."""
     @property
     def rtt(self) -> float | None:
-        """Round-trip time of the newest segment that it delivers; None if that was sent twice or there is none."""
+        """Round-trip time of the newest segment that it delivers; None if that was retransmitted or does not exist."""
     @property
     def smoothed_rtt(self) -> float:
         """Smoothed round-trip time."""
     @property
     def min_rtt(self) -> float | None:
-        """The least round-trip time of the connection; None before the first."""
+        """Minimum round-trip time of the connection; None before the first sample."""
     @property
     def delivered(self) -> int:
-        """What it newly delivers."""
+        """Newly acknowledged bytes."""
     @property
     def lost(self) -> int:
-        """What is newly taken for lost."""
+        """Bytes newly considered lost."""
     @property
     def marked(self) -> int:
-        """What it newly delivers with a congestion mark, if the feedback tells all marks."""
+        """Newly acknowledged bytes with a congestion mark, if the feedback reports all marks."""
     @property
     def in_flight(self) -> int:
-        """What is in flight after it."""
+        """Bytes in flight after the ACK."""
     @property
     def total_delivered(self) -> int:
-        """Delivered over the connection."""
+        """Total bytes acknowledged on the connection."""
     @property
     def total_lost(self) -> int:
-        """Lost over the connection."""
+        """Total bytes lost on the connection."""
     @property
     def delivered_when_sent(self) -> int:
-        """`total_delivered` when the newest segment that it delivers was sent, which tells round trips apart."""
+        """`total_delivered` when the newest segment that it delivers was sent; used to count round trips."""
     @property
     def delivery_rate_bps(self) -> float | None:
         """Delivery rate (bit/s); None if there is no sample."""
     @property
     def app_limited(self) -> bool:
-        """Whether the sender had too few data when that segment was sent."""
+        """Whether the sender lacked data when this segment was sent."""
     @property
     def window_limited(self) -> bool:
-        """Whether the window bounded what was sent."""
+        """Whether the window limited the sender."""
     @property
     def in_recovery(self) -> bool:
-        """Whether losses are being repaired."""
+        """Whether the sender is in loss recovery."""
 
 @final
 class Segment:
-    """A segment that leaves, arrives or is taken for lost."""
+    """A segment that is sent, acknowledged or considered lost."""
 
     @property
     def now(self) -> float:
-        """Now (s)."""
+        """Current time (s)."""
     @property
     def sent(self) -> float:
-        """When it was sent last (s)."""
+        """Time of the last transmission (s)."""
     @property
     def number(self) -> int:
-        """Number of its last transmission, the first is 1."""
+        """Number of the last transmission, from 1."""
     @property
     def size(self) -> int:
-        """Its payload in bytes."""
+        """Payload in bytes."""
     @property
     def app_limited(self) -> bool:
-        """Whether the sender had too few data to fill the window when it was sent."""
+        """Whether the sender lacked data to fill the window when it was sent."""
 
 @final
 class Event:
-    """What happens apart from ACKs."""
+    """An event other than an ACK."""
 
     @property
     def name(self) -> Literal["open", "loss", "mark", "timeout", "recovery_ends", "undo", "idle"]:
-        """What it is: `loss` is the start of a recovery, `undo` says that the last congestion was none."""
+        """Kind of event. `loss` starts a recovery; `undo` means that the last congestion event was spurious."""
     @property
     def now(self) -> float:
-        """Now (s)."""
+        """Current time (s)."""
     @property
     def in_flight(self) -> int:
         """Bytes in flight."""
@@ -154,14 +154,14 @@ class Event:
         """Smoothed round-trip time (s)."""
     @property
     def prior_window(self) -> int | None:
-        """Window before the congestion that was none, in bytes; None if it is no `undo`."""
+        """Window in bytes before a spurious congestion event; None unless the event is `undo`."""
     @property
     def idle(self) -> float | None:
-        """Since the last segment was sent (s); None if it is no `idle`."""
+        """Time since the last segment was sent (s); None unless the event is `idle`."""
 
 @final
 class Packet:
-    """A packet as a scheme sees it. The packet itself stays in the simulator."""
+    """A packet's properties for a scheme. The packet itself stays in the simulator."""
 
     @property
     def flow(self) -> int:
@@ -177,46 +177,46 @@ class Packet:
         """Best effort or expedited forwarding."""
     @property
     def ecn_capable(self) -> bool:
-        """Whether the transport understands congestion marks."""
+        """Whether the transport supports congestion marks (ECN)."""
     @property
     def label(self) -> float:
-        """What the marker of the edge wrote; 0 without a marker."""
+        """Label written by the marker at the edge; 0 without a marker."""
     @property
     def arrival(self) -> float:
-        """When the packet came to the port (s)."""
+        """Arrival time at the port (s)."""
 
 @final
 class Port:
-    """The port that a scheme serves."""
+    """The port of a scheme."""
 
     @property
     def limit_packets(self) -> int | None:
-        """Packets that may wait; None if the limit is in bytes."""
+        """Limit of the queue in packets; None if it is in bytes."""
     @property
     def limit_bytes(self) -> int | None:
-        """Bytes that may wait; None if the limit is in packets."""
+        """Limit of the queue in bytes; None if it is in packets."""
     @property
     def link_rate_bps(self) -> float:
-        """Rate of the link now (bit/s)."""
+        """Current rate of the link (bit/s)."""
     @property
     def rng(self) -> random.Random:
-        """The scheme's own random numbers, from the seed of the scenario."""
+        """Random numbers for the scheme, from the scenario's seed."""
     @property
     def packets(self) -> int:
-        """Packets waiting when the scheme was called, an arriving one left out."""
+        """Number of packets waiting when the scheme was called, without an arriving one."""
     @property
     def bytes(self) -> int:
-        """Their bytes."""
+        """Bytes of the waiting packets."""
     def has_room(self, packet: Packet) -> bool:
-        """Whether the packet fits beside those that wait."""
+        """Whether the packet fits into the queue."""
     def drop(self, packet: Packet) -> None:
-        """Drops the arriving packet or one that waits."""
+        """Drops the arriving packet or a waiting one."""
     def mark(self, packet: Packet) -> None:
-        """Gives a packet that understands it a congestion mark."""
+        """Sets a congestion mark on an ECN-capable packet."""
 
 @final
 class Batch:
-    """Replications that run in threads from construction on."""
+    """Replications that run in threads, starting at construction."""
 
     def __new__(cls, jobs: list[tuple[str, int]], threads: int) -> Batch: ...
     def next(self, timeout_s: float) -> tuple[int, str, float] | None: ...
@@ -227,7 +227,7 @@ class Batch:
 
 @final
 class WatchedRun:
-    """One replication that is watched, in a thread from construction on."""
+    """One recorded replication in a thread, starting at construction."""
 
     def __new__(
         cls,

@@ -1,4 +1,4 @@
-"""The documents that commands print with `--json`, declared once: their types, and JSON Schemas made from them.
+"""Types of the documents that commands print with `--json`, and JSON Schemas generated from them.
 
 The result document of a scenario is declared in the simulator, verdicts in judge/verdicts.py.
 """
@@ -26,7 +26,7 @@ class _Document(TypedDict):
 
 
 class _OfSweep(_Document):
-    engine: Annotated[str, "Version of what can change a result."]
+    engine: Annotated[str, "Engine version; changes whenever results can change."]
     name: Annotated[str, "Name of the sweep."]
     store: Annotated[str, "Folder of the store."]
 
@@ -38,7 +38,7 @@ class _PointOfSweep(TypedDict):
 
 
 class ResultDocument(TypedDict):
-    """As `fairlane schema result`."""
+    """Result of a scenario, see `fairlane schema result`."""
 
 
 class Overview(TypedDict):
@@ -49,7 +49,7 @@ class ComparisonDocument(_Document):
     """Results of one scenario under several queues, printed by `fairlane compare --json`."""
 
     overview: Annotated[Overview, "All queues in brief, alongside the max-min shares."]
-    results: Annotated[dict[str, ResultDocument], "Result document by queue, in the order asked for."]
+    results: Annotated[dict[str, ResultDocument], "Result document by queue, in the requested order."]
 
 
 class MeasuredPoint(TypedDict):
@@ -63,23 +63,23 @@ class MeasuredPoint(TypedDict):
 
 
 class ReproducedExperiment(TypedDict):
-    """A figure, table or result in words."""
+    """An experiment of a paper: a figure, a table or a result stated in the text."""
 
-    id: Annotated[str, "Such as abc2018.fig4a."]
-    title: Annotated[str, "In words."]
+    id: Annotated[str, "Identifier, such as abc2018.fig4a."]
+    title: Annotated[str, "Title."]
     where: Annotated[str, "Place in the paper."]
     replications: Annotated[int, "Runs of every point."]
-    most_replications: Annotated[int, "Runs that a point gets at most, where a claim is inconclusive."]
+    most_replications: Annotated[int, "Maximum runs of a point while a claim is inconclusive."]
     confidence: Annotated[float, "Confidence level of the intervals."]
-    notes: Annotated[list[str], "What to know about the scenarios before the numbers are trusted."]
-    points: Annotated[list[MeasuredPoint], "What was measured."]
-    claims: Annotated[list[ClaimVerdict], "What became of the paper's claims."]
+    notes: Annotated[list[str], "Caveats about the scenarios."]
+    points: Annotated[list[MeasuredPoint], "Measured points."]
+    claims: Annotated[list[ClaimVerdict], "Verdicts on the paper's claims."]
 
 
 class ClaimCounts(TypedDict):
-    """Counts of verdicts for the claims of a standing."""
+    """Number of claims per verdict, for one standing."""
 
-    standing: Annotated[Standing, "As of a claim."]
+    standing: Annotated[Standing, "Standing of these claims."]
     verdicts: Annotated[dict[str, int], "Number of claims by verdict."]
 
 
@@ -87,10 +87,10 @@ class ReproductionDocument(_Document):
     """Experiments of a paper, printed by `fairlane reproduce NAME --json` and written as claims.json."""
 
     paper: Annotated[str, "Short name of the paper."]
-    quick: Annotated[bool, "Whether runs were fewer and shorter than those whose verdicts count."]
+    quick: Annotated[bool, "Whether runs were fewer and shorter than full ones."]
     settings: Annotated[Json, "Keys of the scenario that differ from the paper's."]
-    counts: Annotated[list[ClaimCounts], "How many claims had which verdict."]
-    experiments: Annotated[list[ReproducedExperiment], "The experiments that were asked for."]
+    counts: Annotated[list[ClaimCounts], "Number of claims per verdict."]
+    experiments: Annotated[list[ReproducedExperiment], "The requested experiments."]
 
 
 class ReproductionsDocument(_Document):
@@ -108,14 +108,14 @@ class SweepPoint(_PointOfSweep):
     """A point of a sweep."""
 
     replications: Annotated[int, "Runs."]
-    narrow_enough: Annotated[bool | None, "Whether the rule of [stop] is met; null without one."]
-    metrics: Annotated[dict[str, PointEstimate], "Mean by metric; the unit is the end of its name."]
+    narrow_enough: Annotated[bool | None, "Whether intervals are as narrow as [stop] requires; null without it."]
+    metrics: Annotated[dict[str, PointEstimate], "Mean by metric; the metric's name ends with its unit."]
 
 
 class SweepCost(TypedDict):
     """Cost of a sweep's runs, whenever they ran."""
 
-    cpu_seconds: Annotated[float, "CPU time of the simulations alone, where it is known."]
+    cpu_seconds: Annotated[float, "CPU time of the simulations alone, as far as it is known."]
 
 
 class SweepDocument(_OfSweep):
@@ -123,9 +123,9 @@ class SweepDocument(_OfSweep):
 
     confidence: Annotated[float, "Confidence level of the intervals."]
     runs: Annotated[int, "Runs of all points; those of equal points count once."]
-    notes: Annotated[list[str], "What to know about the scenarios before the numbers are trusted."]
+    notes: Annotated[list[str], "Caveats about the scenarios."]
     points: Annotated[list[SweepPoint], "The points, in order."]
-    cost: Annotated[SweepCost, "What the runs cost; all else is the same each time."]
+    cost: Annotated[SweepCost, "Cost of the runs; everything else is the same each time."]
 
 
 Ahead = Literal["row", "column"]
@@ -138,81 +138,81 @@ class SharedPair(TypedDict):
     row: Annotated[str, "A sender."]
     column: Annotated[str, "The other sender, perhaps the same."]
     share: Annotated[PointEstimate | None, "Throughput of `row` over that of both; null if nothing got through."]
-    ahead: Annotated[Ahead | None, "Who gets more; null if the interval has room for equal shares, or there is none."]
+    ahead: Annotated[Ahead | None, "Sender with the larger share; null if the interval is missing or includes 0.5."]
     utilisation: Annotated[PointEstimate, "Busy time of the bottleneck over measured time."]
 
 
 class FoundScenario(TypedDict):
-    """The scenario that was found against a scheme."""
+    """The worst scenario found for a scheme."""
 
     name: Annotated[str, "Scheme, with the settings that differ from its defaults; the name of its file."]
     scheme: Annotated[str, "Scheme of the queue."]
-    shares_by: Annotated[str, "What the scheme shares the link by: user, flow, host, nothing."]
-    beaten: Annotated[bool, "Whether the light user surely has less than half of its max-min share."]
+    shares_by: Annotated[str, "Unit among which the scheme shares the link: user, flow, host, nothing."]
+    beaten: Annotated[bool, "Whether the whole interval of the light user's share is below half of its max-min share."]
     share: Annotated[PointEstimate, "Throughput of the light user over its max-min share."]
     ideal_share: Annotated[PointEstimate, "The same under the ideal scheduler."]
-    searched_share: Annotated[float, "The least in any run of the search; it was selected for."]
-    evaluations: Annotated[int, "Scenarios that the search judged."]
-    groups: Annotated[dict[str, str], "What each group does, in words."]
-    scenario: Annotated[Json, "The scenario, with what it is expected to give."]
+    searched_share: Annotated[float, "Lowest share in any run of the search; biased, since the search selects it."]
+    evaluations: Annotated[int, "Scenarios that the search simulated."]
+    groups: Annotated[dict[str, str], "Description of each group's behaviour."]
+    scenario: Annotated[Json, "The scenario, with its expectations."]
 
 
 class AdversaryDocument(_Document):
-    """Scenarios that beat schemes, printed by `fairlane search adversary --json` and written as adversary.json."""
+    """Worst scenarios of schemes, printed by `fairlane search adversary --json` and written as adversary.json."""
 
-    engine: Annotated[str, "Version of what can change a result."]
+    engine: Annotated[str, "Engine version; changes whenever results can change."]
     confidence: Annotated[float, "Confidence level of the intervals."]
     ideal: Annotated[str, "Scheme of the ideal scheduler."]
-    found: Annotated[list[FoundScenario], "What was found, in the order asked for."]
+    found: Annotated[list[FoundScenario], "Scenarios found, in the requested order."]
 
 
 class TunedCriterion(TypedDict):
     """A criterion under the defaults and under tuned parameters: means over scenarios, by replication."""
 
-    criterion: Annotated[str, "Its name; its unit is the end of it."]
+    criterion: Annotated[str, "Name, which ends with the unit."]
     defaults: Annotated[PointEstimate, "With the defaults of the scheme."]
     tuned: Annotated[PointEstimate, "With the tuned parameters."]
-    gain: Annotated[PointEstimate, "By how much the latter is more, replication by replication."]
+    gain: Annotated[PointEstimate, "Tuned minus defaults, replication by replication."]
 
 
 class TunedHalf(TypedDict):
     """Half of the scenarios."""
 
-    half: Annotated[Literal["tuned_on", "held_out"], "What it was for: to tune on, or to judge by."]
+    half: Annotated[Literal["tuned_on", "held_out"], "Use of this half: tuning or validation."]
     scenarios: Annotated[list[str], "Files."]
-    criteria: Annotated[list[TunedCriterion], "What was measured."]
+    criteria: Annotated[list[TunedCriterion], "Measured criteria."]
 
 
 class DesignerDocument(_Document):
     """Tuned parameters compared with the defaults, printed by `fairlane search designer --json`."""
 
-    engine: Annotated[str, "Version of what can change a result."]
+    engine: Annotated[str, "Engine version; changes whenever results can change."]
     confidence: Annotated[float, "Confidence level of the intervals."]
     scheme: Annotated[str, "Name of the scheme."]
-    objective: Annotated[str, "Criterion that was to be best."]
-    ranges: Annotated[dict[str, str], "What might be chosen, by key."]
+    objective: Annotated[str, "Criterion to optimise."]
+    ranges: Annotated[dict[str, str], "Searched range of each key."]
     defaults: Annotated[Json, "Defaults of these keys."]
-    tuned: Annotated[Json, "Values that were found; none if the defaults were as good."]
-    entry: Annotated[str, "The tuned scheme as `fairlane evaluate` takes it."]
+    tuned: Annotated[Json, "Tuned values; empty if none were better than the defaults."]
+    entry: Annotated[str, "The tuned scheme as an argument of `fairlane evaluate`."]
     halves: Annotated[list[TunedHalf], "Both halves of the scenarios."]
 
 
 class PairsDocument(_Document):
-    """Every sender against every other under several schemes, printed by `fairlane pairs --json`."""
+    """Shares of every pair of senders under several schemes, printed by `fairlane pairs --json`."""
 
-    engine: Annotated[str, "Version of what can change a result."]
+    engine: Annotated[str, "Engine version; changes whenever results can change."]
     confidence: Annotated[float, "Confidence level of the intervals."]
     scenario: Annotated[Json, "Scenario of the first pair; the others differ in senders and scheme."]
-    senders: Annotated[list[str], "Congestion controls, in the order asked for."]
-    queues: Annotated[list[str], "Schemes of the queue, in the order asked for."]
-    notes: Annotated[list[str], "What to know about the scenarios before the numbers are trusted."]
+    senders: Annotated[list[str], "Congestion controls, in the requested order."]
+    queues: Annotated[list[str], "Schemes of the queue, in the requested order."]
+    notes: Annotated[list[str], "Caveats about the scenarios."]
     pairs: Annotated[list[SharedPair], "Each pair under each scheme."]
 
 
 class EvaluatedValue(TypedDict):
     """Value of an entry for a criterion."""
 
-    entry: Annotated[str, "Entry."]
+    entry: Annotated[str, "Name of the entry."]
     value: Annotated[PointEstimate, "Value over the scenarios that count."]
 
 
@@ -225,16 +225,16 @@ class EvaluatedCell(TypedDict):
 
 
 class EvaluatedCriterion(TypedDict):
-    """An entry by one criterion, among all."""
+    """Value and rank of an entry for one criterion."""
 
     criterion: Annotated[str, "Key of the criterion."]
     value: Annotated[PointEstimate, "Mean over the scenarios that count for it."]
-    rank: Annotated[int, "Place, 1 is best."]
-    rank_first: Annotated[int, "Best place that the intervals leave room for."]
-    rank_last: Annotated[int, "Worst place that they leave room for."]
+    rank: Annotated[int, "Rank, 1 is best."]
+    rank_first: Annotated[int, "Best rank that the intervals allow."]
+    rank_last: Annotated[int, "Worst rank that the intervals allow."]
     of: Annotated[int, "Entries that were compared."]
-    best: Annotated[list[EvaluatedValue], "Who is first."]
-    nearest: Annotated[list[EvaluatedValue], "The entries that are most alike."]
+    best: Annotated[list[EvaluatedValue], "The entries with the best value."]
+    nearest: Annotated[list[EvaluatedValue], "The most similar entries."]
 
 
 class EvaluatedEntry(TypedDict):
@@ -243,52 +243,52 @@ class EvaluatedEntry(TypedDict):
     entry: Annotated[str, "Name in the tables."]
     scheme: Annotated[str, "Scheme."]
     settings: Annotated[Json, "Parameters that are not the defaults, by key of the scenario."]
-    shares_per: Annotated[str | None, "`user` or `flow`, where the scheme has that parameter."]
-    asks: Annotated[list[str], "What it asks of edge, core and hosts."]
-    nearest: Annotated[list[str], "The entries that are most alike, over all criteria."]
+    shares_per: Annotated[str | None, "`user` or `flow` if the scheme has that parameter, else null."]
+    asks: Annotated[list[str], "Requirements on edge, core and hosts."]
+    nearest: Annotated[list[str], "The most similar entries over all criteria."]
     criteria: Annotated[list[EvaluatedCriterion], "By criterion."]
     scenarios: Annotated[list[EvaluatedCell], "By scenario and criterion."]
 
 
 class EvaluationDocument(_Document):
-    """Schemes on a suite of scenarios, printed by `fairlane evaluate --json`."""
+    """Evaluation of schemes on a suite of scenarios, printed by `fairlane evaluate --json`."""
 
-    engine: Annotated[str, "Version of what can change a result."]
+    engine: Annotated[str, "Engine version; changes whenever results can change."]
     confidence: Annotated[float, "Confidence level of the intervals."]
     suite: Annotated[str, "Name and version of the suite."]
     digest: Annotated[str, "SHA-256 of its files."]
-    quick: Annotated[bool, "Whether fewer scenarios were run, less often."]
+    quick: Annotated[bool, "Whether fewer scenarios were run, with fewer replications."]
     scenarios: Annotated[list[str], "Scenarios that were run."]
-    notes: Annotated[list[str], "What to know before the ranks are trusted."]
-    entries: Annotated[list[EvaluatedEntry], "Report cards, in the order asked for."]
-    unmet: Annotated[list[str], "Requirements that are not met, behind the entry."]
+    notes: Annotated[list[str], "Caveats about the ranks."]
+    entries: Annotated[list[EvaluatedEntry], "Report cards, in the requested order."]
+    unmet: Annotated[list[str], "Requirements that are not met, each after the name of its entry."]
 
 
 class PlannedPoint(_PointOfSweep):
     """A point of a sweep that has not been run."""
 
     stored: Annotated[int, "Runs of this point that are stored and would be used."]
-    missing: Annotated[int, "Runs that would be simulated now; rules may want more."]
-    most: Annotated[int, "Runs that the point has at most."]
+    missing: Annotated[int, "Runs that would be simulated now; [stop] may require more."]
+    most: Annotated[int, "Maximum runs of the point."]
 
 
 class PlanDocument(_OfSweep):
     """Plan of a sweep, printed by `fairlane sweep --dry-run --json`."""
 
     stored: Annotated[int, "Runs that are stored and would be used; those of equal points count once."]
-    missing: Annotated[int, "Runs that would be simulated now; rules may want more."]
-    cpu_seconds: Annotated[float | None, "What the missing runs are expected to cost; null if nothing is known."]
+    missing: Annotated[int, "Runs that would be simulated now; [stop] may require more."]
+    cpu_seconds: Annotated[float | None, "Expected CPU time of the missing runs; null if unknown."]
     points: Annotated[list[PlannedPoint], "The points, in order."]
 
 
 class CheckedScenario(TypedDict):
-    """A scenario whose expectations were judged."""
+    """A scenario whose expectations were checked."""
 
     file: Annotated[str | None, "Its file; null if it was built in Python."]
     scenario: Annotated[str, "Its name."]
     replications: Annotated[int, "Runs."]
-    notes: Annotated[list[str], "What to know about the scenario before the numbers are trusted."]
-    expectations: Annotated[list[ExpectationVerdict], "What became of each, in the order of the file."]
+    notes: Annotated[list[str], "Caveats about the scenario."]
+    expectations: Annotated[list[ExpectationVerdict], "Verdict on each expectation, in the order of the file."]
 
 
 class CheckDocument(_Document):
@@ -296,14 +296,14 @@ class CheckDocument(_Document):
 
     confidence: Annotated[float, "Confidence level of the intervals."]
     passed: Annotated[bool, "Whether all expectations are held."]
-    scenarios: Annotated[list[CheckedScenario], "The scenarios, in the order asked for."]
+    scenarios: Annotated[list[CheckedScenario], "The scenarios, in the requested order."]
 
 
 class StoreDocument(TypedDict):
     """The points of a store, printed by `fairlane store ls --json` and `fairlane store verify --json`."""
 
     schema: Annotated[int, "Version of this format."]
-    engine: Annotated[str, "The engine that asks."]
+    engine: Annotated[str, "Version of the engine that lists the store."]
     store: Annotated[str, "Folder of the store."]
     points: Annotated[list[StoreEntry], "By key."]
 

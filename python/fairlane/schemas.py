@@ -1,4 +1,4 @@
-"""JSON Schemas of the scenario file, of the sweep file, and of all that commands print with `--json`."""
+"""JSON Schemas of the scenario file, of the sweep file, and of the documents that commands print with `--json`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from fairlane.sweeps.keys import file_schema
 
 
 def _scenario_schema() -> dict[str, Any]:
-    """Input of the simulator, and of `check`."""
+    """Schema of the scenario file as the simulator and `check` accept it."""
     found: dict[str, Any] = json.loads(_fairlane.scenario_schema())
     found["properties"]["expect"] = copy.deepcopy(EXPECTATIONS)
     return found
@@ -52,7 +52,7 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "search-designer": lambda: schema_of(DesignerDocument),
     "store": lambda: schema_of(StoreDocument),
 }
-"""By name."""
+"""Schemas by name."""
 
 
 def schema(of: str) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def schema(of: str) -> dict[str, Any]:
             `evaluation`, `check`, `search-adversary`, `search-designer`, `store`.
 
     Raises:
-        UserError: There is no such schema.
+        UserError: The schema does not exist.
     """
     if of not in SCHEMAS:
         raise UserError(f"{of}: no such schema; {near(of, SCHEMAS)}")

@@ -1,4 +1,4 @@
-"""What the command `fairlane` starts with, outside of the package: loading that takes time, and may be interrupted."""
+"""Entry point of the command `fairlane`, outside of the package so that an interrupt while it loads is handled."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def main() -> None:
         if signal.getsignal(signal.SIGINT) is end_quietly:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         _open_closed_streams()
-        gc.disable()  # nothing of what is loaded is garbage
+        gc.disable()  # loading creates no garbage
         from fairlane.cli.main import command
         from fairlane.cli.main import main as run
 
@@ -24,17 +24,17 @@ def main() -> None:
         gc.freeze()
         gc.enable()
     except KeyboardInterrupt:
-        # Nothing has begun; what was half loaded has nothing to say either.
+        # Nothing has started, and partly loaded modules should not report errors.
         end_quietly()
     run()
 
 
 def _open_closed_streams() -> None:
-    """Standard streams that were closed lead nowhere, so that no file of ours gets their numbers."""
+    """Opens closed standard streams on the null device, so that no file of ours gets their descriptors."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free descriptor, which is this one
     sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115

@@ -1,6 +1,6 @@
-"""Imported before all else by `fairlane`: an interrupt of `python -m fairlane` is quiet while it loads, too.
+"""Imported first by `fairlane`, so that an interrupt of `python -m fairlane` prints nothing while it loads, too.
 
-Python loads the package before the module that it runs, so that nothing there could catch it.
+Python loads the package before the module that it runs, so the module itself could not catch the interrupt.
 """
 
 import os
@@ -12,11 +12,11 @@ EXIT_INTERRUPTED = 130
 
 
 def end_quietly(*_: object) -> NoReturn:
-    """Ends this process as an interrupt does, without a word."""
+    """Ends this process as an interrupt does, without output."""
     os._exit(EXIT_INTERRUPTED)
 
 
-# The first argument is "-m" while Python looks for the module that it shall run.
+# The first argument is "-m" while Python looks for the module to run.
 if (
     sys.argv[:1] == ["-m"]
     and not {"fairlane", "-mfairlane"}.isdisjoint(sys.orig_argv)

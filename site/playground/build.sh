@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the page for browsers, dist/playground.html: the simulator as WebAssembly, and the page around it.
+# Builds the playground, dist/playground.html: the simulator as WebAssembly, and its page.
 set -eu
 cd "$(dirname "$0")"
 [ -d "$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown" ] \

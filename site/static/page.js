@@ -1,8 +1,7 @@
-// What every page needs beside the theme: frames as high as what they show, and what the theme leaves out for those who
-// use a keyboard or have the page read to them.
+// Additions to the theme on every page: frames as high as their content, accessibility by keyboard and screen reader.
 "use strict";
 {
-  // A frame with an example of the playground says how high it is (site/playground/src/main.ts).
+  // A frame with an example of the playground reports its height (site/playground/src/main.ts).
   addEventListener("message", ({ source, data }) => {
     const height = data?.playgroundHeight;
     if (!Number.isFinite(height)) return;
@@ -11,7 +10,7 @@
     }
   });
 
-  /** What is wider or higher than its place can be scrolled by keys. */
+  /** Makes elements with overflowing content focusable, so that keys can scroll them. */
   const reachable = () => {
     for (const region of document.querySelectorAll("article :is(.table-wrapper, .output div, pre)")) {
       const scrolls = region.scrollWidth > region.clientWidth || region.scrollHeight > region.clientHeight;
@@ -20,14 +19,14 @@
     }
   };
 
-  /** An address of an older version may name a section that is gone: the heading with most of its words is shown. */
+  /** Scrolls to the heading that shares most words with an unknown anchor, which may be of an older version. */
   const nearest = () => {
     const id = decodeURIComponent(location.hash.slice(1));
     if (!id || document.getElementById(id)) return;
     const wanted = id.split("-");
     const shared = (section) => section.id.split("-").filter((word) => wanted.includes(word)).length;
     const [best] = [...document.querySelectorAll("article section[id]")].sort((a, b) => shared(b) - shared(a));
-    if (best && shared(best)) best.scrollIntoView({ behavior: "instant" }); // the theme's smooth way is given up as the page loads
+    if (best && shared(best)) best.scrollIntoView({ behavior: "instant" }); // the theme's smooth scrolling would stop while the page loads
   };
 
   const start = () => {
@@ -35,7 +34,7 @@
     for (const [place, name] of [[".sidebar-drawer", "Pages"], [".toc-drawer", "On this page"]]) {
       document.querySelector(place)?.setAttribute("aria-label", name);
     }
-    // A head without words is no head.
+    // An empty cell is not a heading.
     for (const head of document.querySelectorAll("th")) if (!head.textContent.trim()) head.replaceWith(document.createElement("td"));
     nearest();
     reachable();

@@ -1,6 +1,6 @@
-// Pictures of tables: the league as a heat map, with questions that lead to three schemes, and the cells of the pages of
-// agreement and reproduction as tiles. All are HTML tables: keys move between cells, and a cell in focus or under the
-// pointer shows its values. The league's data are in the page, made by tools/generators/evaluation.py.
+// Figures of tables: the league as a heat map with questions that lead to three schemes, and the cells of the agreement
+// and reproduction pages as tiles. All are HTML tables. Keys move between cells, and a cell in focus or under the pointer
+// shows its values. The page contains the league's data, written by tools/generators/evaluation.py.
 "use strict";
 {
   const PINS = 4, SHADES = 9, ADVISED = 3, WEAK = 2, FLAT = 7;
@@ -27,12 +27,12 @@
     return button;
   };
 
-  // The box with the values of a cell: beside it, or at the foot of a phone's screen.
+  // The box with the values of a cell, next to it, or at the bottom of a phone's screen.
 
   const box = h("div", { className: "detail", hidden: true });
   addEventListener("keydown", ({ key }) => { if (key === "Escape") box.hidden = true; });
   let target;
-  // Keys scroll to the cell that they choose: its box goes along.
+  // Keys scroll to the selected cell, so the box must follow.
   addEventListener("scroll", () => {
     if (target && target === document.activeElement && !box.hidden) put();
     else box.hidden = true;
@@ -51,14 +51,14 @@
     box.style.setProperty("--y", `${Math.max(8, below ? cell.bottom + 6 : cell.top - own.height - 6)}px`);
   };
 
-  /** Lets the box follow pointer and focus within a place; `about` has what it shows for an element. */
+  /** Lets the box follow pointer and focus within `place`; `about` returns its content for an element. */
   const follow = (place, about) => {
     if (!box.isConnected) document.querySelector("article").append(box);
     const shown = (event) => {
       const cell = event.target.closest?.("[data-cell]");
       if (cell && place.contains(cell)) show(cell, about(cell));
     };
-    // A cell that is scrolled to the resting pointer is not what is looked at: that pointer does not move.
+    // `pointermove` instead of `pointerover`: scrolling a cell under a resting pointer must not select it.
     place.addEventListener("pointermove", (event) => {
       if (event.pointerType !== "touch" && (box.hidden || event.target.closest("[data-cell]") !== target)) shown(event);
     });
@@ -66,7 +66,7 @@
     for (const event of ["pointerleave", "focusout"]) place.addEventListener(event, () => { box.hidden = true; });
   };
 
-  /** Keys move between the elements of `rows()`, of which one can be reached by Tab. */
+  /** Lets keys move between the elements of `rows()`, one of which is reachable with Tab. */
   const keys = (place, rows) => {
     const reach = (element) => {
       for (const other of place.querySelectorAll('[data-cell][tabindex="0"]')) other.tabIndex = -1;
@@ -94,7 +94,7 @@
 
   // The league.
 
-  /** The data with what can be computed from them: columns with their number of places, names of entries. */
+  /** The data with derived values: columns with their number of ranks, names of entries. */
   const readLeague = (script) => {
     const data = JSON.parse(script.textContent);
     for (const entry of data.entries) entry.full = entry.per ? `${entry.name} (${entry.per}s)` : entry.name;
@@ -223,14 +223,14 @@
       return [h("b", {}, entry.full), h("p", {}, column.family ? `${column.title}, ${column.head}` : column.title),
         found ? h("p", { className: "value" }, valueOf(column, found)) : h("p", {}, "not measured"), ...(found ? [h("p", {}, placeOf(column, found)), rangeOf(column, found)] : [])];
     };
-    /** The places that the intervals leave, on a line from the first to the last. */
+    /** The ranks that the intervals allow, on a line from first to last. */
     const rangeOf = ({ of }, [, rank, first, last]) => {
       const x = (place) => 4 + (of > 1 ? (place - 1) / (of - 1) : 0) * 192;
       return svg("svg", { class: "range", viewBox: "0 0 200 10", "aria-hidden": "true" }, svg("line", { x1: 4, x2: 196, y1: 5, y2: 5, class: "track" }),
         svg("line", { x1: x(first), x2: x(last), y1: 5, y2: 5, class: "span" }), svg("circle", { cx: x(rank), cy: 5, r: 4 }));
     };
 
-    /** Of two entries in a column: -1 if the first is better beyond the intervals' reach, 1 if the second, else 0. */
+    /** Compares entries in a column: -1 if the first is better with disjoint intervals, 1 if the second, else 0. */
     const between = (column, a, b) => {
       const [one, other] = [column.cells[a], column.cells[b]];
       if (!one || !other) return undefined;
@@ -257,7 +257,7 @@
       const part = (name, list) => [h("b", {}, name), ` is better in ${list.length ? `${list.length}: ${list.join(" · ")}` : "none"}. `];
       return [...part(names[0], of["-1"]), ...part(names[1], of[1]), of[0].length ? `Intervals overlap in ${of[0].length}: ${of[0].join(" · ")}.` : ""];
     };
-    /** A line for each pinned entry from column to column, at its place: the first to the left. */
+    /** Draws a line through the ranks of each pinned entry in all columns; rank 1 is at the left. */
     const profile = (names) => {
       const width = Math.max(comparison.querySelector("ul").clientWidth || 600, 240), label = Math.min(190, width * 0.36), step = 28, top = 22;
       const x = (column, place) => label + 14 + (column.of > 1 ? (place - 1) / (column.of - 1) : 0) * (width - label - 28);
@@ -294,7 +294,7 @@
     addEventListener("resize", compare);
     render();
 
-    /** Shows what another part of the page asks for. */
+    /** Applies a selection from another part of the page. */
     return (changes) => {
       if (changes.fits) for (const { key, button } of chips) button.ariaPressed = String(changes.fits.has(key));
       if (changes.view !== undefined) view.value = changes.view;
@@ -379,9 +379,9 @@
   const words = (row, column) => row.cells[column]?.textContent.trim() ?? "";
 
   /**
-   * A tile for each row of some tables, which have a verdict in a column. Rows and columns of the picture are values of
-   * `fields`, functions of a row by name, at first the first one and `columns`; `measures` are other columns by which
-   * tiles can be coloured, by index.
+   * Draws a tile for each row of tables with a verdict column. Rows and columns of the figure are values of `fields`
+   * (functions of a row, by name), initially the first one and `columns`. `measures` are other columns, by index, that
+   * can colour the tiles.
    */
   const tiles = ({ place, tables, verdict, fields, columns, measures = [] }) => {
     const heads = (row) => [...row.closest("table").tHead.rows[0].cells].map((head) => head.textContent.trim());

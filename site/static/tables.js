@@ -1,7 +1,7 @@
-// Tables of eight rows and more sort by a click on a head, those of twelve and more filter by words and by verdict, those
-// of thirty and more by each column that has few values.
-// A page with several tables of verdicts, that of the reproductions, has a filter for all of them at its top.
-// Pictures (pictures.js) are made of the same rows and follow the same filters.
+// Tables with at least 8 rows can be sorted by a click on a heading. Tables with at least 12 rows can be filtered by
+// words and by verdict, those with at least 30 rows also by each column with few values.
+// The page of reproductions, which has several tables of verdicts, has a filter for all of them at the top.
+// Figures (pictures.js) show the same rows and follow the same filters.
 "use strict";
 {
   const SORTED = 8, FILTERED = 12, CHOSEN = 30, BROAD = 10, CHOICES = 20, LONGEST = 40;
@@ -9,13 +9,13 @@
   const { h, select } = pictures;
   const text = (row, column) => row.cells[column]?.textContent.trim() ?? "";
 
-  /** The number that a cell begins with: of "0.841 ± 0.003 · 16" the first; undefined if it is none. */
+  /** The number at the start of a cell, such as 0.841 in "0.841 ± 0.003 · 16"; undefined if there is none. */
   const number = (cell) => {
     const found = cell.match(/^[−–+-]?\d[\d\u202f ]*(\.\d+)?(e[+-]?\d+)?/i);
     return found ? Number(found[0].replace(/[\u202f ]/g, "").replace(/^[−–]/, "-")) : undefined;
   };
 
-  /** Numbers by size, words as in a dictionary, rows that have nothing last, whatever the direction. */
+  /** Sorts numbers by size and words alphabetically; empty cells are last in both directions. */
   const sort = (table, column, ascending) => {
     const body = table.tBodies[0];
     const rows = [...body.rows].map((row) => ({ row, cell: text(row, column) }));
@@ -41,7 +41,7 @@
     });
   };
 
-  /** In tables of many columns the place stands below the number: "0.841 ± 0.003 · 16 (15–17)". */
+  /** In tables with many columns, puts the rank below the number, as in "0.841 ± 0.003 · 16 (15–17)". */
   const narrow = (table) => {
     table.classList.add("broad");
     for (const cell of table.tBodies[0].querySelectorAll("td")) {
@@ -54,7 +54,7 @@
   const verdictColumn = (table) => column(table, "verdict");
   const verdictOf = (table, row) => text(row, verdictColumn(table)).match(/^[a-z ]+/i)?.[0].trim() ?? "";
 
-  /** A field for each column of a long table that has few values; that of verdicts has its own. */
+  /** Fields for columns of a long table that have few values; verdicts have a separate field. */
   const choices = (table) => {
     const rows = [...table.tBodies[0].rows];
     if (rows.length < CHOSEN) return [];
@@ -95,7 +95,7 @@
     return [shown, table.tBodies[0].rows.length];
   };
 
-  /** Pictures of the claims of a page, by paper and kind, or of the cells of each table, by what has few values. */
+  /** Figures of a page's claims, by paper and kind, or of each table's cells, by columns with few values. */
   const drawTiles = (judged, all, own) => {
     if (all) {
       const section = (row) => row.closest("section").querySelector("h2").firstChild.textContent;

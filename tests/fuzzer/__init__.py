@@ -1,11 +1,12 @@
-"""A fuzzer of the command `fairlane`: draws scenarios, sweeps and command lines, runs them, judges how they end.
+"""A fuzzer of the command `fairlane`, which draws and runs scenarios, sweeps and command lines, and checks the outcome.
 
-Invariants of every case: it ends, with exit code 0 or 2, `check` also with 1; an error prints only its line; there is
-no traceback, no panic, no signal. `docs/howto/fuzz.md` describes how to run it.
+Every case must end with exit code 0 or 2 (`check` also with 1). An error must print only its line. There must be no
+traceback, panic or signal. `docs/howto/fuzz.md` describes how to run it.
 
-It has a generator of its own, in place of Hypothesis, which the other tests use: a case may abort its process, exhaust
-its memory or never end, so cases run in worker processes that are watched and replaced; case N of a seed does not
-depend on the cases before it, so that any number of workers draws the same ones; and an hour of cases needs no data
-base of examples. What is drawn follows the declarations of the project, so that a new key, scheme or option takes part
-by itself: scenarios and documents from their JSON Schemas, command lines from click's.
+It has its own generator instead of Hypothesis, which the other tests use, for three reasons. A case may abort its
+process, exhaust memory or never end, so cases run in supervised worker processes. Case N of a seed does not depend on
+earlier cases, so any number of workers draws the same cases. An hour of cases needs no database of examples.
+
+Cases are drawn from the project's declarations, so new keys, schemes and options take part automatically: scenarios and
+documents from their JSON Schemas, command lines from click's declarations.
 """

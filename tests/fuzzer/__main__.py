@@ -1,4 +1,4 @@
-"""`python -m fuzzer`: draws and runs cases, shows each new fault with its smallest case."""
+"""`python -m fuzzer`: draws and runs cases, and prints each new fault with its smallest case."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ LINE_EVERY_S = 10.0
 
 
 def main() -> int:
-    """Runs what the arguments say; 1 if something is wrong."""
+    """Runs the command line; returns 1 if there is a fault."""
     parser = argparse.ArgumentParser(prog="python -m fuzzer", description="Fuzz the command fairlane.")
-    parser.add_argument("cases", nargs="*", type=Path, help="files with cases to run again, in place of drawing some")
-    parser.add_argument("--seed", type=int, default=int(time.time()), help="of what is drawn [default: the clock]")
+    parser.add_argument("cases", nargs="*", type=Path, help="files with cases to run instead of drawn ones")
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="seed of the cases [default: the clock]")
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
-    parser.add_argument("--count", type=int, help="number of cases [default: until --minutes are over]")
-    parser.add_argument("--minutes", type=float, default=1.0, help="time to draw cases in, without --count")
+    parser.add_argument("--count", type=int, help="number of cases [default: as many as --minutes allow]")
+    parser.add_argument("--minutes", type=float, default=1.0, help="time limit without --count")
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--no-shrink", action="store_true", help="show cases as they were drawn")
+    parser.add_argument("--no-shrink", action="store_true", help="print cases as they were drawn")
     chosen = parser.parse_args()
     with Pool(chosen.workers) as pool:
         if chosen.cases:
@@ -47,12 +47,12 @@ def main() -> int:
 
 
 def stored(files: Sequence[Path]) -> Iterator[tuple[int, Case]]:
-    """The cases of files."""
+    """The cases in files."""
     yield from enumerate(Case.from_json(file.read_text()) for file in files)
 
 
 def draw(seed: int, first: int, count: int | None, seconds: float) -> Iterator[tuple[int, Case]]:
-    """Numbered cases of a seed: so many, or for so long."""
+    """Yields numbered cases of a seed: `count` cases, or for `seconds`."""
     until = time.monotonic() + seconds
     number = first
     while number < first + count if count is not None else time.monotonic() < until:
@@ -61,7 +61,7 @@ def draw(seed: int, first: int, count: int | None, seconds: float) -> Iterator[t
 
 
 def report(outcomes: Iterator[tuple[int, Case, Outcome]]) -> dict[str, Case]:
-    """Counts outcomes and says what they were; the first case of each fault."""
+    """Counts and prints outcomes; returns the first case of each fault."""
     began = said = time.monotonic()
     codes: Counter[int] = Counter()
     faults: Counter[str] = Counter()
@@ -92,7 +92,7 @@ def fails(pool: Pool, name: str, smaller: Case) -> bool:
 
 
 def show(name: str, small: Case) -> None:
-    """Prints a case and keeps it as a file."""
+    """Prints a case and saves it as a file."""
     FOUND.mkdir(parents=True, exist_ok=True)
     file = FOUND / ("".join(character if character.isalnum() else "-" for character in name)[:80] + ".json")
     file.write_text(small.to_json() + "\n")

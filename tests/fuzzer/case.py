@@ -13,13 +13,13 @@ Arguments = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Case:
-    """Command to run.
+    """Commands to run, with their files.
 
     Attributes:
         steps: Arguments of `fairlane`, one command after another in the same folder.
-        files: Text by name; bytes that are not UTF-8 are surrogates, as Python has them in arguments.
-        environment: Variables that differ.
-        own_process: Whether each step is a process as a user starts it, not a call within a worker.
+        files: Text by name; bytes that are not UTF-8 are surrogates, as in Python's arguments.
+        environment: Changed environment variables.
+        own_process: Whether each step is a separate process instead of a call within a worker.
         streams: State of `stdout` and `stderr`: `closed` or `full`; needs a separate process.
     """
 
@@ -37,13 +37,13 @@ class Case:
             path.write_bytes(text.encode("utf-8", "surrogateescape"))
 
     def to_json(self) -> str:
-        """The case as a line that `from_json` reads."""
+        """The case as a line for `from_json`."""
         always = {"steps": self.steps, "files": self.files}
         return json.dumps(always | {name: value for name, value in vars(self).items() if value})
 
     @classmethod
     def from_json(cls, text: str) -> Case:
-        """The case of such a line."""
+        """Parses a line of `to_json`."""
         table = json.loads(text)
         steps = tuple(tuple(step) for step in table.pop("steps"))
         return cls(steps, **table)
@@ -58,7 +58,7 @@ class Case:
         return "\n".join(lines)
 
     def redirections(self) -> list[str]:
-        """Redirections of a shell for a command's streams."""
+        """Shell redirections for a command's streams."""
         targets = {"closed": "&-", "full": "/dev/full"}
         numbers = {"stdout": 1, "stderr": 2}
         return [f"{numbers[name]}>{targets[state]}" for name, state in self.streams.items()]

@@ -1,4 +1,4 @@
-"""Drawing cases: command lines from the declarations of click, with files for them."""
+"""Draws cases: command lines from click's declarations, with their files."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ WEIGHTS = {
     "store export": 3,
     "p4 commands": 3,
 }
-"""How often a command is drawn; one that is not here twice in a hundred. `lab clean` looks at the whole machine,
-`lab diff` and `kernel` need or make a kernel, `new` writes into the checkout; what evaluates and searches simulates for
-minutes, `play` opens a browser; their mistakes are tested elsewhere (test_new.py, test_evaluate.py, test_search.py,
-test_playground.py, test_lab_diff.py)."""
+"""Weights of commands; others have 2 of 100. Excluded are `lab clean`, which affects the whole machine, `lab diff` and
+`kernel`, which need or build a kernel, `new`, which writes into the checkout, evaluations and searches, which simulate
+for minutes, and `play`, which opens a browser. Other tests cover their errors (test_new.py, test_evaluate.py,
+test_search.py, test_playground.py, test_lab_diff.py)."""
 LEFT_OUT = {
     "--ray": "starts or waits for a cluster",
     "--write-verdicts": "writes into the package",
@@ -59,22 +59,22 @@ LEFT_OUT = {
     "--kernel": "of a plane that a machine may not have",
     "--help": "tested by itself",
 }
-"""Options that are not drawn, with the reason."""
+"""Options that are not drawn, with reasons."""
 CALM = 0.5
-"""Share of the cases without intended faults."""
+"""Fraction of cases without intended faults."""
 EXPECTED = '\n[[expect]]\nmetric = "jain_index"\nmin = 0.5\n'
-"""Any scenario may have it."""
+"""Expectation that is valid in any scenario."""
 OWN_PROCESS = 0.02
-"""Share of the cases whose commands are separate processes."""
+"""Fraction of cases whose commands are separate processes."""
 OUTPUTS = {"--qlog": "out.qlog", "--pcap": "out.pcapng", "--trace": "traced"}
-"""Output options that want a file of some kind, or a folder other than that of `--out`."""
+"""Output options that need a file of some kind, or a folder different from that of `--out`."""
 NOT_CALM = {
     "--scheme-lib",  # there is none
     "--plane",  # other planes need root
-    "--jobs",  # of other planes
+    "--jobs",  # only for other planes
     ("report", "--threads"),  # only with `--run`, which simulates a paper
 }
-"""Options, some of one command, that fail or are of no use where no fault is intended."""
+"""Options (some of a single command) that fail or have no effect in a case without intended faults."""
 FOLDERS = (
     *("out", "out/deep/er", ".", "s.toml", "s.toml/x", "/proc/fairlane"),
     *("", "x" * 300, "/dev/null", "a\nb", "\udcff"),
@@ -83,7 +83,7 @@ FOLDERS = (
 
 @cache
 def command_names() -> dict[str, click.Command]:
-    """Every command by its words."""
+    """All commands by their full names."""
 
     def walk(group: click.Group, words: str) -> Iterator[tuple[str, click.Command]]:
         context = click.Context(group)
@@ -109,16 +109,16 @@ def case(seed: int, number: int) -> Case:
     files = _Files(draw)
     steps: tuple[Arguments, ...] = (_line(draw, name, names[name], files),)
     if name.startswith("store ") and draw.chance(0.8):
-        files.sweep()  # which keeps its runs
+        files.sweep()  # it stores runs
         steps = (("sweep", "sweep.toml", "--store", "store"), (*steps[0], *(("--store", "store") if draw.calm else ())))
     if name == "run" and draw.chance(0.05):
-        steps = (*steps, *steps)  # what is stored is served
+        steps = (*steps, *steps)  # the second run uses the store
     return _process_of_its_own(draw, Case(steps, files.texts))
 
 
 def _process_of_its_own(draw: Draw, plain: Case) -> Case:
-    """The same, in a process of its own where it must be or by chance; some with an unusual terminal."""
-    steps = tuple(tuple(word.replace("\0", "0") for word in step) for step in plain.steps)  # no argument can have it
+    """Moves a case to a separate process if necessary or by chance; some get an unusual terminal."""
+    steps = tuple(tuple(word.replace("\0", "0") for word in step) for step in plain.steps)  # NUL is not possible
     # A scheme in Python stays registered in its process.
     if not draw.chance(OWN_PROCESS) and not any("-module" in word for step in steps for word in step):
         environment = {"COLUMNS": str(draw.pick((1, 20, 80, 300)))} if draw.chance(0.2) else {}
@@ -139,7 +139,7 @@ def _process_of_its_own(draw: Draw, plain: Case) -> Case:
 
 
 class _Files:
-    """The files of a case, drawn when a command needs them."""
+    """The files of a case, drawn on demand."""
 
     def __init__(self, draw: Draw) -> None:
         self._draw = draw
@@ -183,7 +183,7 @@ class _Files:
 
 
 def _plain(value: Any) -> Any:
-    """The value without what JSON cannot hold."""
+    """The value without parts that JSON cannot represent."""
     match value:
         case Raw(text=written):
             return written
@@ -228,7 +228,7 @@ def _sweep(draw: Draw) -> str:
 
 
 def _words(draw: Draw) -> Arguments:
-    """Anything but a command with its arguments."""
+    """Random words instead of a valid command."""
     words = [word for name in command_names() for word in name.split()]
     kind = draw.random()
     if kind < 0.3:
@@ -236,7 +236,7 @@ def _words(draw: Draw) -> Arguments:
     if kind < 0.4:
         return (draw.pick(("--version", "--help", "lab", "store", "p4")),)
     drawn = [draw.pick(words) if draw.chance(0.5) else text(draw) for _ in range(draw.few(4))]
-    safe = [word for word in drawn if word not in ("clean", "report")]  # these do something without arguments
+    safe = [word for word in drawn if word not in ("clean", "report")]  # these work without arguments
     return tuple(safe)
 
 
@@ -257,7 +257,7 @@ def _line(draw: Draw, name: str, command: click.Command, files: _Files) -> Argum
 
 
 def _needed(draw: Draw, words: Sequence[str], command: click.Command) -> list[str]:
-    """Options without which others of these words have no effect."""
+    """Options that the given options require to have an effect."""
     flags = {option.name: option.opts[-1] for option in command.params}
     found: list[str] = []
     for name, others in {**WATCHING, **WRITING}.items():
@@ -298,7 +298,7 @@ def _argument(draw: Draw, name: str, parameter: click.Argument, files: _Files) -
 def _option(draw: Draw, name: str, option: click.Option, files: _Files) -> list[str]:
     flag = option.opts[0]
     if name.startswith("lab ") and flag == "--plane":
-        return [flag, "simulator"] if draw.chance(0.9) else [flag, text(draw)]  # others need root, and real time
+        return [flag, "simulator"] if draw.chance(0.9) else [flag, text(draw)]  # others need root and real time
     if name == "lab run" and flag == "--set":
         return [flag, "run.measure=1 ms", flag, "run.warmup=0 s", *([flag, setting(draw)] if draw.chance(0.7) else [])]
     likely = {

@@ -1,4 +1,4 @@
-"""Drawing: random choices, and values that programs tend to be wrong about."""
+"""Random choices, and values that programs often mishandle."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class Draw(random.Random):
     """The random choices of one case.
 
     Attributes:
-        calm: Whether the case should do what it says: without that, nearly every case would be refused for one thing or
-            another, and what comes after the checks would not be reached.
+        calm: Whether the case should succeed. Without such cases, nearly every case would be rejected, and the code
+            after the checks would not be reached.
     """
 
     calm = False
 
     def chance(self, probability: float) -> bool:
-        """True with this probability."""
+        """True with the given probability."""
         return self.random() < probability
 
     def pick(self, choices: Sequence[T]) -> T:
@@ -30,13 +30,13 @@ class Draw(random.Random):
         return choices[self.randrange(len(choices))]
 
     def few(self, most: int) -> int:
-        """A number from 0, the smaller the more often."""
+        """A number from 0 to `most`; smaller ones are more likely."""
         return min(int(self.expovariate(1.0)), most)
 
 
 @dataclass(frozen=True)
 class Raw:
-    """A value as it is written in TOML, for what no Python value can hold."""
+    """TOML text of a value that Python cannot represent."""
 
     text: str
 
@@ -73,14 +73,14 @@ _OTHERS = (
 
 
 def text(draw: Draw) -> str:
-    """A text, possibly two glued together, seldom random characters."""
+    """A text, possibly two concatenated, rarely random characters."""
     if draw.chance(0.1):
         return "".join(chr(draw.choice((draw.randrange(1, 256), draw.randrange(0x100, 0xD800)))) for _ in range(8))
     return draw.pick(TEXTS) + (draw.pick(TEXTS) if draw.chance(0.15) else "")
 
 
 def quantity(draw: Draw) -> str:
-    """A number and a unit, or nearly."""
+    """A number and a unit, or something similar."""
     unit = draw.pick(_UNITS) if draw.chance(0.8) else draw.pick(_ODD_UNITS)
     return f"{draw.pick(_DIGITS)}{draw.pick((' ', ' ', '', '  ', chr(160)))}{unit}"
 
@@ -101,7 +101,7 @@ _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)( ?)(\S+)")
 
 
 def scaled(draw: Draw, like: str) -> str:
-    """A quantity of the same unit, some powers of two or ten away."""
+    """A quantity of the same unit, scaled by powers of two or ten."""
     found = _QUANTITY.fullmatch(like)
     if found is None:
         return like
@@ -110,7 +110,7 @@ def scaled(draw: Draw, like: str) -> str:
 
 
 def toml(value: Any) -> str:
-    """A value as TOML, tables inline."""
+    """A value as TOML, with inline tables."""
     match value:
         case Raw(text=written):
             return written

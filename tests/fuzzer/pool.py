@@ -1,4 +1,4 @@
-"""Worker processes that are watched: a case that goes on for long is interrupted, a worker that dies is replaced."""
+"""Supervised worker processes: interrupts cases that take long, and replaces workers that die."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from fuzzer.case import Case
 from fuzzer.worker import Ending
 
 LONG_CPU_S = 4.0
-"""A case that has used so much processor time is a long simulation, which Ctrl-C ends."""
+"""A case with more CPU time is a long simulation and gets a Ctrl-C."""
 LONG_S = 90.0
-"""The same in real time, for one that waits; a busy machine may take as long for a few seconds of work."""
+"""The same limit in real time, for cases that wait; a busy machine may take this long for seconds of work."""
 END_CPU_S = 15.0
-"""Processor time from Ctrl-C to the end,"""
+"""CPU time allowed from Ctrl-C to the end ..."""
 END_S = 90.0
-"""and real time."""
+"""... and real time."""
 _TICK_S = 0.1
 _HERE = Path(__file__).parents[1]
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -35,9 +35,9 @@ class Outcome:
     """Outcome of a case.
 
     Attributes:
-        endings: Of each command; fewer if the worker died.
-        interrupted: Whether it went on for long and got a Ctrl-C.
-        death: How the worker ended, if it did; empty otherwise.
+        endings: Endings of the commands; fewer if the worker died.
+        interrupted: Whether it took too long and got a Ctrl-C.
+        death: How the worker died; empty if it did not.
     """
 
     endings: tuple[Ending, ...] = ()
@@ -46,7 +46,7 @@ class Outcome:
 
 
 class Pool:
-    """Workers, to be used in a `with` block."""
+    """Workers for a `with` block."""
 
     def __init__(self, workers: int) -> None:
         self._workers = [_Worker() for _ in range(workers)]
@@ -61,7 +61,7 @@ class Pool:
             worker.close()
 
     def run(self, cases: Iterable[tuple[int, Case]]) -> Iterator[tuple[int, Case, Outcome]]:
-        """Gives numbered cases to the workers, and their outcomes as they come."""
+        """Passes numbered cases to the workers; yields outcomes as they arrive."""
         waiting = iter(cases)
         while True:
             for worker in self._workers:
@@ -109,7 +109,7 @@ class _Worker:
         self._process.stdin.flush()
 
     def look(self) -> Outcome | None:
-        """The outcome if there is one; interrupts and kills if it takes too long."""
+        """Returns the outcome if there is one; interrupts and kills a case that takes too long."""
         try:
             read = os.read(self.answers, 1 << 20)
         except BlockingIOError:
@@ -140,7 +140,7 @@ class _Worker:
         return None
 
     def _cpu_s(self) -> float:
-        """Processor time of the worker and of its children."""
+        """CPU time of the worker and its children."""
         return sum(_cpu_s(pid) for pid in (self._process.pid, *_children(self._process.pid)))
 
     def _replace(self) -> None:
@@ -159,7 +159,7 @@ def _cpu_s(pid: int) -> float:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return 0.0
-    # User and system time of itself and of children that it has waited for: fields 14 to 17 of proc(5).
+    # User and system time of the process and of ended children: fields 14 to 17 in proc(5).
     return sum(map(int, fields[11:15])) / _TICKS_PER_S
 
 

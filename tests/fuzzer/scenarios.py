@@ -1,4 +1,4 @@
-"""Drawing scenario files: from the schema or from an example, short to simulate, with faults."""
+"""Draws scenario files from the schema or from an example, with short simulations and with faults."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fuzzer.schemas import FromSchema, at, dotted, places
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MOST_USERS = 5
-"""In most cases: a user costs memory and time, and more of them find nothing more."""
+"""Maximum number of users in most cases; more cost memory and time without finding more."""
 
 Table = dict[str, Any]
 
@@ -41,12 +41,12 @@ def control_names() -> tuple[str, ...]:
 
 @cache
 def examples(folder: str = ".") -> dict[str, str]:
-    """The text of the examples in a folder, by name."""
+    """Texts of the examples in a folder, by name."""
     return {path.name: path.read_text() for path in sorted((EXAMPLES / folder).glob("*.toml"))}
 
 
 def scenario(draw: Draw, *, faults: bool = True) -> str:
-    """The text of a scenario file."""
+    """Text of a scenario file."""
     faults = faults and not draw.calm
     if faults and draw.chance(0.08):
         return damaged(draw, draw.pick(list(examples().values())))
@@ -88,7 +88,7 @@ def setting(draw: Draw) -> str:
 
 
 def shorten(draw: Draw, table: Table) -> None:
-    """Gives a scenario few users and little time, as far as it has the form of one."""
+    """Reduces users and time of a scenario, if it has the form of one."""
     run = table.setdefault("run", {})
     if isinstance(run, dict):
         run["warmup"] = draw.pick(("0 s", "1 ms", "20 ms", "0.1 s"))
@@ -108,7 +108,7 @@ def shorten(draw: Draw, table: Table) -> None:
 
 
 def damaged(draw: Draw, written: str) -> str:
-    """A text with pieces removed, repeated, exchanged or put in."""
+    """A text with pieces removed, repeated, exchanged or inserted."""
     for _ in range(1 + draw.few(4)):
         start = draw.randrange(len(written) + 1)
         end = min(len(written), start + draw.pick((0, 1, 1, 2, 10, 100)))
@@ -126,7 +126,7 @@ def _from_schema(draw: Draw) -> Table:
     if not isinstance(table, dict):
         return {"groups": table}
     scheme = table["queue"].get("scheme") if isinstance(table.get("queue"), dict) else None
-    if "marker" in table and draw.chance(0.7):  # the marker that goes with the scheme, or none
+    if "marker" in table and draw.chance(0.7):  # the scheme's marker, or none
         of = next((known["marker"] for known in fairlane.schemes() if known["name"] == scheme), "")
         fitting = [one for one in schema()["properties"]["marker"]["anyOf"] if _name(one) == of]
         table.pop("marker")
@@ -142,7 +142,7 @@ def _from_schema(draw: Draw) -> Table:
 
 
 def _give_needs(draw: Draw, table: Table) -> None:
-    """Gives keys of TCP what they have an effect with: their congestion control, and ECN to who lives by marks."""
+    """Sets what keys of TCP need to have an effect: their congestion control, and ECN for controls that need marks."""
     groups = table.get("groups")
     sources = [group.get("sources") for group in groups if isinstance(group, dict)] if isinstance(groups, list) else []
     given = [table.get("tcp"), *(source for some in sources if isinstance(some, list) for source in some)]
@@ -152,7 +152,7 @@ def _give_needs(draw: Draw, table: Table) -> None:
         owners = {control for key in tcp for control in _controls() if key.startswith(_prefix(control))}
         if owners:
             tcp["congestion_control"] = draw.pick(sorted(owners))
-            tcp.setdefault("profile", "linux")  # most of them need its way to find losses
+            tcp.setdefault("profile", "linux")  # most of them need its loss detection
         control = tcp.get("congestion_control")
         if "accurate_ecn" in tcp or (isinstance(control, str) and _controls().get(control, False)):
             tcp["ecn"] = True
@@ -160,7 +160,7 @@ def _give_needs(draw: Draw, table: Table) -> None:
 
 @cache
 def _controls() -> dict[str, bool]:
-    """True for controls that respond to all marks."""
+    """For each congestion control, whether it responds to all marks."""
     return {control["name"]: control["marks"].startswith("every") for control in fairlane.congestion_controls()}
 
 
@@ -170,7 +170,7 @@ def _prefix(control: str) -> str:
 
 
 def _agree(draw: Draw, table: Table) -> None:
-    """Removes what the rest of the scenario does not allow; a schema cannot say all of it."""
+    """Removes parts that conflict with the rest of the scenario, which a schema cannot fully express."""
     shapes = [shape for shape in fairlane.topologies() if shape["name"] != "graph"]
     shape = draw.pick(shapes)
     keys = {parameter["name"] for parameter in shape["params"]}
@@ -202,7 +202,7 @@ def _agree(draw: Draw, table: Table) -> None:
 
 
 def _repair(table: Table) -> None:
-    """Removes what the rest of the scenario does not allow, or the table that lacks something, key by key."""
+    """Removes, key by key, what the simulator rejects, or the table that lacks a key."""
     while True:
         try:
             fairlane.Scenario.from_dict(table).canonical()
@@ -213,7 +213,7 @@ def _repair(table: Table) -> None:
 
 
 def _remove(table: Table, key: str) -> bool:
-    """Removes what is at a path of an error message, or holds it; whether there was anything but the table itself."""
+    """Removes the value at an error's key, or what contains it; returns whether there was more than the top table."""
     place = [int(index) if index else name for index, name in re.findall(r"\[(\d+)\]|([^.\[\]]+)", key)]
     while place:
         try:
@@ -239,7 +239,7 @@ def _from_example(draw: Draw) -> Table:
 
 
 def _change(draw: Draw, table: Table) -> None:
-    """One fault, or a change that may be none."""
+    """Makes one change, which may be a fault."""
     found = places(table)
     if not found:
         return
@@ -265,6 +265,6 @@ def _change(draw: Draw, table: Table) -> None:
 
 
 def _rename(draw: Draw, table: Table) -> None:
-    """Names are any text."""
+    """Replaces names by arbitrary text."""
     if names := [place for place in places(table) if place[-1] == "name"]:
         at(table, draw.pick(names)[:-1])["name"] = text(draw)

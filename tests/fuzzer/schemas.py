@@ -1,4 +1,4 @@
-"""Drawing values that follow a JSON Schema of the project, and seldom leave it."""
+"""Draws values that follow a JSON Schema of the project, with rare exceptions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Schema = Mapping[str, Any]
 
 
 class FromSchema:
-    """Draws values of a schema.
+    """Draws values from a schema.
 
     Attributes:
         wild: Probability that a value is junk.
-        optional: Probability that a key that may be left out is there.
+        optional: Probability that an optional key is set.
     """
 
     def __init__(self, draw: Draw, *, wild: float, optional: float) -> None:
@@ -86,7 +86,7 @@ class FromSchema:
         if kind < 0.65 and not draw.calm:
             step = 1 if whole else 1e-9 * max(1.0, abs(most))
             return draw.pick((least - step, most + step))
-        # Numbers of all sizes: uniform in the logarithm.
+        # Numbers of all magnitudes, uniform in the logarithm.
         size = math.expm1(draw.uniform(0, math.log1p(min(most - least, 1e15))))
         return int(least + size) if whole else least + size
 
@@ -106,7 +106,7 @@ class FromSchema:
 
 
 def places(value: Any, at: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
-    """The path of every value in a table, tables and arrays too."""
+    """The paths of all values in a table, including tables and arrays."""
     found = [at] if at else []
     if isinstance(value, dict):
         for name, inner in value.items():
@@ -118,13 +118,13 @@ def places(value: Any, at: tuple[str | int, ...] = ()) -> list[tuple[str | int, 
 
 
 def dotted(place: tuple[str | int, ...]) -> str:
-    """A path as `--set` and error messages have it."""
+    """A path in the notation of `--set` and error messages."""
     shown = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
     return shown.removeprefix(".")
 
 
 def at(value: Any, place: tuple[str | int, ...]) -> Any:
-    """Value at a path."""
+    """The value at a path."""
     for part in place:
         value = value[part]
     return value

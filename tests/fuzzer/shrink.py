@@ -1,4 +1,4 @@
-"""Makes a case that fails smaller, as long as it fails in the same way."""
+"""Shrinks a failing case as long as it fails in the same way."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def shrink(case: Case, fails: Fails) -> Case:
 
 
 def _smaller(case: Case) -> Iterator[Case]:
-    """Cases with one thing less, the largest first."""
+    """Cases with one part removed, largest parts first."""
     for index in range(len(case.steps) if len(case.steps) > 1 else 0):
         yield replace(case, steps=case.steps[:index] + case.steps[index + 1 :])
     for index, step in enumerate(case.steps):

@@ -1,4 +1,4 @@
-"""Problem with the outcome of a case, if any."""
+"""Finds faults in the outcome of a case."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fuzzer.worker import Ending
 
 INTERRUPTED = 130
 LONGEST_LINE = 4000
-"""In an error, a user's value is shortened, not repeated."""
+"""Maximum length of an error line, since errors shorten the user's values."""
 
 _PANIC = re.compile(r"panicked at ([^\n:]+:\d+)|(memory allocation of \d+ bytes failed|stack overflow)")
 _PLACE = re.compile(r'File "[^"]*?((?:fairlane/(?:[a-z0-9_]+/)*|[^/"]+/)[^/"]+\.py)", line \d+, in (\S+)')
@@ -18,7 +18,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 
 
 def fault(case: Case, outcome: Outcome) -> str:
-    """A short name of what is wrong, the same for the same cause; empty if nothing is."""
+    """A short name of the fault, equal for equal causes; empty if there is none."""
     if outcome.death:
         return f"worker: {outcome.death}"
     for step, ending in zip(case.steps, outcome.endings, strict=True):

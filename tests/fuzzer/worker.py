@@ -1,7 +1,7 @@
-"""Runs cases in this process, one after another, as the command would: `python -m fuzzer.worker`.
+"""Runs cases in this process, one after another, like the command would: `python -m fuzzer.worker`.
 
-Standard input has a case in each line, standard output gets a line of JSON for each. The command's own output goes to
-files, whoever writes it: Python, a thread of the simulator, or a panic.
+Standard input has one case per line; standard output gets a line of JSON for each. All output of the command goes to
+files, whether from Python, a thread of the simulator, or a panic.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from fairlane.cli.main import run_command
 from fuzzer.case import Arguments, Case
 
 MEMORY_BYTES = 6 * 2**30
-"""Address space of a worker: a command that wants more than this for a small scenario ends the case."""
+"""Address space of a worker; a command that needs more for a small scenario is a fault."""
 MOST_OUTPUT = 100_000
-"""Bytes of a command's output that are checked at the start and at the end."""
+"""Bytes of a command's output to check, from the start and from the end."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Ending:
 
     Attributes:
         code: Exit code, negative for a signal.
-        stdout: What it wrote,
-        stderr: and on the other stream.
+        stdout: Standard output.
+        stderr: Standard error.
     """
 
     code: int
@@ -48,7 +48,7 @@ class Ending:
 
 
 def main() -> None:
-    """Takes cases until standard input ends."""
+    """Runs cases until standard input ends."""
     signal.signal(signal.SIGINT, _pass)
     limit_memory()
     cases, answers = _own_channels()
@@ -74,16 +74,16 @@ def main() -> None:
 
 
 def limit_memory() -> None:
-    """Bounds the memory of this process and of those that it starts."""
+    """Limits the memory of this process and of its children."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
 
 
 def _pass(_number: int, _frame: object) -> None:
-    """Between commands an interrupt comes too late; unlike SIG_IGN, this is not inherited by processes."""
+    """Ignores an interrupt between commands. Unlike SIG_IGN, children do not inherit this."""
 
 
 def _own_channels() -> tuple[TextIO, TextIO]:
-    """Standard input and output, which cases cannot reach any more."""
+    """Duplicates standard input and output, so that cases cannot access them."""
     cases: TextIO = os.fdopen(os.dup(0), encoding="utf-8")
     answers: TextIO = os.fdopen(os.dup(1), "w", encoding="utf-8")
     nothing = os.open(os.devnull, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""What the tests share: the command as a user calls it, and a scenario that takes milliseconds."""
+"""Common parts of the tests: the command as a user calls it, and a scenario that takes milliseconds."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from fairlane.base.folders import LIST
 from fairlane.judge.grid import Row
 from fairlane.judge.library import papers, select
 
-# Commands that are started here take Ctrl-C as usual, also if whoever runs the tests ignores it.
+# Commands started by tests must handle Ctrl-C even if the tests' parent ignores it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 FAIRLANE = Path(sys.executable).with_name("fairlane")
@@ -37,11 +37,11 @@ LONGEST = [
     "test_sweep_ray.py",
     "test_playground_page.py",
 ]
-"""Files that take the most time, so that none of them is left for the end, when other cores have nothing to do."""
+"""Slowest files, which run first, so that they do not keep one core busy at the end while others are idle."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts the files that take longest first."""
+    """Moves the slowest files to the front."""
     place = {name: number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: place.get(item.path.name, len(LONGEST)))
 
@@ -96,7 +96,7 @@ Word = str | Path
 
 
 def execute(*command: Word, timeout_s: float = 300, **options: Any) -> Done:
-    """Runs any command to its end, with what it writes as text."""
+    """Runs any command and captures its output as text."""
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.run(command, timeout=timeout_s, check=False, **(streams | options))
 
@@ -108,24 +108,24 @@ class Cli:
         self.folder = folder
 
     def __call__(self, *arguments: Word, before: Sequence[Word] = (), timeout_s: float = 300, **options: Any) -> Done:
-        """Runs a command to its end, `before` it the words of one that starts it."""
+        """Runs a command to its end, prefixed by the words of `before`."""
         if not before and not options:
             return forked.run(arguments, self.folder, timeout_s)
         options["timeout_s"] = timeout_s
         return execute(*before, FAIRLANE, *arguments, cwd=self.folder, **options)
 
     def output(self, *arguments: Word, **options: Any) -> str:
-        """What a command prints that succeeds."""
+        """Standard output of a command that must succeed."""
         done = self(*arguments, **options)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
     def document(self, *arguments: Word, **options: Any) -> Any:
-        """What it prints with `--json`."""
+        """Parsed output of a command with `--json`."""
         return json.loads(self.output(*arguments, "--json", **options))
 
     def error(self, *arguments: Word, **options: Any) -> str:
-        """The one line that is all of the output of a command that is refused."""
+        """The error line of a command that must fail with only this line as output."""
         done = self(*arguments, **options)
         assert (done.returncode, done.stdout) == (2, ""), done.stderr
         (line,) = done.stderr.splitlines()
@@ -133,7 +133,7 @@ class Cli:
         return line.removeprefix("error: ")
 
     def refuses(self, arguments: Sequence[Word], mentions: Iterable[str], **options: Any) -> None:
-        """The line has all mentions, no value at full length if that is very long, and no file has come or gone."""
+        """Checks that the error line contains all mentions and no very long value, and that no file was changed."""
         before = files(self.folder)
         line = self.error(*arguments, **options)
         assert len(line) < 1500
@@ -141,13 +141,13 @@ class Cli:
         assert files(self.folder) == before
 
     def start(self, *arguments: Word, before: Sequence[Word] = (), **options: Any) -> Process:
-        """Starts a command, of which stderr is read unless the options say otherwise."""
+        """Starts a command; captures stderr by default."""
         streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
         return subprocess.Popen([*before, FAIRLANE, *arguments], cwd=self.folder, **(streams | options))
 
 
 def single_flow_goodput(cli: Cli, plane: str, *options: Word) -> float:
-    """Of the experiment p4abc.single on real packets, in Mbit/s; skips if the machine is too busy for them."""
+    """Goodput in Mbit/s of the experiment p4abc.single on real packets; skips if the machine is too busy."""
     short = ["--set", "run.warmup=1 s", "--set", "run.measure=2 s", "--replications", "1"]
     done = cli("lab", "run", "p4abc.single", "--plane", plane, *short, *options, "--json")
     if "rejected" in done.stderr:
@@ -158,7 +158,7 @@ def single_flow_goodput(cli: Cli, plane: str, *options: Word) -> float:
 
 
 def ended(process: Process, number: signal.Signals = signal.SIGINT) -> str:
-    """Sends a signal; the last line that the command writes then, before it ends with the code of the signal."""
+    """Sends a signal; returns the command's last line and checks that it ends with the signal's code."""
     process.send_signal(number)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 128 + number, stderr
@@ -166,13 +166,13 @@ def ended(process: Process, number: signal.Signals = signal.SIGINT) -> str:
 
 
 SETTINGS = {"run.warmup": "13 s", "run.measure": "2 s"}
-"""For runs of abc2018 that take little time,"""
+"""Settings for short runs of abc2018 ..."""
 SHORTEST = {"run.warmup": "14.9 s", "run.measure": "0.1 s"}
-"""and for runs whose numbers do not matter."""
+"""... and for runs whose numbers do not matter."""
 
 
 def as_options(settings: Mapping[str, str], replications: int) -> list[str]:
-    """Settings as the command takes them."""
+    """Settings as options of the command."""
     given = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
     return [*given, "--replications", str(replications)]
 
@@ -189,7 +189,7 @@ def browser() -> Iterator[Any]:
     if chromium is None:
         pytest.skip("no chromium: apt install chromium")
     with api.sync_playwright() as playwright:
-        # The sandbox needs rights that a container does not give; the pages are our own.
+        # The sandbox needs privileges that a container lacks, and we trust our own pages.
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield browser
         browser.close()
@@ -197,7 +197,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def screenshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the screenshots go."""
+    """Folder of the screenshots."""
     folder = Path(os.environ.get("FAIRLANE_SCREENSHOTS") or tmp_path_factory.mktemp("screenshots"))
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -225,7 +225,7 @@ def cli(workdir: Path) -> Cli:
 
 
 def files(folder: Path) -> Sequence[str]:
-    """Every file below a folder, but for the list that a folder of results has of its files."""
+    """All files below a folder, except the list of files in a folder of results."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and path.name != LIST)
 
 
@@ -237,7 +237,7 @@ def scenario_of(experiment: str, **at: Any) -> dict[str, Any]:
 
 
 def statistic(claim: str, rows: Mapping[str, Sequence[Row]]) -> list[Row]:
-    """What the statistic of a claim makes of the rows of experiments."""
+    """Rows that the statistic of a claim computes from rows of experiments."""
     paper = papers()[claim.partition(".")[0]]
     found = paper.statistics[claim].table({name: paper.table(paper.experiments[name], rows[name]) for name in rows})
     assert found
@@ -245,12 +245,12 @@ def statistic(claim: str, rows: Mapping[str, Sequence[Row]]) -> list[Row]:
 
 
 def contents(store: Path) -> dict[str, bytes]:
-    """The files of a store that are the same on every machine."""
+    """The files of a store whose bytes are the same on every machine."""
     return {name: (store / "runs" / name).read_bytes() for name in files(store / "runs")}
 
 
 def wait_until(done: Callable[[], object]) -> None:
-    """Until something has come about, however busy the machine is."""
+    """Waits until `done` is true, however busy the machine is."""
     deadline = time.monotonic() + 120
     while not done():
         assert time.monotonic() < deadline
@@ -258,18 +258,18 @@ def wait_until(done: Callable[[], object]) -> None:
 
 
 def cpu_seconds(stat: Path) -> float:
-    """What a process or a thread of it has computed, of its file `stat` in /proc."""
+    """CPU time of a process or thread, from its `stat` file in /proc."""
     user, system = stat.read_text().rsplit(")", 1)[1].split()[11:13]
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def wait_for_cpu_time(pid: int, seconds: float) -> None:
-    """Until a process has computed for so long."""
+    """Waits until a process has used `seconds` of CPU time."""
     wait_until(lambda: cpu_seconds(Path(f"/proc/{pid}/stat")) >= seconds)
 
 
 def wait_for_simulated_work(pid: int, seconds: float) -> None:
-    """Until the threads of a process that simulate have computed for so long; what it does before does not count."""
+    """Waits until the simulating threads of a process have used `seconds` of CPU time."""
 
     def simulated() -> float:
         stats = Path(f"/proc/{pid}/task").glob("*/stat")
@@ -279,5 +279,5 @@ def wait_for_simulated_work(pid: int, seconds: float) -> None:
 
 
 def wait_for_a_kept_run(store: Path) -> None:
-    """Until a journal of the store has one."""
+    """Waits until a journal of the store contains a run."""
     wait_until(lambda: any(journal.stat().st_size for journal in store.glob("journal/*.jsonl")))

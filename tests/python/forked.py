@@ -1,4 +1,4 @@
-"""Commands out of a process that has loaded all of them: a fork takes milliseconds, loading 0.1 s of a core."""
+"""Runs commands by forking a process that has loaded all of them. A fork takes milliseconds, loading 0.1 s of CPU."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOADED.set_forkserver_preload([*(f"fairlane.{module}" for module in sorted(_MOD
 
 
 def run(arguments: Sequence[str | Path], folder: Path, timeout_s: float) -> subprocess.CompletedProcess[str]:
-    """Runs `fairlane` to its end in a working directory, with this process's environment."""
+    """Runs `fairlane` in a working directory, with this process's environment."""
     words = ["fairlane", *map(str, arguments)]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         streams = tuple(f"/proc/{os.getpid()}/fd/{file.fileno()}" for file in (out, err))

@@ -1,4 +1,4 @@
-"""The code blocks of README, tutorial and how-tos. `python tests/python/pages.py` writes what their commands print.
+"""The code blocks of README, tutorial and how-tos. `python tests/python/pages.py` updates the outputs of commands.
 
 console     commands; lines below one are what it prints, its beginning if the last is `...`
 python      code, block after block; a number in a comment behind `print(...)` is how its line begins
@@ -32,11 +32,11 @@ class Command(NamedTuple):
 
     words: list[str]
     shown: list[str]
-    """What it prints as the page has it, without the mark of what is left out."""
+    """Output on the page, without the ellipsis."""
 
 
 class Page:
-    """The blocks of a page: files that it has one write, commands, code."""
+    """The blocks of a page: files to write, commands, code."""
 
     def __init__(self, name: str) -> None:
         self.path = PAGES[name]
@@ -70,12 +70,12 @@ class Page:
 
     @staticmethod
     def printed(code: str) -> list[str]:
-        """How lines begin that a block of code prints, as its comments say."""
+        """Beginnings of the lines that a code block prints, from its comments."""
         return [text.rstrip() for text in _PRINTED.findall(code)]
 
 
 def _commands(console: str) -> Iterator[Command]:
-    """The commands of `fairlane` in a block, each with the lines below it."""
+    """The `fairlane` commands in a block, each with the lines below it."""
     lines = console.replace("\\\n", " ").splitlines()
     starts = [index for index, line in enumerate(lines) if line.startswith(("$ ", "# "))]
     for start, end in itertools.pairwise([*starts, len(lines)]):
@@ -85,7 +85,7 @@ def _commands(console: str) -> Iterator[Command]:
 
 
 def rewritten(page: Page) -> str:
-    """The text of a page with what its commands print today."""
+    """The text of a page with the current output of its commands."""
     text = page.text
     fairlane = Path(sys.executable).parent / "fairlane"
     with tempfile.TemporaryDirectory() as folder:

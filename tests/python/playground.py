@@ -1,4 +1,4 @@
-"""The playground for its tests: built once, if this machine can."""
+"""Builds the playground once for its tests, if possible on this machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUIETLY: dict[str, Any] = {"cwd": ROOT, "capture_output": True, "text": True}
 
 
 def missing() -> str | None:
-    """What the build needs and this machine has not."""
+    """A requirement of the build that this machine lacks."""
     for program in ("cargo", "node", "npm"):
         if shutil.which(program) is None:
             return f"no {program}"
@@ -30,7 +30,7 @@ def missing() -> str | None:
 
 @cache
 def built() -> Path:
-    """The page; skips the test that asks if it cannot be built for want of a tool or a package."""
+    """The page; skips the test if a tool or package for the build is missing."""
     reason = missing()
     if reason:
         pytest.skip(reason)

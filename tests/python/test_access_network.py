@@ -21,7 +21,7 @@ MBIT = 1e6
 
 
 def tree(**topology: object) -> Scenario:
-    """Two sites of two access points of three subscribers, all of whom want all they can get."""
+    """Two sites, each with two access points with three subscribers, all with unlimited demand."""
     counts = {"kind": "access", "sites": 2, "access_points": 2, "subscribers": 3}
     rates = {
         "gateway_rate": "30 Mbit/s",
@@ -43,7 +43,7 @@ def tree(**topology: object) -> Scenario:
 
 
 def filled(capacities: dict[str, float], routes: list[tuple[list[str], float]]) -> list[float]:
-    """Max-min shares by progressive filling: all rates rise together until a link is full or a plan is reached."""
+    """Max-min shares by progressive filling: all rates rise together until a link is full or the plan is reached."""
     rates = [0.0] * len(routes)
     rising = set(range(len(routes)))
     while rising:
@@ -81,7 +81,7 @@ def test_wfq_gives_the_max_min_shares_that_progressive_filling_finds() -> None:
         )
     }
     counts = {group["name"]: group["users"] for group in run["groups"]}
-    # 12 subscribers; half of them up: one or two of each access point; 0.4 of them local.
+    # 12 subscribers: half of them upstream, one or two of each access point; 0.4 of them local.
     assert counts == {"down": 12, "up": 6, "local": 5}
     found = {one["name"]: one["user_throughput_bps"] for one in run["groups"]}
     shares = {one["name"]: one["max_min_share_bps"] for one in run["groups"]}
@@ -108,7 +108,7 @@ def test_wfq_gives_the_max_min_shares_that_progressive_filling_finds() -> None:
 
 
 def where(run: fairlane.results.records.RunRecord) -> dict[str, list[str]]:
-    """The access point of each user, as the same scenario without rows tells of the worst, which are all here."""
+    """The access point of each user, from the list of worst users without user rows, which includes all users here."""
     compact = fairlane.run(tree().replace("probes", {"user_rows": False}), replications=1).runs[0]
     nodes = {}
     for one in compact["groups"]:
@@ -140,7 +140,7 @@ HEAD = "Circuit ID,Parent Node,Download Min Mbps,Upload Min Mbps,Download Max Mb
 
 
 def of_files(folder: Path, network: str, devices: str | bytes, **keys: object) -> Scenario:
-    """An access network of these files, whose subscribers all have a plan to use up."""
+    """An access network from these files, whose subscribers all use their full plan."""
     (folder / "net.json").write_text(network, encoding="utf-8")
     (folder / "dev.csv").write_bytes(devices if isinstance(devices, bytes) else devices.encode())
     topology = {"kind": "access", "files": {"network": "net.json", "devices": "dev.csv"}}
@@ -186,7 +186,7 @@ def test_files_may_begin_with_a_byte_order_mark_and_circuits_without_a_parent_ar
 
 
 def test_least_rates_of_the_files_are_those_of_the_classes(tmp_path: Path) -> None:
-    # Their least rates are all of the access point's own: 0.95 * 0.95 * 26.6 = 24.
+    # The sum of their guaranteed rates is the access point's rate: 0.95 * 0.95 * 26.6 = 24.
     network = NODE.replace("100", "26.6")
     devices = HEAD + "1,A,20,2,30,10\n2,A,4,2,30,10\n"
     queue = {"scheme": "htb", "limit": "50 packets", "leaf": "droptail", "quantum": "1500 B"}
@@ -194,7 +194,7 @@ def test_least_rates_of_the_files_are_those_of_the_classes(tmp_path: Path) -> No
         of_files(tmp_path, network, devices, queue=queue, probes={"user_rows": True}), replications=1
     ).runs[0]
     of_file = sorted(run["groups"][0]["user_throughput_bps"])
-    # The 5 % that the class may have beyond its rate are lent in equal turns.
+    # The 5 % between the rate and the ceiling of the class are lent in equal parts.
     beyond = 26.6 * 0.95 * 0.05 / 2
     assert of_file == pytest.approx([(4 + beyond) * MBIT, (20 + beyond) * MBIT], rel=0.02)
 
@@ -220,7 +220,7 @@ def test_a_virtual_node_limits_nothing(mark: str, tmp_path: Path) -> None:
     network = f'{{"V": {{"downloadBandwidthMbps": 10, "uploadBandwidthMbps": 10, {mark}, "children": {NODE}}}}}'
     scenario = of_files(tmp_path, network, HEAD + "1,A,5,2,50,10\n2,V,5,2,50,10\n")
     result = fairlane.run(scenario, replications=1)
-    # Both get what they send; behind a node of 10 they got 5 each.
+    # Both get their sending rate; behind a node of 10 Mbit/s they would get 5 each.
     assert result.runs[0]["groups"][0]["throughput_bps"] == pytest.approx(30 * MBIT, rel=0.01)
     assert 'topology.files.network: virtual, so they limit nothing: "V"' in result.notes
 
@@ -236,7 +236,7 @@ def test_least_rates_are_assured_where_access_points_have_more_than_their_site(t
     run = fairlane.run(scenario, replications=1).runs[0]
     of_first, *others = run["groups"][0]["user_throughput_bps"]
     # The site has a ceiling of 57 and is assured 54.15: 40 for the first, 14.15 for the access point of the others.
-    # The 2.85 between are lent to the three users in equal turns.
+    # The difference of 2.85 is lent to the three users in equal parts.
     assert of_first == pytest.approx((40 + 2.85 / 3) * MBIT, rel=0.01)
     assert others == pytest.approx([(14.15 / 2 + 2.85 / 3) * MBIT] * 2, rel=0.02)
     over = of_files(tmp_path, f'{{"T": {node.format(40, points)}}}', devices, queue=queue)
@@ -294,7 +294,7 @@ def test_the_page_of_a_comparison_has_a_map_of_each_scheme(tmp_path: Path) -> No
     assert len(re.findall("<td>", table)) == 2 * len(re.findall("<tr>", table)) - 2
     for text in ("video", "bitrate (Mbit/s)", "start-up (s)"):
         assert text in table, text
-    assert not re.search("<h2[^>]*>[^<]*(Bitrate|Start-up)", html)  # in that table alone
+    assert not re.search("<h2[^>]*>[^<]*(Bitrate|Start-up)", html)  # only in that table
     documents = comparison.document()["results"]
     (drawn,) = access_map.pictures(documents)
     assert len(drawn.wide().axes) == 2 * 3 + 3  # a map for each quantity, and its legend
@@ -333,7 +333,7 @@ def test_names_on_the_map_are_text_and_no_markup() -> None:
 
 
 def test_colours_and_legend_of_a_map_say_the_same() -> None:
-    # From good to bad, for what is bad when it is much and for what is bad when it is little.
+    # From good to bad, for quantities that are bad if large and for those that are bad if small.
     assert access_map.DOWN.steps() == ["below 50 %", "50 to 80 %", "80 to 95 %", "at least 95 %"]
     assert [access_map.DOWN.colour(use) for use in (0.49, 0.5, 0.8, 0.95)] == list(access_map.STEPS)
     assert access_map.SHARE.steps() == ["at least 0.9", "0.7 to 0.9", "0.5 to 0.7", "below 0.5"]
@@ -348,12 +348,12 @@ def test_the_pace_says_how_long_the_slowest_run_will_take(monkeypatch: pytest.Mo
     assert pace.say([(1.0, 10.0, 0)]) == "simulated 1 of 10 s in 0 million events"
     # 2 simulated seconds in 10 s: 7 more take 35.
     assert pace.say([(3.0, 10.0, 0), (5.0, 10.0, 0)]).endswith("about 35 s left of it")
-    # Another run: it begins anew.
+    # The estimate starts again for another run.
     assert "left" not in pace.say([(0.5, 10.0, 0)])
 
 
 def shaped(**queue: object) -> Scenario:
-    """One site with an access point, a shaper at the gateway; everyone sends more than a plan of 10 Mbit/s."""
+    """One site with an access point, a shaper at the gateway; every user sends more than its plan of 10 Mbit/s."""
     flood = {"kind": "cbr", "rate": "30 Mbit/s"}
     topology = {"kind": "access", "sites": 1, "access_points": 1, "subscribers": 4, "gateway_rate": "100 Mbit/s"}
     rates = {"site_rate": "80 Mbit/s", "access_point_rate": "75 Mbit/s", "plan": "10 Mbit/s", "plan_up": "10 Mbit/s"}
@@ -370,7 +370,7 @@ def shaped(**queue: object) -> Scenario:
 
 
 def throughputs(scenario: Scenario) -> dict[str, float]:
-    """Of each group, per user in Mbit/s."""
+    """Throughput per user of each group in Mbit/s."""
     run = fairlane.run(scenario, replications=1).runs[0]
     return {group["name"]: group["throughput_bps"] / MBIT for group in run["groups"]}
 
@@ -379,12 +379,12 @@ def test_a_tree_at_the_gateway_keeps_plans_as_they_are_configured_and_not_what_p
     found = throughputs(shaped())
     # Two of 10 and two of 20 fit below the access point, whose ceiling is 0.95 of 75.
     assert (found["right"], found["wrong"], found["up"]) == pytest.approx((10, 20, 10), rel=0.01)
-    # Up and down over the access point, which has room: 60 of 75 are taken each way.
+    # Upstream and downstream over the access point, which is not full: 60 of 75 are used in each direction.
     assert found["local"] == pytest.approx(12, rel=0.01)
 
 
 def test_users_of_a_tree_share_what_their_access_point_has() -> None:
-    # The ceiling of the access point is 38: everyone is lent alike, 9.5, less than the plans.
+    # The ceiling of the access point is 38, lent equally: 9.5 each, less than the plans.
     less = {"topology.access_point_rate": "40 Mbit/s", "groups[3].sources[0].rate": "1 Mbit/s"}
     found = throughputs(shaped(quantum="1500 B").changed(less))
     assert (found["right"], found["wrong"]) == pytest.approx((9.5, 9.5), rel=0.02)

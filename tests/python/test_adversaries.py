@@ -1,4 +1,4 @@
-"""The scenarios that beat schemes still do, and lose nothing under the ideal scheduler."""
+"""The worst scenarios still beat their schemes, and do not harm the light user under the ideal scheduler."""
 
 import json
 
@@ -52,7 +52,7 @@ def test_under_the_ideal_scheduler_the_light_user_has_what_the_guard_asks_for() 
     failed = [
         (file.name, verdict.mean, verdict.half_width)
         for file, verdict in zip(FILES, checked.verdicts, strict=True)
-        # Other seeds chose the scenario: the mean of these ten may be below, as far as their interval has room.
+        # Other seeds selected the scenario, so the mean of these ten may be below the bound within their interval.
         if verdict.mean is None or verdict.mean < least - (verdict.half_width or 0)
     ]
     assert not failed, json.dumps(failed)

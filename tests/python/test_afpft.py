@@ -1,4 +1,4 @@
-"""The experiments of afpft: their data, scenarios, numbers; one of them run."""
+"""The experiments of afpft: data, scenarios, numbers, and a run of one of them."""
 
 from __future__ import annotations
 
@@ -80,13 +80,13 @@ def test_flow_0_crosses_every_link_and_ten_flows_cross_each() -> None:
 
 
 def mbps(group: dict[str, Any]) -> float:
-    """Of the first source of a group."""
+    """Rate in Mbit/s of the first source of a group."""
     number, unit = group["sources"][0]["rate"].split()
     return float(number) / {"kbit/s": 1000, "Mbit/s": 1}[unit]
 
 
 def test_offered_loads_are_those_that_the_paper_prints() -> None:
-    # II-C: 25 Mb/s in all; III-B: i fair shares of 0.3125 Mb/s; III-E: 25 sessions a second.
+    # II-C: 25 Mb/s in total; III-B: i times the fair share of 0.3125 Mb/s; III-E: 25 sessions per second.
     groups = table("fig2", scheme="afpft")["groups"]
     assert sum(mbps(group) * group["users"] for group in groups) == 25
     rates = [mbps(group) for group in table("fig6", scheme="afpft")["groups"]]
@@ -119,7 +119,7 @@ def test_the_spread_is_over_all_tcp_flows() -> None:
 
 def test_the_averaged_queue_is_that_of_its_recursion() -> None:
     # RED with w = 1 - exp(-1/C): after C samples of a queue of 100 the average is 100 (1 - 1/e).
-    # FRED takes two samples a packet.
+    # FRED takes two samples per packet.
     values = {"udp_packet_B": 1000, "Cb_mbps": 1000}
     red, fred = (averaged([100.0] * 1000, [125.0] * 1000, name, values) for name in ("red", "fred_wq_1_over_C"))
     assert red[-1] == pytest.approx(100 * (1 - math.exp(-1)), rel=1e-6)

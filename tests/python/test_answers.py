@@ -1,4 +1,4 @@
-"""What a comparison answers: sentences from numbers, what differs first, and the same as frames and tables."""
+"""Summary of a comparison: sentences from numbers, differing metrics first, the same as frames and tables."""
 
 import builtins
 import re
@@ -20,7 +20,7 @@ COLUMNS = ["queue", "point", "group", "metric", "mean", "low", "high", "n"]
 
 
 def means(share: float, delay_s: float, half_width: float | None = 0.01) -> dict[str, Interval]:
-    """Of a queue: the light group has the worst share, the heavy one the longest delay."""
+    """Means of a queue; the light group has the worst share, the heavy one the longest delay."""
     delays = {"heavy": delay_s, "light": delay_s / 2}
     return {
         "normalised_throughput.heavy": Interval(2.0, half_width, 3),
@@ -39,7 +39,7 @@ def test_sentences_say_who_is_best_and_by_how_much() -> None:
         "Worst share (1 is fair): FQ-CoDel is best (0.500 ± 0.010, light), 0.25 more than DropTail "
         "(0.250 ± 0.010, light)."
     )
-    # A percentile is exact to its bin: 1 % of 100 ms, and half a bin.
+    # A percentile is exact to its bin, so the half width is 1 % of 100 ms and half a bin.
     assert f"FQ-CoDel is best (100.0 ± {1 + 100 * BIN:.1f} ms, heavy), 100 ms less than DropTail" in delay
     assert use.startswith("Use of the link: no difference beyond the intervals, 90.0 ± 1.0 % under")
 

@@ -1,4 +1,4 @@
-"""What users know of a network: calls, videos, responsiveness, slowdown of transfers, from scenarios to tables."""
+"""Quality for users (calls, videos, responsiveness, slowdown of transfers), from scenarios to tables."""
 
 from pathlib import Path
 
@@ -77,9 +77,9 @@ def test_every_number_of_an_application_is_a_metric_with_a_unit_and_has_an_inter
             assert of_group["applications"][name]["n"] == len(values) == 2
             assert of_group["applications"][name]["mean"] == pytest.approx(sum(values) / 2)
             assert unit_of(name) is not None
-    # A packet of speech 20 ms, look-ahead 5 ms, the way 5.1 ms or more, the buffer 40 ms.
+    # A packet of speech 20 ms, look-ahead 5 ms, network at least 5.1 ms, buffer 40 ms.
     assert calls["applications"]["voip_mouth_to_ear_s"]["mean"] > 0.0701
-    # G.729A loses 11 of 93.2 by itself, and a little by its delay of 70 ms.
+    # G.729A reduces R (93.2) by 11, and its delay of 70 ms reduces it slightly.
     assert 77 < calls["applications"]["voip_r_factor"]["mean"] < 82.2
 
 

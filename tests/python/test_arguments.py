@@ -1,4 +1,4 @@
-"""Arguments of the functions that are of the wrong kind: one line that says what to give."""
+"""Arguments of the wrong kind: errors are one line that says what the function accepts."""
 
 from typing import Any
 

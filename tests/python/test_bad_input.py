@@ -1,4 +1,4 @@
-"""Whatever a user gets wrong: one line that names it, exit code 2, nothing written."""
+"""Invalid input: one line that names it, exit code 2, and no file written."""
 
 from pathlib import Path
 
@@ -210,7 +210,7 @@ def test_a_preview_refuses_options_of_the_work(cli: Cli, workdir: Path) -> None:
 
 @pytest.mark.parametrize("options", [["run"], ["compare", "--queues", "droptail,abc"]])
 def test_a_system_that_starts_no_thread_is_named(cli: Cli, monkeypatch: pytest.MonkeyPatch, options: list[str]) -> None:
-    # A stack of an exbibyte: Linux refuses the thread, as it does beyond RLIMIT_NPROC.
+    # With a stack of one exbibyte, Linux refuses the thread, as it does above RLIMIT_NPROC.
     monkeypatch.setenv("RUST_MIN_STACK", str(2**60))
     verb, *others = options
     cli.refuses([verb, "short.toml", *others], ["the system starts no thread for a run: "])

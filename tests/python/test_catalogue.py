@@ -1,4 +1,4 @@
-"""The catalogue of metrics: what is declared is measured, and what is measured is declared."""
+"""The catalogue of metrics: all declared metrics are measured, and all measured ones are declared."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from test_applications import SCENARIO
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory) -> fairlane.Result:
-    """Calls, videos, transfers, a test of responsiveness, and time series."""
+    """Result with calls, videos, transfers, a responsiveness test, and time series."""
     file = tmp_path_factory.mktemp("catalogue") / "applications.toml"
     file.write_text(SCENARIO)
     scenario = Scenario.from_toml(file).replace("probes.series_interval", "1 s")
@@ -34,7 +34,7 @@ def test_every_column_begins_with_a_metric_or_is_a_reading(result: fairlane.Resu
 
 def test_the_names_are_known_before_a_run_starts(result: fairlane.Result) -> None:
     measured = metrics(result.runs[0])
-    # Of what a run may lack it has no name; delays of a class without packets are the only such thing.
+    # A run may lack metrics only for delays of a class without packets.
     assert measured.keys() <= set(metric_names(result.scenario_json))
     assert series_names(result.scenario_json) == list(series(result.runs[0]))
     scenario = Scenario.from_toml(EXAMPLES / "ef-priority.toml").canonical()

@@ -1,4 +1,4 @@
-"""Expectations of scenarios: what holds, what does not, what noise leaves open, and what CI systems get to read."""
+"""Expectations of scenarios: held, violated and inconclusive ones, and the reports for CI systems."""
 
 import inspect
 import json
@@ -21,7 +21,7 @@ CHECKS = sorted((EXAMPLES / "checks").glob("*.toml"))
 
 
 def with_expectations(folder: Path, text: str, name: str = "checked.toml") -> str:
-    """Writes short.toml with further lines at its end."""
+    """Writes short.toml with additional lines at the end."""
     (folder / name).write_text(f"{SHORT}\n{text}")
     return name
 
@@ -79,7 +79,7 @@ def test_one_replication_leaves_everything_open(cli: Cli, workdir: Path) -> None
 
 
 def run_with(value: float | None) -> dict[str, Any]:
-    """A record in which a metric without unit has a value."""
+    """A record with a value of a metric without unit."""
     return {"throughput_ratio": value, "groups": [], "links": []}
 
 
@@ -152,7 +152,7 @@ max = "24 packets"
     rows = fairlane.run(file).series_frame().filter(pl.col("time_s").is_between(0.55, 1.55))  # ends of bins
     means = {row["quantity"]: row["value"] for row in rows.group_by("quantity").agg(pl.col("value").mean()).to_dicts()}
     assert queue.mean == pytest.approx(means["queue_packets"])
-    # The series is that of the group, which has two users; the metric that of one.
+    # The series is the rate of the group, which has two users; the metric is per user.
     of_light = rows.filter(pl.col("subject") == "light", pl.col("quantity") == "throughput_bps")["value"].mean()
     assert light.mean == pytest.approx(of_light / 2)
     assert (light.verdict, queue.verdict) == ("held", "held")

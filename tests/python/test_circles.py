@@ -1,4 +1,4 @@
-"""No file imports itself by way of others; the check finds such circles, through doors, and looks at no tests."""
+"""No files import each other in a cycle. The check finds cycles, also through re-exports, and ignores tests."""
 
 import re
 from pathlib import Path
@@ -22,7 +22,7 @@ BELOW = {
     "registry": PARTS | SCHEMES,
     "testing": PARTS | {"registry"},
 }
-"""What each room of the schemes may take from: the contract knows no scheme, and nobody needs the tests."""
+"""Folders from which each folder of the schemes may import. The contract imports no scheme; nothing imports tests."""
 LAYERS = {"lib.rs": "mod a; mod b;", "a.rs": "pub struct A;", "b.rs": "use crate::a::A;\npub struct B(A);"}
 
 

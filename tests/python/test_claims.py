@@ -1,4 +1,4 @@
-"""Claims of every kind on small hand-made tables."""
+"""Claims of every kind on small handwritten tables."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ Numbers = Mapping[tuple[Any, ...], float | Sequence[float]]
 
 
 def table(experiment: str, grid: dict[str, list[Any]], **metrics: Numbers) -> Table:
-    """A table whose metrics are given by (scheme, value of each variable): computed numbers, or lists of samples."""
+    """A table whose metrics are given by (scheme, value of each variable), as computed numbers or lists of samples."""
     points = dict.fromkeys(point for numbers in metrics.values() for point in numbers)
 
     def samples(numbers: Numbers, point: tuple[Any, ...]) -> tuple[float | None, ...]:
@@ -103,7 +103,7 @@ def verdict(of: Table | list[Table], **claim: Any) -> str:
         ({"kind": "trend", "over": "x", "direction": "flat", "tol_abs": 2}, "reproduced"),
         ({"kind": "trend", "over": "x", "direction": "flat", "tol_rel": 0.5}, "differs"),
         ({"kind": "trend", "over": "x", "direction": "up_then_down"}, "differs"),
-        # a metric that nobody measured
+        # a metric that was not measured
         ({"kind": "at_most", "value": 4, "metric": "U"}, "not applicable"),
     ],
 )
@@ -119,7 +119,7 @@ def test_kinds_on_a_line(claim: dict[str, Any], expected: str) -> None:
         ([1, 3, 2], "up_then_down", "reproduced"),
         ([1, 2, 3], "up_then_down", "differs"),
         ([3, 2, 1.95, 2], "down_then_up", "reproduced"),
-        # It never rises; each step is a fall.
+        # All steps fall; it never rises.
         ([3, 2, 1.95], "down_then_up", "differs"),
         ([1, 1, 1], "up", "differs"),
     ],
@@ -130,14 +130,14 @@ def test_trends_that_turn(means: list[float], direction: str, expected: str) -> 
 
 
 def test_steps_back_that_are_allowed_do_not_add_up_to_the_other_direction() -> None:
-    # Four steps of 1 % down, as far as each is allowed: 0.9091 falls to 0.8973.
+    # Four downward steps, each within the allowed 1 %: 0.9091 falls to 0.8973.
     drifting = table("e", {"x": list(range(5))}, T={("abc", x): 0.9091 - 0.00295 * x for x in range(5)})
     assert verdict(drifting, kind="trend", over="x", direction="up", step_rel=0.01) == "differs"
     assert verdict(drifting, kind="trend", over="x", direction="down", step_rel=0.01) == "reproduced"
 
 
 def test_a_turn_needs_a_rise_beyond_the_noise() -> None:
-    # The last rises by 0.05 with a half width of 0.25, sqrt(2) of that for the difference.
+    # The last step rises by 0.05; each mean has a half width of 0.25, the difference sqrt(2) times that.
     noisy = table("e", {"x": [0, 1, 2]}, T={("abc", x): [m - 0.1, m, m + 0.1] for x, m in enumerate([3.0, 1.0, 1.05])})
     assert verdict(noisy, kind="trend", over="x", direction="down_then_up", step_rel=0.5) == "inconclusive"
 
@@ -178,11 +178,11 @@ SCHEMES = table(
         # Mean of droptail 1.85, of abc 1.5: a margin of 0.2 holds for the means, not at x = 2.
         ({"over": "scheme", "order": ["droptail", "abc"], "margin": 0.2, "reduce": "mean"}, "reproduced"),
         ({"over": "scheme", "order": ["droptail", "csfq"]}, "not applicable"),
-        # Several in one place: T at x = 1, 2 is 1, 2 and 1.5, 2.2.
+        # Several values in one step: T at x = 1, 2 is 1, 2 and 1.5, 2.2.
         ({"over": "scheme", "order": [["droptail", "abc"], "abc"]}, "reproduced"),
         ({"over": "scheme", "order": ["droptail", ["droptail", "abc"]]}, "reproduced"),
         ({"over": "scheme", "order": [["droptail", "abc"], "droptail"]}, "differs"),
-        # Any other scheme is every other: one that was not measured is not left out.
+        # A scheme that was not measured is not ignored.
         ({"over": "scheme", "order": [["droptail", "csfq"], "abc"]}, "not applicable"),
     ],
 )
@@ -266,7 +266,7 @@ QUIET = table("e", {"x": [1, 2]}, T={("abc", 1): [9.9, 10.1], ("abc", 2): [9.9, 
         ({"kind": "at_most", "value": 8.7}, "differs"),
         ({"kind": "at_least", "value": 8.7}, "reproduced"),
         ({"kind": "at_least", "value": 10.1}, "inconclusive"),
-        # A bound with one: a half width no larger than it will do.
+        # A bound with a tolerance: the half width must be no larger than it.
         ({"kind": "at_most", "value": 9, "tol_abs": 1.3}, "reproduced"),
         ({"kind": "range", "min": 8, "max": 12}, "reproduced"),
         ({"kind": "range", "min": 9, "max": 30}, "inconclusive"),
@@ -275,7 +275,7 @@ QUIET = table("e", {"x": [1, 2]}, T={("abc", 1): [9.9, 10.1], ("abc", 2): [9.9, 
         ({"kind": "ordering", "over": "x", "order": [1, 2]}, "inconclusive"),
         ({"kind": "ordering", "over": "x", "order": [1, 2], "tol_abs": 1.8}, "reproduced"),
         ({"kind": "ordering", "over": "x", "order": [1, 2], "tol_abs": 1.7}, "inconclusive"),
-        # Of 10 and 1.1 * 10: 1.2706 * sqrt(1 + 1.1**2) = 1.889, and 1 is missing; with 1.3 * 10 it is 2.08 and 3.
+        # 10 and 1.1 * 10: half width 1.2706 * sqrt(1 + 1.1**2) = 1.889, shortfall 1; with 1.3 * 10, 2.08 and 3.
         ({"kind": "ordering", "over": "x", "order": [1, 2], "margin": 0.1}, "inconclusive"),
         ({"kind": "ordering", "over": "x", "order": [1, 2], "margin": 0.3}, "differs"),
         ({"kind": "trend", "over": "x", "direction": "up", "step_rel": 0.18}, "inconclusive"),
@@ -283,13 +283,13 @@ QUIET = table("e", {"x": [1, 2]}, T={("abc", 1): [9.9, 10.1], ("abc", 2): [9.9, 
         ({"kind": "trend", "over": "x", "direction": "up", "step_rel": 0.18, "margin": 0.3}, "differs"),
         ({"kind": "trend", "over": "x", "direction": "flat", "tol_abs": 1.3}, "reproduced"),
         ({"kind": "trend", "over": "x", "direction": "flat", "tol_abs": 1.2}, "inconclusive"),
-        # Both points vary together: their mean varies as much as each.
+        # Both points are fully correlated, so their mean varies as much as each.
         ({"kind": "near", "reduce": "mean", "value": 10, "tol_abs": 1.3}, "reproduced"),
         ({"kind": "near", "reduce": "mean", "value": 10, "tol_abs": 1.2}, "inconclusive"),
-        # Neither place is the largest for certain: 1 and 2 are 1 apart.
+        # Either position may be the largest; positions 1 and 2 are 1 apart.
         ({"kind": "range", "min": 0, "max": 2, "reduce": "argmax", "argument": "x"}, "reproduced"),
         ({"kind": "range", "min": 0, "max": 1, "reduce": "argmax", "argument": "x"}, "inconclusive"),
-        # Of 9.9, 9.9, 10.1 and 10.1 the median is 9.9; without the first run 10.1, so that it jumps by 0.2:
+        # The median of 9.9, 9.9, 10.1 and 10.1 is 9.9; without the first run it is 10.1, a jump of 0.2:
         # 12.706 * sqrt(1/2 * 2 * 0.1**2) = 1.27.
         ({"kind": "near", "reduce": "quantile_0.5", "value": 9.9, "tol_abs": 1.3}, "reproduced"),
         ({"kind": "near", "reduce": "quantile_0.5", "value": 9.9, "tol_abs": 1.2}, "inconclusive"),
@@ -317,7 +317,7 @@ def test_more_noise_around_the_same_mean_never_helps(claim: dict[str, Any], spre
         return verdict(table("e", {"x": [1, 2]}, T={("abc", 1): samples, ("abc", 2): samples}), **claim)
 
     more, less = with_spread(10 * spread + 0.01), with_spread(spread)
-    # What differs may become inconclusive; what is reproduced stays so with less noise, never with more alone.
+    # More noise may make "differs" inconclusive, but never makes a claim reproduced.
     assert less == "reproduced" or more != "reproduced"
 
 
@@ -340,7 +340,7 @@ def test_a_ratio_of_zero_has_the_interval_of_its_numerator() -> None:
 
 
 def test_most_points_may_be_undecided_without_the_claim_being_so() -> None:
-    # Four of five hold, one cannot be told: 80 % are enough.
+    # Four of five hold, one is inconclusive; 80 % are enough.
     line = {("abc", x): [10.0, 10.0] for x in range(1, 5)}
     odd = table("e", {"x": [1, 2, 3, 4, 5]}, T={**line, ("abc", 5): [9.0, 11.0]})
     assert verdict(odd, kind="near", value=10, tol_abs=1, reduce="most") == "reproduced"
@@ -351,7 +351,7 @@ def test_most_points_may_be_undecided_without_the_claim_being_so() -> None:
 
 
 def test_a_number_of_all_runs_together_has_the_jackknifes_interval() -> None:
-    # The spread of two flows' means over the runs: means 10 and 13; without one of the runs each 2, 3, 4.
+    # Difference of the means of two flows: means 10 and 13; leaving out each run in turn gives 2, 3, 4.
     flows = table("e", {"x": [1, 2]}, T={("abc", 1): [10.0, 10.0, 10.0], ("abc", 2): [11.0, 13.0, 15.0]})
 
     def spread(tables: Mapping[str, Table]) -> Table:

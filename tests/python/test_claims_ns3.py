@@ -1,4 +1,4 @@
-"""Claims that ns-3 does not meet either (judge/ns3.py)."""
+"""Claims that also differ in ns-3 (judge/ns3.py)."""
 
 from dataclasses import replace
 
@@ -39,14 +39,14 @@ def test_a_claim_that_both_miss_by_the_same_number_agrees():
 def test_another_number_or_a_claim_that_ns3_meets_still_differs():
     assert outcome(table(0.9, 2.0), ns3(0.9, 3.0))[0] == "differs"
     assert outcome(table(0.9, 1.2), ns3(0.9, 1.0))[0] == "differs"
-    # ns-3 misses it elsewhere.
+    # ns-3 differs at another point.
     assert outcome(table(0.9, 1.2), ns3(1.4, 1.0))[0] == "differs"
 
 
 def test_a_claim_that_ns3_as_shipped_meets_still_differs():
     as_shipped = replace(ns3(0.9, 2.0), shipped={"p.e.low": {"p.e": table(0.9, 1.0).rows[1:]}})
     assert outcome(table(0.9, 2.0), as_shipped)[0] == "differs"
-    # It misses the claim too, though by another number.
+    # It also differs from the claim, with another number.
     as_shipped = replace(ns3(0.9, 2.0), shipped={"p.e.low": {"p.e": table(0.9, 1.5).rows[1:]}})
     verdict, text = outcome(table(0.9, 2.0), as_shipped)
     assert verdict == "as ns-3"
@@ -68,7 +68,7 @@ def test_means_agree_within_five_percent_and_an_interval_no_wider_than_that():
     assert not agree([1.0, 1.0], [1.06, 1.06])
     # Half width of the difference: t(0.975; 4) * sqrt(2 * 0.01**2 / 3) = 0.0227, within 5 % of 1.
     assert agree([0.99, 1.0, 1.01], [0.99, 1.0, 1.01])
-    # Ten times as wide, and means 0.1 apart: noise does not help.
+    # Intervals ten times as wide, and means 0.1 apart: noise does not help.
     assert not agree([0.9, 1.0, 1.1], [0.9, 1.0, 1.1])
     assert not agree([0.5, 1.5, 1.0], [1.0, 2.0, 1.5])
     assert not agree([1.0], [1.0])

@@ -1,4 +1,4 @@
-"""The code and the lists of clauses of RFCs agree, and what tells so finds where they do not."""
+"""Code and lists of RFC clauses agree, and the check finds disagreements."""
 
 import shutil
 from pathlib import Path
@@ -9,7 +9,7 @@ ROOT = clauses.ROOT
 
 
 def problems(folder: Path, code: str, text: str = "Half of it goes.", **more: str) -> list[str]:
-    """What is wrong with one file of code and a list of one clause."""
+    """Problems of one file of code with a list of one clause."""
     shutil.rmtree(folder / "site", ignore_errors=True)
     (folder / "site" / "data" / "clauses").mkdir(parents=True)
     (folder / "crates").mkdir(exist_ok=True)

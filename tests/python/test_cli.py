@@ -112,7 +112,7 @@ def test_a_closed_stream_disturbs_nothing(cli: Cli, workdir: Path, closed: str) 
     done = cli("run", "short.toml", "--out", "out", before=["sh", "-c", f'exec "$@" {closed}', "sh"])
     assert (done.returncode, done.stderr) == (0, "")
     assert bool(done.stdout) == (closed != ">&-")
-    # No file of ours got the number of the stream, and with it what others write there.
+    # No file of ours got the stream's descriptor, and therefore the output of others.
     assert json.loads((workdir / "out" / "result.json").read_text())["scenario"]["name"] == "short"
 
 

@@ -1,4 +1,4 @@
-"""The designer: two halves, parameters that serve one, judged on the other."""
+"""The designer: two halves of scenarios, parameters tuned on one and validated on the other."""
 
 import json
 import tomllib
@@ -54,7 +54,7 @@ def test_the_criteria_of_a_record() -> None:
 
 
 class Given:
-    """An optimiser that asks for two points of which one is near the defaults."""
+    """An optimiser that requests two points, one of them near the defaults."""
 
     def __init__(self, dimensions: int, seed: int) -> None:
         self.dimensions = dimensions
@@ -78,7 +78,7 @@ def test_what_is_found_is_no_worse_where_it_was_tuned_and_is_an_entry_of_an_eval
         out=workdir / "out",
         optimiser=Given,
     )
-    # The same five runs decided: with others it might be otherwise.
+    # The same five runs decided, so this must hold.
     before, after = tuned.judged["tuned_on"]
     assert after.interval("worst_share").mean >= before.interval("worst_share").mean
     gain = after.gain(before, "worst_share")

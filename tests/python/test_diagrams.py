@@ -1,4 +1,4 @@
-"""Diagrams of the documentation: SVG from drawings in characters, of which pages have none."""
+"""Diagrams of the documentation: SVG from ASCII drawings, which pages must not contain."""
 
 import importlib.util
 import re
@@ -59,7 +59,7 @@ def test_lines_words_and_boxes_are_told_apart(diagrams: ModuleType) -> None:
     svg = diagrams.to_svg("drop-tail: A - B <= 1 --> [ R_m/R_r ] -= x*y / z")
     assert texts(svg) == ["drop-tail: A - B <= 1", "R_m/R_r", "-= x*y / z"]
     assert len(list(ElementTree.fromstring(svg).iter(f"{SVG}rect"))) == 1
-    assert len(lines(svg)) == 3  # two parts of a line and the head of an arrow
+    assert len(lines(svg)) == 3  # two parts of a line and an arrowhead
 
 
 def test_corners_join_what_meets_in_them(diagrams: ModuleType) -> None:

@@ -1,4 +1,4 @@
-"""What commands print with --json follows the schemas that `fairlane schema` prints."""
+"""The output of commands with --json follows the schemas of `fairlane schema`."""
 
 import json
 from pathlib import Path

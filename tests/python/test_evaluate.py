@@ -1,4 +1,4 @@
-"""`fairlane evaluate`: cases with known answers, places, requirements, stores, bytes."""
+"""`fairlane evaluate`: cases with known answers, ranks, requirements, stores, bytes."""
 
 import copy
 import json
@@ -40,14 +40,14 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("evaluated")
 
 
-# What is known beforehand.
+# Cases with known answers.
 
 
 def test_wfq_gives_every_user_what_is_due(store: Path) -> None:
     only = ["unresponsive/all-of-them", "entitlement/datagrams", "bottlenecks/datagrams"]
     found = fairlane.evaluate(["wfq"], only=only, replications=2, store=store)
     for name in only:
-        # Who always sends gets its share but for packets at the ends of the window.
+        # A user that always sends gets its share, except for packets at the ends of the window.
         assert cell(found, "wfq", name, "worst_share").mean == pytest.approx(1, abs=0.02)
 
 
@@ -56,7 +56,7 @@ def test_drop_tail_is_among_the_last_at_unresponsive_senders(store: Path) -> Non
     found = fairlane.evaluate(["all"], only=[name], replications=3, store=store)
     everyone = {entry.label: {"worst_share": cell(found, entry.label, name, "worst_share")} for entry in found.entries}
     place = ranks(everyone, "worst_share")["droptail"]
-    # Two entries of the newer generation leave the user even less than no scheme does.
+    # Two newer entries leave the user even less than drop-tail does.
     assert place.of >= 42
     assert place.last >= place.of - 2
     # The datagrams alone fill the link and the queue.
@@ -71,7 +71,7 @@ def test_a_scheme_without_state_cannot_tell_users_apart(scheme: str, store: Path
     for run in result.runs:
         heavy, light = run["groups"]
         ratios.append(heavy["throughput_bps"] / 16 / light["throughput_bps"])
-    # All flows are alike but for their user: what differs between the mean of 16 and that of 10 is chance.
+    # All flows are identical except for their user, so the means of 16 and of 10 differ only by chance.
     assert math.exp(math.fsum(map(math.log, ratios)) / len(ratios)) == pytest.approx(1, abs=0.25)
 
 
@@ -113,7 +113,7 @@ def test_other_names_and_another_order_of_users_change_no_score() -> None:
     for group in other["groups"]:
         random.Random(1).shuffle(group["user_goodput_bps"])
     assert measures(one, other_canonical, other) == pytest.approx(expected, nan_ok=True)
-    # The simulator does not look at names either.
+    # The simulator ignores names, too.
     one, _, renamed = scored("packet-sizes/tcp", **{"groups[0].name": "a", "groups[1].name": "b"})
     assert measures(one, canonical, renamed) == expected
 
@@ -156,14 +156,14 @@ def test_shares_have_settled_when_they_stay_near_what_they_are_to_be() -> None:
     phase = Phase(10, 20, {"a": 1, "b": 1})
     bins = 200  # of 0.1 s
     even = [1.0] * bins
-    # From 10 s to 13 s b has nothing: a window of a second is within 10 % of halves, b's share from 0.45 on, from the
-    # one on in which b has 0.9/1.1 of a; that is a window with at most one bin of the time before.
+    # From 10 s to 13 s b has nothing. A window of 1 s is within 10 % of equal shares if b's share is at least 0.45,
+    # that is, if b has at least 0.9/1.1 of a. Such a window contains at most one bin from before 13 s.
     late = [0.0 if 100 <= number < 130 else 1.0 for number in range(bins)]
     assert settling_s(phase, {"a": even, "b": even}, 0.1) == 0
     assert settling_s(phase, {"a": even, "b": late}, 0.1) == pytest.approx(2.9)
     assert settling_s(phase, {"a": even, "b": [0.0] * bins}, 0.1) == 10
     assert settling_s(phase, {"a": [0.0] * bins, "b": [0.0] * bins}, 0.1) == 10
-    # What was before does not count.
+    # Earlier bins do not count.
     assert settling_s(phase, {"a": even, "b": [0.0] * 100 + [1.0] * 100}, 0.1) == 0
 
 
@@ -175,13 +175,13 @@ def test_harm_is_what_is_lost_beyond_what_the_own_kind_takes() -> None:
     }
     found = Measured(rows).cells([one])["f/beside", "harm"]
     assert found.mean == pytest.approx((0.3 + 0.0) / 2)
-    # Nobody's gain makes up for another's loss.
+    # A gain does not compensate for another user's loss.
     assert criterion_value("harm", [Interval(0.4, 0.0, 2), Interval(-0.4, 0.0, 2)]).mean == pytest.approx(0.2)
 
 
 def test_the_interval_of_a_criterion_is_that_of_a_mean_of_means() -> None:
-    # Student's t for 2 degrees of freedom is 4.303: standard errors of 0.1 and 0.1, of the mean 0.1 / sqrt(2), with 4
-    # degrees of freedom by Welch and Satterthwaite, for which it is 2.776.
+    # Student's t for 2 degrees of freedom is 4.303, so both standard errors are 0.1 and that of the mean is
+    # 0.1 / sqrt(2). Welch and Satterthwaite give 4 degrees of freedom, for which t is 2.776.
     cells = [Interval(1.0, 0.43027, 3), Interval(2.0, 0.43027, 3)]
     found = criterion_value("worst_share", cells)
     assert found.mean == 1.5
@@ -231,7 +231,7 @@ def test_what_shares_among_flows_or_users_is_entered_twice() -> None:
         (["abc", "abc"], "abc is given twice; name one of them otherwise, as in again=abc"),
         (["abc:gama=3"], "'gama' is no parameter of its own; did you mean gamma?"),
         (["abc:gamma"], "'gamma' is not KEY=VALUE"),
-        (["abc:limit=3 packets"], "'limit' is no parameter of its own"),  # the buffer is one for all
+        (["abc:limit=3 packets"], "'limit' is no parameter of its own"),  # all schemes have the same buffer
         (["abc:gamma=3 apples"], 'abc:gamma=3 apples: queue.gamma: "3 apples"'),
         (["my abc=abc"], "'my abc' is no name of an entry"),
         ([], "schemes: none given"),
@@ -262,18 +262,18 @@ def test_the_exit_code_says_whether_requirements_are_met(cli: Cli) -> None:
     failed = cli(*command, "--require", "worst_share>=0.9", "--require", "jain < 0.9")
     assert failed.returncode == 1
     assert "not met: wfq: jain<0.9, it is " in failed.stdout
-    # What these scenarios do not measure is not met.
+    # A requirement on a criterion that is not measured fails.
     assert cli(*command, "--require", "harm<=1").returncode == 1
     assert cli.error(*command, "--require", "worst_share=1").startswith("require: ")
 
 
-# A scheme of the user's.
+# The user's scheme.
 
 PAGE = (ROOT / "docs" / "howto" / "evaluate.md").read_text()
 
 
 def report_card_of_the_page(cli: Cli, *more: str) -> Any:
-    """What the command of the page says of the scheme of the page."""
+    """Report card that the page's command prints for the page's scheme."""
     file, code = re.search(r"of your own, (\S+\.py):\n\n```python\n(.*?)```", PAGE, re.DOTALL).groups()  # type: ignore[union-attr]
     assert len([line for line in code.splitlines() if line.strip()]) <= 20
     (cli.folder / file).write_text(code)
@@ -287,7 +287,7 @@ def test_a_scheme_in_python_has_its_report_card_by_one_command_of_the_page(cli: 
     document = report_card_of_the_page(cli, "--only", "cheats/flood", "--replications", "1")
     (entry,) = document["entries"]
     (cheats,) = (one for one in entry["criteria"] if one["criterion"] == "cheats")
-    # It pushes out the flood's packets only: ten users have a tenth of the queue, and the flood no more.
+    # It pushes out only packets of the flood, so ten users have a tenth of the queue each, and the flood no more.
     assert cheats["value"]["mean"] > 0.5
     assert not (cli.folder / "results" / "store").exists()
 
@@ -354,7 +354,7 @@ def test_a_kill_in_the_middle_loses_nothing(cli: Cli) -> None:
     resumed = cli(*command, "--store", "killed", "--json")
     assert json.loads(resumed.stdout) == whole
     assert contents(cli.folder / "killed") == contents(cli.folder / "whole")
-    # Nothing is left to do.
+    # All runs are stored.
     assert cli(*command, "--store", "killed", "--json").stderr == ""
 
 

@@ -1,4 +1,4 @@
-"""What holds for the experiments and claims of every paper."""
+"""Properties of the experiments and claims of every paper."""
 
 import json
 import re
@@ -16,9 +16,9 @@ EXPERIMENTS = [
     for experiment in paper.experiments.values()
 ]
 PUTS_IN_SCHEME = {"afc", "afpft", "ahab", "aifo2021", "codelaf", "fqpie", "packs", "qprot", "rifo2025", "scrr2025"}
-"""Papers whose scenarios have the scheme of the point; those of the others have the paper's own."""
+"""Papers whose scenarios have the scheme of the point; scenarios of others have the paper's own scheme."""
 MEASURED_BY_HAND = {"afpft.state.bounded"}
-"""Claims about no metric of a run."""
+"""Claims that are not about a metric of a run."""
 
 
 @pytest.mark.parametrize(("paper", "experiment"), EXPERIMENTS)
@@ -31,7 +31,7 @@ def test_every_point_is_a_scenario(paper: Paper, experiment: Experiment) -> None
 
 @pytest.mark.parametrize(("paper", "experiment"), EXPERIMENTS)
 def test_every_figure_is_drawn(paper: Paper, experiment: Experiment) -> None:
-    # The slides of noms2016 have tables only, and of some papers only numbers were at hand.
+    # The slides of noms2016 have only tables, and for some papers only numbers were available.
     assert (experiment.kind == "figure") == (experiment.id in paper.figures())
 
 
@@ -50,7 +50,7 @@ def test_every_claim_can_be_tested(paper: Paper, experiment: Experiment) -> None
         elsewhere = experiment.id in paper.computed or claim["id"] in paper.statistics.keys() | MEASURED_BY_HAND
         assert metrics <= paper.metrics.keys() or elsewhere
         assert "statistic" not in claim or claim["id"] in paper.statistics
-        # Nothing measured: the only reason not to have a verdict.
+        # Without measurements; this is the only reason for a missing verdict.
         names = {experiment.id, *(other for other, _ in paper.needs(claim))}
         empty = {name: paper.table(paper.experiments[name], []) for name in names}
         assert paper.judge(claim, empty).measured == "nothing was measured at the points of the claim"

@@ -1,4 +1,4 @@
-"""Schemes written in Python, as their author uses them."""
+"""Schemes written in Python, used as by their author."""
 
 import re
 import sys
@@ -21,7 +21,7 @@ MODULE = EXAMPLES / "my_scheme.py"
 
 
 def scenario(queue: str | dict[str, Any], **tables: Any) -> fairlane.Scenario:
-    """A heavy and a light user on 10 Mbit/s; both have more than their half to send."""
+    """A heavy and a light user on 10 Mbit/s; both send more than half."""
     return fairlane.Scenario(
         "two-users",
         fairlane.group("heavy", fairlane.poisson("15 Mbit/s"), fairlane.tcp(flows=3), start_until="0.5 s"),
@@ -38,7 +38,7 @@ def records(queue: str | dict[str, Any], **options: Any) -> list[dict[str, Any]]
 
 @fairlane.register_scheme("all-pass")
 class AllPass:
-    """Drop-tail, by admitting everything."""
+    """Drop-tail that admits everything."""
 
     def __init__(self, port: fairlane.Port) -> None:
         pass
@@ -49,7 +49,7 @@ class AllPass:
 
 @fairlane.register_scheme("own-fifo")
 class OwnFifo:
-    """Drop-tail, with a queue of its own."""
+    """Drop-tail with its own queue."""
 
     def __init__(self, port: fairlane.Port) -> None:
         self.port = port
@@ -72,7 +72,7 @@ def test_drop_tail_in_python_is_drop_tail(name: str, limit: str) -> None:
     ours = records({"scheme": name, "limit": limit})
     theirs = records({"scheme": "droptail", "limit": limit})
     for run in ours + theirs:
-        del run["links"][0]["state"]  # a scheme from outside keeps handles of its packets
+        del run["links"][0]["state"]  # an external scheme keeps handles of packets
     assert ours == theirs
 
 
@@ -92,7 +92,7 @@ def test_the_examples_run_from_the_command_line(cli: Cli) -> None:
 def test_drr_in_python_gives_each_user_its_half() -> None:
     SCHEMES.load(MODULE)
     for run in fairlane.run(scenario("my-drr")).runs:
-        # 5 Mbit/s each; packets have one size, so that the shares differ by a few packets of 12 kbit in 4 s at most.
+        # 5 Mbit/s each. Packets have equal sizes, so the shares differ by at most a few packets of 12 kbit in 4 s.
         assert [group["throughput_bps"] for group in run["groups"]] == pytest.approx([5e6, 5e6], rel=0.003)
         drops = {drop["reason"]: drop["packets"] for drop in run["links"][0]["drops"]}
         assert drops["pushed_out"] > 0
@@ -226,7 +226,7 @@ LINKS: dict[str, Any] = {
 
 
 def on_a_link() -> fairlane.Scenario:
-    """All-pass in one of the two places where a scenario can name a scheme: the queue of a link."""
+    """All-pass as queue of a link, one of the two places where a scenario can name a scheme."""
     route = ["first", "second"]
     heavy, light = (
         fairlane.group(name, fairlane.poisson("7 Mbit/s"), route=route, start_until="0.5 s")
@@ -270,13 +270,13 @@ def endless(cli: Cli) -> Iterator[Process]:
 
 
 def test_an_interrupt_ends_a_run_of_a_python_scheme(endless: Process) -> None:
-    wait_for_cpu_time(endless.pid, 2)  # it is well beyond the start
+    wait_for_cpu_time(endless.pid, 2)  # it has certainly started
     assert ended(endless) == "interrupted: 0 of 3 runs finished, nothing to keep"
 
 
 @fairlane.register_scheme("thread-counts")
 class CountsInItsThread:
-    """Counts its calls in a variable of the thread, which goes with the thread's state."""
+    """Counts its calls in a thread-local variable, which is lost with the thread's state."""
 
     calls: list[int] = []  # noqa: RUF012 shared on purpose
     own = threading.local()
@@ -294,7 +294,8 @@ class CountsInItsThread:
 def test_a_run_keeps_the_state_of_its_thread_from_call_to_call() -> None:
     CountsInItsThread.calls.clear()
     fairlane.run(scenario("thread-counts"), replications=2, threads=1)
-    # 22 Mbit/s of 1500-byte packets for 4.5 s, from the last start on, bring 8250, less four standard deviations 7887.
+    # 22 Mbit/s of 1500-byte packets for 4.5 s after the last start are 8250 packets; minus four standard deviations,
+    # 7887.
     assert len(CountsInItsThread.calls) == 2
     assert min(CountsInItsThread.calls) > 7886
 
@@ -304,7 +305,7 @@ def test_other_threads_go_on_while_schemes_run() -> None:
     batch = _fairlane.Batch([(own, 0), (own, 1)], 2)
     turns = 0
     while turns < 200 and batch.remaining == 2:
-        assert batch.next(0.0) is None  # gives the interpreter's lock up and takes it again
+        assert batch.next(0.0) is None  # releases and reacquires the interpreter lock
         turns += 1
     batch.cancel()
     assert turns == 200

@@ -1,4 +1,4 @@
-"""Congestion controls written in Python, as their author uses them."""
+"""Congestion controls written in Python, used as by their author."""
 
 import json
 import re
@@ -18,7 +18,7 @@ MODULE = EXAMPLES / "my_congestion_control.py"
 
 
 def scenario(control: str, **keys: Any) -> fairlane.Scenario:
-    """Two flows on 10 Mbit/s with an RTT of about 40 ms, and as much buffer."""
+    """Two flows on 10 Mbit/s with an RTT of about 40 ms and a buffer of the same duration."""
     tcp = {"profile": "linux", "whole_windows": False, "congestion_control": control, **keys}
     return fairlane.Scenario(
         "own",
@@ -92,7 +92,7 @@ def test_a_control_of_everything_sees_each_segment_and_its_window_is_obeyed() ->
     runs = fairlane.run(scenario("fixed"), replications=1, threads=1).runs
     assert len(made) == 2, "an object for each flow"
     for control in made:
-        # Two windows of 20 segments are less than path and buffer, 33 + 33.
+        # Two windows of 20 segments fit into path and buffer, 33 + 33.
         assert (control.lost, control.events) == (0, {"open"})
         assert 15 * 1448 < control.most <= 20 * 1448
     assert runs[0]["links"][0]["utilisation"] > 0.9
@@ -200,7 +200,7 @@ def test_pairs_of_ones_own_sender_are_simulated_again_and_the_others_stored(cli:
         ("my-reno", "reno"),
         ("reno", "reno"),
     ]
-    # It is the built-in one in Python, and so are its pairs.
+    # It is the built-in control in Python, so its pairs have the same results.
     assert itself["share"] == mixed["share"] == built_in["share"]
     assert len(list((workdir / "st" / "runs").glob("*.parquet"))) == 1
 

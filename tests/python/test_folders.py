@@ -1,4 +1,4 @@
-"""Folders of results: replaced as a whole, whenever the process is killed; what the user has put there is safe."""
+"""Folders of results are replaced as a whole, even if the process is killed, and the user's files in them are kept."""
 
 import fcntl
 import json
@@ -16,14 +16,14 @@ RUN = ["run", "short.toml", "--replications", "1", "--out"]
 
 
 def write(folder: Path, **contents: str) -> None:
-    """A folder of results with these files."""
+    """Writes a folder of results with these files."""
     with staged(folder) as stage:
         for name, text in contents.items():
             (stage / name).write_text(text)
 
 
 def beside(folder: Path) -> list[str]:
-    """What else is in the parent of a folder."""
+    """Other entries in the parent of a folder."""
     return sorted(path.name for path in folder.parent.iterdir() if path != folder)
 
 
@@ -197,7 +197,7 @@ while status:
     names = [path for path in out.iterdir() if path.name != folders.LIST] if out.exists() else []
     print(json.dumps([beside, {path.name: path.read_text() for path in names}]))
 """
-"""Replaces a folder again and again, each time killed one step later: before each call that touches files."""
+"""Replaces a folder repeatedly, killed one step later each time, before each call that touches files."""
 
 
 def test_a_kill_at_any_step_leaves_the_old_results_or_the_new_ones(tmp_path: Path, can_exchange: bool) -> None:
@@ -205,10 +205,10 @@ def test_a_kill_at_any_step_leaves_the_old_results_or_the_new_ones(tmp_path: Pat
     assert done.returncode == 0, done.stderr
     found = [json.loads(line) for line in done.stdout.splitlines()]
     old, new = ({**dict.fromkeys(("a", "b", text), text), "mine": "mine"} for text in "01")
-    # Make a folder aside and lock it, write four files, rename, remove four old files and their folder.
+    # Create and lock a folder, write four files, rename, remove four old files and their folder.
     assert len(found) > 12
     for beside, texts in found:
-        assert beside == []  # what the kill before left beside the folder, the next writer has removed
+        assert beside == []  # the next writer has removed the leftovers of the previous kill
         assert texts in ([old, new] if can_exchange else [old, new, {}])  # {}: between two renames
     assert found[0][1] == old
     assert [texts for _, texts in found[-5:]] == [new] * 5

@@ -1,4 +1,4 @@
-"""A disk that is full, or a file that may not grow: one line that names option and file, and nothing half-written."""
+"""Full disks and file size limits: one line that names option and file, and no partly written file."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ replications = 30
 
 
 def limited(kibibytes: int) -> list[str]:
-    """Before a command, whose files may not be longer: what follows is as on a full disk, and needs no privileges."""
+    """Prefix that limits the size of a command's files; it acts like a full disk and needs no privileges."""
     return ["bash", "-c", f'ulimit -f {kibibytes}; exec "$@"', "bash"]
 
 

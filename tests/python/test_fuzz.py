@@ -1,4 +1,4 @@
-"""Commands end with 0 or 2, without traceback or panic: on cases that once failed, and on drawn ones."""
+"""Commands end with 0 or 2, without traceback or panic, on cases that failed once and on drawn cases."""
 
 import tomllib
 from pathlib import Path
@@ -19,7 +19,7 @@ from fuzzer.worker import Ending
 
 CORPUS = sorted((Path(fuzzer.__file__).parent / "corpus").glob("*.json"))
 SEED = 14
-"""`make fuzz` draws others for an hour."""
+"""Seed of the drawn cases; `make fuzz` draws others for an hour."""
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +44,8 @@ def test_drawn_cases_end_well(drawn: int, pool: Pool) -> None:
         if found := fault(one, outcome):
             faults[f"python -m fuzzer --seed {SEED} --first {number} --count 1"] = f"{found}\n{one.shell()}"
     assert faults == {}
-    # Half of the cases have no intended fault, and few of those are refused: otherwise little but the checks would be
-    # reached. Of 300 cases, 0.42 to 0.51 with four seeds.
+    # Half of the cases have no intended fault, and few of those may be rejected; otherwise little code after the checks
+    # would be reached. With four seeds, 0.42 to 0.51 of 300 cases succeeded.
     assert succeeded > 0.3 * drawn
 
 
@@ -57,7 +57,7 @@ def test_keys_without_effect_by_themselves_are_drawn_with_what_they_need() -> No
     for control in ("dctcp", "prague"):
         of_control = [tcp for tcp in given if tcp.get("congestion_control") == control and tcp.get("ecn")]
         assert [tcp for tcp in of_control if f"{control}_gain" in tcp], control
-    # The few whose queue or groups are wrong as a whole.
+    # Only the few whose queue or groups are entirely wrong.
     assert len([table for table in written if refusal(table)]) < 0.05 * len(written)
 
 
@@ -111,7 +111,7 @@ def test_a_failing_case_becomes_its_cause() -> None:
 
 
 def test_a_worker_that_dies_is_replaced(pool: Pool) -> None:
-    # SIGKILL from within: what the kernel does to a command that takes all memory.
+    # SIGKILL from within, as from the kernel when memory is exhausted.
     module = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n"
     kills = Case((("run", "s.toml", "--scheme-module", "m.py"),), {"m.py": module})
     outcomes = {number: outcome for number, _, outcome in pool.run([(0, kills), (1, Case((("--version",),)))])}

@@ -1,4 +1,4 @@
-"""What chapters say of a link that is half full."""
+"""Statements of chapters about a half-full link."""
 
 from __future__ import annotations
 

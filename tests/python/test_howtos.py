@@ -1,4 +1,4 @@
-"""The how-tos keep their word: their files and commands run as they stand there, and say what the pages say."""
+"""Files and commands of the how-tos run as written, with the outputs on the pages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pages import Page
 
 
 def commands_that_fail(page: Page, cli: Cli) -> list[str]:
-    """Runs all commands, which print what the page shows. Those with another exit code than 0."""
+    """Runs all commands and compares their output with the page; returns those that fail."""
     failed = []
     for words, shown in page.commands:
         done = cli(*words)
@@ -30,7 +30,7 @@ def commands_that_fail(page: Page, cli: Cli) -> list[str]:
 
 @pytest.fixture
 def here(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder in which commands run, for code as well."""
+    """Makes the folder of the commands the working directory, for code, too."""
     monkeypatch.chdir(workdir)
     monkeypatch.syspath_prepend(workdir)
     yield workdir
@@ -38,7 +38,7 @@ def here(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def rows_of(shown: list[str], *names: str) -> list[list[float]]:
-    """The means of the rows of shown tables that begin with some words."""
+    """The means in the rows of shown tables that begin with the given names."""
     rows = [line.split() for line in shown if line.split()[: len(names)] == list(names)]
     return [[float(word) for word in row if re.fullmatch(r"[\d.]+", word)] for row in rows]
 
@@ -100,7 +100,7 @@ def test_teach_a_class(cli: Cli, here: Path) -> None:
         ).iter_rows()
         if metric == "throughput_ratio"
     }
-    # As many times as much as the user has flows, under ABC at most as much.
+    # The ratio is the user's number of flows; under ABC it is at most 1.
     assert all(
         means[name, flows] == pytest.approx(flows, rel=0.15) for name in ("droptail", "fq_codel") for flows in (2, 16)
     )
@@ -114,7 +114,7 @@ def test_an_access_network_from_the_files_of_libreqos_to_the_map(cli: Cli, here:
     assert list(page.files) == ["network.json", "ShapedDevices.csv", "provider.toml", "sweep.toml"]
     done = cli("run", "provider.toml", "--out", "results/provider", "--set", "run.measure=1 s")
     assert done.returncode == 0, done.stderr
-    # Nothing else is said of it: sources have started when it is measured, and buffers are large enough.
+    # There are no other notes: sources have started before the measurement, and buffers are large enough.
     notes = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("note:")]
     assert notes == re.findall("^note: .*$", page.text, re.MULTILINE)
     assert cli("report", "results/provider").returncode == 0
@@ -135,7 +135,7 @@ RUN = {"warmup": "5 s", "measure": "15 s", "replications": 1, "seed": 1}
 
 
 def shares(address: str, flows: dict[str, int] | None = None) -> dict[str, dict[str, float]]:
-    """Mbit/s of a user of each group under each scheme of an address of the playground, in the native engine."""
+    """Mbit/s of a user of each group under each scheme of a playground address, from the native engine."""
     query = parse_qs(address.removeprefix("#"))
     groups = []
     for text in query["group"]:
@@ -162,7 +162,7 @@ def shares(address: str, flows: dict[str, int] | None = None) -> dict[str, dict[
 
 def test_the_exercises_show_what_the_lesson_says() -> None:
     who, buffer, flows, flood = map(str, Page("teach-a-class").addresses)
-    # Each flow gets about the same: 10 Mbit/s over 5 flows, then over 10.
+    # Flows get about equal rates: 10 Mbit/s among 5 flows, then among 10.
     two = shares(who)["droptail"]
     assert (two["one flow"], two["four flows"]) == (pytest.approx(2, abs=0.6), pytest.approx(8, abs=0.6))
     ten = shares(who, {"four flows": 9})["droptail"]
@@ -172,12 +172,12 @@ def test_the_exercises_show_what_the_lesson_says() -> None:
     most_ms = 500 * 1514 * 8 / 10e6 * 1000
     assert full["droptail"]["wait_ms"] == pytest.approx(most_ms, rel=0.05)
     assert full["codel"]["wait_ms"] < 12
-    # Ten of 15 flows; a user of six.
+    # Ten of 15 flows; one of six users.
     heavy = {scheme: of["heavy"] for scheme, of in shares(flows).items()}
     assert heavy["droptail"] == pytest.approx(20 / 3, abs=0.5)
     assert heavy["fq_codel"] == pytest.approx(20 / 3, abs=0.1)
     assert heavy["abc"] == pytest.approx(10 / 8, abs=0.15)
-    # A share of eleven flows, and twice that.
+    # The share among eleven flows, and twice that.
     left = shares(flood)
     assert left["droptail"]["tcp"] == pytest.approx(0.1, abs=0.05)
     assert left["red"]["tcp"] == pytest.approx(0.3, abs=0.05)

@@ -1,4 +1,4 @@
-"""The instruction guard: what the engine executes per packet, against the committed baseline."""
+"""The instruction guard compares the engine's instructions per packet with the committed baseline."""
 
 import sys
 

@@ -56,7 +56,7 @@ def test_numbers_are_printed_within_a_thousandth(value: float) -> None:
 
 
 def test_a_quantile_is_shown_with_the_bin_that_it_was_read_off() -> None:
-    # Of the mean 3.2 % are added, 1.82; of one run two digits are known.
+    # Adds 3.2 % of the mean, 1.82. A single run has two known digits.
     assert format_quantile(56.908, 0.0) == "56.9 ± 1.8"
     assert format_quantile(56.908, 3.0) == "56.9 ± 4.8"
     assert format_quantile(59.06, None) == "59"

@@ -1,4 +1,4 @@
-"""Kernels of the plane `linux`: what a build refuses, keeps and resumes, with programs that only look like compilers.
+"""Kernels of the plane `linux`: what a build rejects, keeps and resumes, with fake compilers.
 
 One test builds a real one.
 """
@@ -59,7 +59,7 @@ DPKG_DEB = 'mkdir -p "$3/usr/src"; cp "$2" "$3/usr/src/linux-source-9.10.tar.xz"
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A source with the texts that we change, and no others."""
+    """A source that contains only the texts that we change."""
     return make_tree(tmp_path / "linux-source")
 
 
@@ -74,7 +74,7 @@ def make_tree(folder: Path) -> Path:
 
 
 class Fake(Cli):
-    """`fairlane` where programs only look like compilers and package managers; it keeps kernels in `cache`."""
+    """`fairlane` with fake compilers and package managers; kernels are in `cache`."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -85,7 +85,7 @@ class Fake(Cli):
         programs = {"make": MAKE, "cc": CC, "apt-cache": APT_CACHE, "apt-get": APT_GET, "dpkg-deb": DPKG_DEB}
         programs |= dict.fromkeys(("bc", "bison", "flex", "gcc", "ld"), "")
         for name, text in programs.items():
-            # A build gives programs no variables of a user's.
+            # A build does not pass the user's variables to programs.
             (self.bin / name).write_text(f"#!/bin/sh\nFAKE={folder}\n. {folder}/settings\n{text}")
             (self.bin / name).chmod(0o755)
         self.settings("")
@@ -111,7 +111,7 @@ class Fake(Cli):
         return done.stderr.splitlines()[-1].removeprefix("error: ")
 
     def package(self, content: Path) -> None:
-        """What apt has of 9.10."""
+        """Creates apt's package of 9.10."""
         file = self.folder / "package"
         with tarfile.open(file, "w:xz") as archive:
             archive.add(content, "linux-source-9.10")
@@ -171,7 +171,7 @@ def test_changes_are_made_from_the_originals_and_only_once(tmp_path: Path) -> No
     assert file.read_text() == "one 1 2 three\n"
     time_ns = file.stat().st_mtime_ns
     changes.apply(tmp_path, (6, 12), (one, two))
-    assert file.stat().st_mtime_ns == time_ns  # make compiles nothing again
+    assert file.stat().st_mtime_ns == time_ns  # make does not compile it again
     changes.apply(tmp_path, (6, 12), (one,))
     assert file.read_text() == "one 1 two three\n"
     changes.apply(tmp_path, (6, 12), (Change("a.c", "one", "1", ".", below=(6, 12)),))
@@ -182,7 +182,7 @@ def test_a_symbol_that_the_version_does_not_take_is_named(fake: Fake, tree: Path
     fake.settings("LACKING='SCH_CAKE\\|SCH_DUALPI2'")
     line = fake.refused("--source", tree)
     assert "CONFIG_NET_SCH_CAKE" in line
-    assert "DUALPI2" not in line  # which versions may lack
+    assert "DUALPI2" not in line  # versions may lack it
 
 
 def test_a_compiler_s_error_is_one_line_with_the_log(fake: Fake, tree: Path) -> None:
@@ -228,7 +228,7 @@ def test_a_kernel_is_built_of_a_folder_that_stays_as_it_is(fake: Fake, tree: Pat
     assert find("9.10", cache) == find("9.10.3", cache) == found
     with pytest.raises(UserError, match=r"no kernel 9\.8 built: run `fairlane kernel build 9\.8`"):
         find("9.8", cache)
-    # An equal folder is copied to see that it is, and nothing is compiled.
+    # An equal folder is copied for the comparison, but nothing is compiled.
     calls = fake.calls
     assert "9.10.3 is up to date" in fake.builds("--source", tree)
     assert fake.calls == calls
@@ -237,7 +237,7 @@ def test_a_kernel_is_built_of_a_folder_that_stays_as_it_is(fake: Fake, tree: Pat
     assert "9.10.3 built" in fake.builds("--source", tree)
     fake.output("kernel", "remove", found.identity, **fake.options)
     (found,) = kernels(cache)
-    # Source and objects are gone.
+    # Source and objects have been removed.
     assert sorted(path.name for path in cache.iterdir() if path.name[0] != ".") == [found.identity, "work"]
     assert list((cache / "work").iterdir()) == []
 
@@ -266,7 +266,7 @@ def test_a_killed_build_goes_on_where_it_was(fake: Fake, tree: Path, number: sig
     unpacked = fake.folder / "fairlane/kernel/work/9.10/source/Makefile"
     inode = unpacked.stat().st_ino
     (fake.folder / "hang").unlink()
-    if number == signal.SIGKILL:  # make goes on, and nobody else works in its folder
+    if number == signal.SIGKILL:  # make continues, and no other process uses its folder
         with fake.start("kernel", "build", "9.10", "--keep-source", **fake.options) as second:
             assert second.stderr
             assert "another process: waiting" in second.stderr.readline()
@@ -366,6 +366,6 @@ def test_a_real_kernel_boots_in_virtual_time_and_gives_the_same_bytes_for_a_seed
     first = boot(1)
     assert first == boot(1)
     assert first["random"] != boot(2)["random"]
-    # 100 s and 1 ns, and a nanosecond for each of: the slack of the process, the timer's own, a reading of the clock.
+    # 100 s and 1 ns, plus 1 ns each for the slack of the process, the timer, and a reading of the clock.
     assert int(first["slept"]) - 100_000_000_001 == 3
-    assert int(first["wall"]) // 3600 == 946684800 // 3600  # the host's time does not get in
+    assert int(first["wall"]) // 3600 == 946684800 // 3600  # independent of the host's time

@@ -41,7 +41,7 @@ def canonical(name: str, **at: object) -> str:
 
 
 def said(check: Callable[[], object]) -> str:
-    """What a check says is missing; empty if nothing is."""
+    """Error of a check; empty if there is none."""
     try:
         check()
     except UserError as error:
@@ -57,7 +57,7 @@ def needs_lab(test: Callable[..., None]) -> Callable[..., None]:
 def test_setup_is_that_of_the_scenario() -> None:
     setup = setup_of(canonical("fig6", R0_mbps=60))
     udp, tcp = (client.source for client in setup.clients)
-    # 60 Mbit/s of 1478 B in the simulator are 5074.4 packets/s; here a packet has 1476 B at the IP layer.
+    # 60 Mbit/s of 1478 B in the simulator are 5074.4 packets/s; in the lab a packet has 1476 B at the IP layer.
     assert (udp.kind, udp.payload_bytes) == ("cbr", 1448)
     assert udp.rate_bps == round(60e6 * 1476 / 1478)
     assert (tcp.kind, tcp.flows, tcp.congestion_control) == ("tcp", 1, "cubic")
@@ -99,7 +99,7 @@ def test_goodput_of_tcp_is_the_mean_of_the_window() -> None:
         return {"sum": {"start": start, "seconds": 1.0, "bytes": size}}
 
     intervals = [interval(0, 9_000_000), interval(1.0001, 1_000_000), interval(2.0002, 125_000), interval(3, 7)]
-    # A window of 2 s from 1.3 s on; that the server had to be ended does not matter.
+    # A window of 2 s from 1.3 s on; the report of a killed server is valid.
     text = json.dumps({"intervals": intervals, "error": "interrupt - the server has terminated"})
     assert tcp_goodput_bps(text, 1.3, 2.0) == 8 * 1_125_000 / 2
     for text in ("", json.dumps({"intervals": [], "error": "unable to connect"}), json.dumps({"intervals": intervals})):
@@ -108,7 +108,7 @@ def test_goodput_of_tcp_is_the_mean_of_the_window() -> None:
 
 
 def iperf_client(intervals: list[list[tuple[int, int, int]]]) -> str:
-    """The report of an iperf3 client: of each flow socket, smoothed RTT in us and retransmissions in each second."""
+    """Report of an iperf3 client: socket, smoothed RTT in us and retransmissions of each flow in each second."""
     entries = [
         {
             "sum": {"start": float(start)},
@@ -121,7 +121,7 @@ def iperf_client(intervals: list[list[tuple[int, int, int]]]) -> str:
 
 def test_the_smoothed_rtt_and_the_retransmissions_of_tcp_are_those_of_the_window() -> None:
     text = iperf_client([[(5, 1, 99), (7, 1, 99)], [(5, 10_000, 1), (7, 40_000, 0)], [(5, 20_000, 2), (7, 0, 0)]])
-    # A window of 2 s from 1.3 s on; a flow that has no sample yet says 0.
+    # A window of 2 s from 1.3 s on; a flow without a sample reports 0.
     path = user_paths.of_tcp(text, 1.3, 2.0)
     assert path["smoothed_rtt"] == {
         "samples": 3,
@@ -133,7 +133,7 @@ def test_the_smoothed_rtt_and_the_retransmissions_of_tcp_are_those_of_the_window
     }
     assert path["retransmitted_segments"] == 3
     assert [flow["smoothed_rtt"]["mean_s"] for flow in path["flows"]] == [0.015, 0.04]
-    # A client that was starved says nothing, which is not zero.
+    # A starved client has no report, which does not mean zero.
     for silent in ("", json.dumps({"error": "unable to connect"})):
         assert user_paths.of_tcp(silent, 1.3, 2.0) == {
             "smoothed_rtt": None,
@@ -152,19 +152,19 @@ def test_paths_of_users_add_up_to_that_of_their_group_without_percentiles() -> N
     assert both["one_way_delay"] == {"samples": 300, "mean_s": pytest.approx(0.03), "max_s": 0.08}
     assert (both["lost_share"], both["marked_share"]) == (0.25, None)
     assert user_paths.group_path([user(0.01, 100, 0)])["one_way_delay"]["p99_s"] == 0.0
-    # What the forwarder has counted goes before what the sink misses, for it sees the marks.
+    # The forwarder's counts override the sink's, since the forwarder sees the marks.
     counted = {"delivered_packets": 50, "dropped_packets": 50, "marked_packets": 5}
     known = user_paths.path(user_paths.of_udp([]), counted)
     assert (known["lost_share"], known["marked_share"], known["one_way_delay"]) == (0.5, 0.1, None)
 
 
 class ScriptedWorkers:
-    """In place of the processes of a schedule: jobs end in their order, with what a function gives for each."""
+    """Replaces the processes of a schedule: jobs end in order, with the results of a function."""
 
     def __init__(self, outcome: Callable[[Job], Kept | Exception]) -> None:
         self.outcome, self.count = outcome, 0
         self.running: list[Job] = []
-        self.ended: list[tuple[str, int, int]] = []  # scheme, replication, and how many ran beside it
+        self.ended: list[tuple[str, int, int]] = []  # scheme, replication, number of concurrent runs
 
     def __call__(self, count: int) -> "nullcontext[ScriptedWorkers]":
         self.count = count
@@ -265,10 +265,10 @@ def test_a_scenario_of_ones_own_is_run_under_each_queue(cli: Cli, workdir: Path)
     text = cli.output("lab", "compare", "short.toml", *options)
     assert "light" in text  # a heading may wrap
     assert "Mbit/s" in text
-    # A row for each queue, and in the second table for each queue and group.
+    # A row per queue, and in the second table per queue and group.
     assert text.count(" simulator ") == 2 + 2 * 2
     assert "RTT mean" in text
-    assert "smoothed" not in text  # that is of real planes
+    assert "smoothed" not in text  # only real planes have it
 
 
 def test_a_plane_without_the_scheme_says_what_it_has(cli: Cli) -> None:
@@ -304,7 +304,7 @@ def test_a_scenario_of_ones_own_is_run_on_real_packets(plane: str, queue: str, c
     assert heavy + 2 * light < 10.1  # 834 packets/s of 1500 bytes on the switch are 10.008
     (run,) = pl.read_parquet(workdir / "out" / "runs.parquet").iter_rows(named=True)
     assert run["lab_plane"] == plane
-    # At least the propagation, 5 ms and 0.1 ms in each direction; what TCP loses, only the forwarder counts.
+    # At least the propagation delay, 5 ms and 0.1 ms in each direction; only the forwarder counts TCP's losses.
     assert 0.0102 <= run["smoothed_rtt_mean_s.heavy"] < 1
     assert 0.0051 <= run["one_way_delay_mean_s.light"] < 1
     assert (run["lost_share.heavy"] is not None) == (plane == "forwarder")
@@ -315,7 +315,7 @@ CLASSES = {"run.warmup": "1 s", "run.measure": "5 s", "run.replications": 1, "qu
 
 
 def four_classes() -> fairlane.Scenario:
-    """Weights 1 to 4 of 20 Mbit/s; each sends more than it can get."""
+    """Weights 1 to 4 on 20 Mbit/s; each user sends more than it can get."""
     source = {"kind": "cbr", "rate": "12 Mbit/s", "packet_size": "1500 B", "jitter": 0.1}
     groups = [
         {"name": f"w{weight}", "weight": weight, "start_until": "0.1 s", "sources": [source]} for weight in (1, 2, 3, 4)
@@ -329,10 +329,10 @@ def four_classes() -> fairlane.Scenario:
 @pytest.mark.parametrize(
     ("settings", "expected_mbps"),
     [
-        # Rates 1 to 4; quanta in proportion divide the other 10 alike, of one packet give 2.5 to each.
+        # Rates are 1 to 4. Proportional quanta divide the other 10 in proportion; quanta of one packet give 2.5 each.
         ({}, (2, 4, 6, 8)),
         ({"queue.quantum": "1500 B"}, (3.5, 4.5, 5.5, 6.5)),
-        # The fourth is at its ceiling; of the 14 that are left the others have 1, 2 and 3, and 8/3 each.
+        # The fourth is at its ceiling. Of the remaining 14, the others have 1, 2 and 3, plus 8/3 each.
         ({"queue.quantum": "1500 B", "queue.ceil": "6 Mbit/s"}, (11 / 3, 14 / 3, 17 / 3, 6)),
     ],
 )
@@ -344,10 +344,10 @@ def test_classes_of_the_kernels_htb_get_what_those_of_the_scheme_get(
     if subprocess.run(["unshare", "-n", "tc", "qdisc", "add", "dev", "lo", "root", "htb"], check=False).returncode:
         pytest.skip("this kernel has no sch_htb")
     base, whole = four_classes(), {**CLASSES, **settings}
-    # 1470 bytes are payload in both; the links of the simulator carry two bytes of PPP besides.
+    # The payload is 1470 bytes in both; links of the simulator also carry two bytes of PPP.
     expected = [rate * 1470 / 1500 for rate in expected_mbps]
-    # A quantum or a ceiling without effect is off by 8 % and more in the fourth class. A processor that others keep
-    # busy takes from some classes what it gives to others, by 4 % and not always the same.
+    # Without the quantum or the ceiling, the fourth class would be off by at least 8 %. A busy processor shifts up to
+    # 4 % between classes, differently each time.
     for attempt in range(3):
         try:
             found = fairlane.lab.compare(
@@ -408,7 +408,7 @@ def test_runs_of_a_switch_are_those_of_its_program(tmp_path: Path, monkeypatch: 
 def test_names_tell_whose_a_namespace_is() -> None:
     own = f"{namespaces.PREFIX}-{os.getpid()}-{namespaces._started(os.getpid())}-node"
     assert not namespaces._is_left(own)
-    # The same number, given to another process.
+    # The same process id, reused by another process.
     assert namespaces._is_left(f"{namespaces.PREFIX}-{os.getpid()}-1-node")
     assert not namespaces._is_left("fairlane-lab-x-y")
     assert not namespaces._is_left("other-1-2-node")
@@ -429,9 +429,9 @@ def test_the_end_of_the_block_leaves_neither_namespace_nor_process() -> None:
 @needs_lab
 def test_a_run_gives_goodput_and_is_kept(cli: Cli, workdir: Path) -> None:
     goodput = single_flow_goodput(cli, "forwarder")
-    # One TCP flow over 50 Mbit/s: less than the payload's share, and not nothing.
+    # One TCP flow over 50 Mbit/s: more than nothing, and at most the payload's share.
     assert 10 < goodput < 50 * 1448 / 1500 + 1
-    assert single_flow_goodput(cli, "forwarder") == goodput  # to the last digit: the stored run
+    assert single_flow_goodput(cli, "forwarder") == goodput  # equal to the last digit, from the stored run
     cli.output("store", "export", "--out", "tables", "--format", "csv")
     (row,) = pl.read_csv(workdir / "tables" / "runs.csv").iter_rows(named=True)
     assert row["goodput_bps.client 0"] == pytest.approx(goodput * 1e6)
@@ -450,11 +450,11 @@ def test_nothing_is_left_after_a_signal(cli: Cli, number: signal.Signals) -> Non
     while len(namespaces_of(workers)) < 3 and process.poll() is None and time.monotonic() < until:
         workers |= children(process)
         time.sleep(0.02)
-    time.sleep(0.5)  # into the traffic
+    time.sleep(0.5)  # until traffic flows
     assert namespaces_of(workers)
     if number == signal.SIGKILL:
-        for worker in workers:  # else they clean up
-            with suppress(ProcessLookupError):  # a child that looked for a program, and has ended
+        for worker in workers:  # otherwise they would clean up
+            with suppress(ProcessLookupError):  # a child that has ended
                 os.kill(int(worker), number)
     process.send_signal(number)
     process.wait(40)

@@ -1,4 +1,4 @@
-"""`lab diff`: reading both traces, and the first packet at which they part."""
+"""`lab diff`: reading both traces, and finding the first packet that differs."""
 
 import json
 import struct
@@ -72,7 +72,7 @@ def test_a_capture_of_the_simulator_has_all_packets_of_a_link(tmp_path: Path) ->
     link = result.runs[0]["links"][0]
     dropped = sum(packet.kind == DROPPED for packet in found)
     assert dropped == sum(drops["packets"] for drops in link["drops"]) > 0
-    # The last is on the link, and the handshake's ACK carries nothing.
+    # The last packet is still on the link, and the handshake's ACK has no payload.
     assert abs(len(found) - dropped + 1 - link["accounting"]["departed"]) <= 1
     assert {packet.flow for packet in found} == {0, 1}
     assert next(packet.byte for packet in found if packet.flow == 0) == -1
@@ -81,12 +81,12 @@ def test_a_capture_of_the_simulator_has_all_packets_of_a_link(tmp_path: Path) ->
 
 
 class Kernel:
-    """One whose trace is the simulator's, but for one packet."""
+    """A kernel whose trace equals the simulator's, except for one packet."""
 
     release = "6.12.0-fake"
 
     def __init__(self, packets: list[Packet]) -> None:
-        # A segment: datagrams have no number.
+        # A segment, since datagrams have no sequence number.
         self.other = next(place for place, packet in enumerate(packets) if place >= 70 and packet.byte is not None)
         self.packets = [
             Packet(packet.time_s, packet.kind, packet.flow, 999_936 if place == self.other else packet.byte)

@@ -1,4 +1,4 @@
-"""Every key of a scenario has an effect in the lab, or is refused by name there."""
+"""Every key of a scenario has an effect in the lab, or is rejected by name."""
 
 import ast
 import json
@@ -51,7 +51,7 @@ OF_LINUX = {
     "app_limited_from": "1 s",
     "app_limited_until": "2 s",
 }
-"""Values of keys of `[tcp]` that differ from those of the profile linux, without which some have no effect."""
+"""Values of `[tcp]` keys that differ from the profile linux; without them, some keys have no effect."""
 NEEDED = {
     "accurate_ecn": ("tcp.ecn", True),
     "flight_size": ("tcp.congestion_control", "reno"),
@@ -64,13 +64,13 @@ NEEDED = {
     "app_limited_until": ("tcp.app_rate", "1 Mbit/s"),
     "rtt_spread": ("groups[0].rtt", "40 ms"),
 }
-"""What else a key needs to have an effect."""
+"""Other settings that a key needs to have an effect."""
 ALWAYS_IN_LINUX = "tso_defer"
-"""Linux has no choice here, so that either value is accepted."""
+"""Linux always does this, so both values are accepted."""
 REFUSED_FIRST = ("tcp.app_rate", "groups[0].rtt")
-"""Of these, what is refused before the key itself is."""
+"""Keys among these settings that are rejected before the key itself."""
 READER = {own["name"]: control["name"] for control in fairlane.congestion_controls() for own in control["params"]}
-"""The congestion control that alone reads a key of `[tcp]`."""
+"""For each key of `[tcp]` that only one congestion control reads, this control."""
 OTHER_VALUES: dict[str, Any] = {
     "name": "other",
     "run.seed": 2,
@@ -112,14 +112,14 @@ OTHER_VALUES: dict[str, Any] = {
     "groups[].sources[poisson].application": "bulk",
     "topology.links": [{"name": "a", "rate": "1 Mbit/s", "delay": "1 ms"}],
 }
-"""What no rule gives: of a key that is text, a list, or bound to others."""
+"""Values that no rule can generate: for keys that are texts, lists, or depend on others."""
 IN_NO_DUMBBELL = ("groups[].route", "groups[].sources[tcp].repeat")
-"""Already the simulator takes no other value on a one-sided dumbbell, or with endless flows."""
+"""Keys of which the simulator accepts no other value on a one-sided dumbbell, or with endless flows."""
 IN_NO_LINUX = {
     *("rto_granularity", "keep_backoff", "each_timeout_reduces", "retransmit_restarts_timer", "rtt_tick"),
     *("limited_transmit", "sack", "full_ack_window"),
 }
-"""Keys of `[tcp]` of which the simulator takes no other value with the profile linux."""
+"""Keys of `[tcp]` of which the simulator accepts no other value with the profile linux."""
 IN_THE_RECORD = ("name", "run.replications", "groups[].name")
 NOT_IN_THE_KEY = ("name", "run.replications")
 
@@ -131,7 +131,7 @@ def scenario(kind: str = "tcp", scheme: str = "abc") -> Scenario:
 
 
 def declared() -> dict[str, dict[str, Any]]:
-    """The schema of every key but those of `queue` and `marker`, of the sources that the lab has."""
+    """The schemas of all keys except those of `queue` and `marker`, for the sources of the lab."""
     schema = fairlane.schema("scenario")["properties"]
     found = {"name": schema["name"]}
     for section in ("run", "topology", "tcp", "probes"):
@@ -148,7 +148,7 @@ def declared() -> dict[str, dict[str, Any]]:
 
 
 def other(key: str, schema: dict[str, Any]) -> Any:
-    """A value that is not the default."""
+    """A value different from the default."""
     if key in OTHER_VALUES:
         return OTHER_VALUES[key]
     default = schema.get("default")
@@ -183,7 +183,7 @@ def replaced(key: str, value: Any, scheme: str = "abc") -> tuple[str, str]:
 
 
 class RecordedNamespaces:
-    """In place of namespaces: writes down what is run in them, with the files that commands read."""
+    """Replaces namespaces and records the commands in them, with the files that they read."""
 
     def __init__(self, clock: "Clock") -> None:
         self.log: list[str] = []
@@ -211,7 +211,7 @@ class RecordedNamespaces:
 
 
 class RecordedReporter:
-    """In place of a forwarder or sink."""
+    """Replaces a forwarder or sink."""
 
     def __init__(self, namespaces: RecordedNamespaces, at: str, arguments: list[str]) -> None:
         namespaces.run(at, arguments)
@@ -223,7 +223,7 @@ class RecordedReporter:
 
 
 class Clock:
-    """Time that passes only where it is waited for."""
+    """A clock that advances only while something waits."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -237,7 +237,7 @@ class Clock:
 
 @pytest.fixture
 def built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """Gives everything that a plane would run for a scenario."""
+    """Returns a function that lists the commands of a plane for a scenario."""
     clock = Clock()
     monkeypatch.setattr(measure, "time", clock)
     monkeypatch.setattr("fairlane.lab.hosts.run", lambda _command: "")
@@ -261,7 +261,7 @@ def built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
 
 def refusal(canonical: str, name: str) -> str:
-    """What the lab says of a scenario; empty if it can build it."""
+    """The lab's error for a scenario; empty if it is supported."""
     try:
         schedule.check([canonical], name)
     except UserError as error:
@@ -285,13 +285,13 @@ def test_what_has_no_effect_is_refused(key: str) -> None:
         return
     canonical, named = replaced(key, value)
     needed = NEEDED.get(name, ("", None))[0]
-    # Only the forwarder has ecn; a control that Linux lacks is refused first.
+    # Only the forwarder has ecn; a control that Linux lacks is rejected first.
     refused = needed if needed in REFUSED_FIRST else named
     if READER.get(name, "reno") not in IN_LINUX:
         refused = "groups[0].sources[0].congestion_control"
     for plane_name in ("forwarder",) if needed == "tcp.ecn" else PLANES:
         assert refusal(canonical, plane_name).startswith(f"{refused}: ")
-    if name != "profile":  # it stays: without it, what a source says could not be read
+    if name != "profile":  # it stays, since the keys of a source depend on it
         assert measured_key(canonical) == measured_key(json.dumps(without(json.loads(canonical), named)))
 
 
@@ -318,12 +318,12 @@ def test_what_is_honoured_changes_what_is_built(key: str, built: Any) -> None:
 
 
 def measured_key(canonical: str) -> str:
-    """What names the runs of a scenario that were measured."""
+    """Key of the measured runs of a scenario."""
     return identity(canonical, "lab/forwarder/1").key
 
 
 def without(table: dict[str, Any], key: str) -> dict[str, Any]:
-    """The scenario without a key, as it was before the key was there."""
+    """The scenario without a key, as before the key was introduced."""
     *path, last = re.split(r"[.\[\]]+", key)
     inner: Any = table
     for name in path:
@@ -339,7 +339,7 @@ def test_a_key_that_the_simulator_gains_leaves_those_of_measured_runs() -> None:
     for table in (after["run"], after["topology"], after["tcp"], after["probes"], group, group["sources"][0]):
         table["gained"] = "1 s"
     assert measured_key(json.dumps(after)) == measured_key(json.dumps(before))
-    # What was kept can be read again, with every default.
+    # The stored scenario can be read again, with all defaults.
     again = identity(json.dumps(before), "lab/forwarder/1").canonical(before["name"], before["run"]["replications"])
     assert json.loads(again) == before
 
@@ -373,7 +373,7 @@ def test_the_node_has_a_key_of_queue_or_marker_or_it_is_refused(scheme: str, bui
 
 
 def first_accepted(plain: Scenario, key: str, schema: dict[str, Any]) -> str:
-    """The scenario with the first value of a key that goes with the others."""
+    """The scenario with the first value of a key that is valid with the other keys."""
     values = [choice for choice in schema.get("enum", ()) if choice != schema.get("default")]
     if isinstance(schema.get("default"), str) and not values:
         number, unit = schema["default"].split()
@@ -416,7 +416,7 @@ def test_a_key_that_nobody_has_decided_on_is_refused(monkeypatch: pytest.MonkeyP
 def test_sources_start_within_their_window(built: Any) -> None:
     late = scenario().replace("groups[0].start_from", "1 s").replace("groups[0].start_until", "2 s").canonical()
     (sender,) = (entry for entry in built(late, "forwarder") if "iperf3', '-c'" in entry)
-    # Warm-up and window of 2 s each, 2 s more and the head start of TCP, from a start between 1 and 2 s, whole seconds.
+    # Warm-up and window of 2 s each, 2 s more and TCP's head start, from a start between 1 and 2 s, in whole seconds.
     assert 4.5 <= int(sender.split("'-t', '")[1].split("'")[0]) <= 6
     # 0.3 s until the server listens, four round trips of 10.2 ms until iperf3 has opened its flow, then the warm-up.
     begins_s = float(built(late, "forwarder")[-1].removeprefix("the window begins at "))
@@ -424,7 +424,7 @@ def test_sources_start_within_their_window(built: Any) -> None:
 
 
 def launches(built: Any, flows: tuple[int, ...], until: str) -> list[float]:
-    """When iperf3 starts for users with so many flows."""
+    """Start times of iperf3 for users with these numbers of flows."""
     groups = [
         {"name": f"users {number}", "start_until": until, "sources": [SOURCES["tcp"] | {"flows": count}]}
         for number, count in enumerate(flows)
@@ -443,7 +443,7 @@ def test_users_start_at_times_of_their_own_in_a_short_window_too(built: Any) -> 
 
 
 def test_users_with_few_flows_wait_until_the_others_have_opened_theirs(built: Any) -> None:
-    # iperf3 opens them one after another: seven more take seven round trips of 10.2 ms.
+    # iperf3 opens flows one after another, so seven more take seven round trips of 10.2 ms.
     many, one = launches(built, (8, 1), "0 s")
     assert one - many == pytest.approx(7 * 0.0102)
 

@@ -1,4 +1,4 @@
-"""Tables of measured runs: written by a lab, taken as made by another one."""
+"""Tables of measured runs, written by one lab and reused by another."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def simulated(store: Path) -> pl.DataFrame:
-    """The table of simulated runs, as if the forwarder had made them."""
+    """The table of simulated runs, as if measured with the forwarder."""
     lab("p4abc.fig5", planes=["simulator"], store=store, **WHAT)
     write_runs(made("p4abc.fig5", planes=["simulator"], store=store, known=[], **WHAT), store.parent / "out")
     return pl.read_csv(store.parent / "out" / "runs.csv").with_columns(plane=pl.lit("forwarder"), engine=pl.lit(ENGINE))
@@ -54,13 +54,13 @@ def test_known_runs_are_drawn_and_judged_without_a_lab(
     whole = written(simulated, tmp_path / "whole.csv")
     halves = [written(simulated.filter(replication=n), tmp_path / f"{n}.csv") for n in (1, 0)]
     (sim,) = lab("p4abc.fig5", planes=["simulator"], store=store, **WHAT).values()
-    for known in ([whole], halves, [whole, *halves]):  # what is the same twice, is one run
+    for known in ([whole], halves, [whole, *halves]):  # equal rows are one run
         (found,) = lab("p4abc.fig5", planes=["forwarder"], store=tmp_path / "none", known=known, **WHAT).values()
         cells, simulated_cells = (one.tables["p4abc.fig5"].cells(["abc"], ["G0", "G1"]) for one in (found, sim))
         for cell, other in zip(cells, simulated_cells, strict=True):
             assert cell.samples == pytest.approx(other.samples, rel=1e-6)
         assert [verdict.verdict for verdict in found.verdicts] == [verdict.verdict for verdict in sim.verdicts]
-    # What was given is in the table again, byte for byte.
+    # The given rows are in the new table, byte for byte.
     write_runs(
         made("p4abc.fig5", planes=["forwarder"], store=tmp_path / "none", known=halves, **WHAT), tmp_path / "out"
     )
@@ -96,7 +96,7 @@ def test_new_runs_must_go_with_the_known_ones(simulated: pl.DataFrame, tmp_path:
     expected = f"part.csv: has runs of {ENGINE}, new ones would be of {schedule.engine_of('forwarder', 'abc')}"
     with pytest.raises(UserError, match=expected):
         made("p4abc.fig5", planes=["forwarder"], store=tmp_path / "none", known=[part], **WHAT)
-    # Of other scenarios, it does not matter.
+    # Runs of other scenarios do not matter.
     other = {**WHAT, "settings": {"run.warmup": "1 s", "run.measure": "3 s"}}
     assert made("p4abc.fig5", planes=["forwarder"], store=tmp_path / "none", known=[part], **other) == []
 
@@ -113,7 +113,7 @@ def test_published_runs_can_be_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyP
         plane: [(verdict.claim, verdict.verdict) for verdict in one.verdicts if verdict.verdict != "reproduced"]
         for plane, one in found.items()
     }
-    # The first of each as docs/howto/lab.md says, which knows the claims that the figures had when the lab was run.
+    # The first numbers are those of docs/howto/lab.md, for the claims that existed when the lab was run.
     fig4 = [f"p4abc.fig4.droptail_proportional{of}" for of in ("", "_g1")]
     fig6 = [(f"p4abc.fig6.abc_{what}", "differs") for what in ("reaches", "rises", "fair")]
     assert differing == {

@@ -1,4 +1,4 @@
-"""The league of `fairlane evaluate`: committed results, places among them, pages, pictures, sentences."""
+"""The league of `fairlane evaluate`: committed results, ranks, pages, figures, sentences."""
 
 import csv
 import json
@@ -45,7 +45,7 @@ judged = ["light"]
 
 @pytest.fixture
 def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A suite of two short scenarios, and an empty folder of leagues."""
+    """A suite of two short scenarios, with an empty league folder."""
     folder = tmp_path / "tiny"
     (folder / "few").mkdir(parents=True)
     for name in ("all-of-them", "light-among-greedy"):
@@ -72,7 +72,7 @@ def test_what_is_written_is_what_others_are_compared_with(tiny: Path) -> None:
     for label, of_entry in first.values.items():
         for key, value in of_entry.items():
             other = second.values[label][key]
-            # Six significant digits are kept of every cell.
+            # Cells are stored with six significant digits.
             assert other.mean == pytest.approx(value.mean, rel=1e-5)
             assert other.slack == pytest.approx(value.slack, rel=1e-4)
     assert evaluated(tiny, "abc", "fq_codel:share_per=user").write_league() == written
@@ -126,13 +126,13 @@ def test_only_results_that_differ_are_told_not_an_engine_of_another_version(tiny
     line = next(line for line in path.read_text().splitlines() if line.startswith("few/all-of-them,delay_p99,"))
     mean, half_width = line.split(",")[2:]
     path.write_text(path.read_text().replace(line, f"few/all-of-them,delay_p99,{float(mean) * 2:.6g},{half_width}"))
-    # What was measured anyway, and as often: seven cells of abc, five of them in a quick evaluation.
+    # Cells that were measured anyway, with equal numbers of runs: seven of abc, five in a quick evaluation.
     assert notes("abc") == [
         "ranks: with this engine 1 of 7 cells that were checked are not those of the league; fairlane evaluate "
         "--check-league names those that differ"
     ]
     assert "1 of 5 cells" in notes("abc", quick=True)[0]
-    # Nothing of other schemes under its name, and of other numbers of runs.
+    # No cells of other schemes with this name, or of other numbers of runs.
     assert [notes("abc=droptail"), notes("abc", replications=1)] == [[], []]
 
 
@@ -147,11 +147,11 @@ def test_a_check_tells_which_cells_are_the_same_with_this_engine(tiny: Path) -> 
         return check_league(schemes, suite=tiny, store=store)
 
     found = checked()
-    # Two entries and two scenarios, which are scored by five criteria and by two: each once.
+    # Two entries and two scenarios, scored by five and by two criteria, each once.
     assert str(found) == "7 of 7 cells checked give the same bytes"
     assert len({cell.entry for cell in found.cells}) == len({cell.scenario for cell in found.cells}) == 2
     assert fairlane.evaluate(["wfq"], suite=tiny, replications=1, store=store).notes == []
-    # The last digit of one value of abc, in a scenario that it may not have in the sample.
+    # Changes the last digit of one value of abc, in a scenario that may not be in its sample.
     line = next(line for line in paths[0].read_text().splitlines() if line.startswith("few/all-of-them,delay_p99,"))
     mean, half_width = line.split(",")[2:]
     other = f"{float(mean) * 1.00001:.6g}"
@@ -167,7 +167,7 @@ def test_a_check_tells_which_cells_are_the_same_with_this_engine(tiny: Path) -> 
 
 @pytest.mark.long
 def test_the_committed_league_is_what_this_engine_gives(tmp_path: Path) -> None:
-    """Every entry and every scenario once, ten runs each: about thirty seconds of a core."""
+    """Every entry and every scenario once, with ten runs each: about thirty seconds of CPU time."""
     suite = suites.read()
     found = check_league(store=tmp_path / "store")
     assert {cell.entry for cell in found.cells} == set(leagues.read(suite).entries)
@@ -205,7 +205,7 @@ def test_the_front_has_whom_no_other_beats() -> None:
         "5 entries. No other is better in both than 1 d (0.005, 0.1), 2 a (0.01, 0.5)"
     )
     (axes,) = draw(values, pair, ["c"]).axes
-    assert {text.get_text() for text in axes.texts} == {"1", "2", "3–4"}  # b and e are in one place
+    assert {text.get_text() for text in axes.texts} == {"1", "2", "3–4"}  # b and e overlap
     named = [" ".join(label.split()) for label in axes.get_legend_handles_labels()[1]]
     assert set(named) == {"others", "no other is better in both: 1 d, 2 a, 3 b, 4 e", "c"}
 
@@ -271,7 +271,7 @@ def test_the_picture_has_every_value_of_the_table_and_of_each_family() -> None:
     for family in suite.families:
         scored = {key for one in family.scenarios for key in one.scores} | {"harm"}
         assert {key for key, of_key in found["values"].items() if family.key in of_key} <= scored
-    # A family of one scenario: its place and value are the scenario's own.
+    # The rank and value of a family with one scenario are those of the scenario.
     (alone,) = next(one.scenarios for one in suite.families if one.key == "less-than-best-effort")
     league = leagues.read(suite).entries
     means = {label: league[label].cells[alone.name, "worst_share"].mean for label in labels}

@@ -1,4 +1,4 @@
-"""Lines that are too long are found, but for those that cannot be broken."""
+"""The check finds lines that are too long, except those that cannot be broken."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The plane `linux`: plans, refusals, records and errors without a kernel; determinism with one, if it is built."""
+"""The plane `linux`: plans, rejections, records and errors without a kernel; determinism with a built one, if any."""
 
 import json
 import os
@@ -77,7 +77,7 @@ else:
 
 @dataclass
 class Fake:
-    """A kernel that is a script; as `fairlane.kernel.Built`."""
+    """A script instead of a kernel, with the interface of `fairlane.kernel.Built`."""
 
     linux: Path
     init: Path
@@ -101,7 +101,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
 
 
 def scenario(*groups: dict[str, Any], **changes: Any) -> Scenario:
-    """A small scenario that the plane has."""
+    """A small scenario that the plane supports."""
     found = Scenario("small", *(groups or (group("a", tcp(), start_until="0.1 s"),)), queue="droptail")
     found = found.changed({"tcp.profile": "linux", "run.warmup": "1 s", "run.measure": "1 s", "run.replications": 2})
     return found.changed(changes)
@@ -114,7 +114,7 @@ def text(of: Scenario, replication: int = 0) -> str:
 
 
 def of_scheme(name: str) -> dict[str, Any]:
-    """The table of a scheme with what the kernel has in place of defaults that it has not."""
+    """The table of a scheme, with the kernel's values where the kernel does not support the defaults."""
     found: dict[str, Any] = scenario().replace("queue", {"scheme": name}).to_dict()["queue"]
     table: dict[str, Any] = json.loads(Scenario("x", group("a", tcp()), queue=found).canonical())["queue"]
     for key, rule in DISCIPLINES[name].rules.items():
@@ -137,7 +137,7 @@ def test_links_of_every_topology_are_devices() -> None:
     lines = text(lot).splitlines()
     assert lines[1:3] == ["link 0 10000000 1000000", "link 1 10000000 1000000"]
     assert "tc qdisc add dev l1 root bfifo limit 50000" in lines
-    # The first user crosses both, behind an access link of its own; datagrams have no way back.
+    # The first user crosses both links after its own access link; datagrams have no reverse path.
     assert "path 0 21 0 2 0 1" in lines
     assert "path 1 22 0 3 0" in lines
     assert "path 11 32 0 13 1" in lines
@@ -342,7 +342,7 @@ def test_the_record_of_a_recorded_result() -> None:
     assert second["transfer_times"]["slowdown"]["mean"] > 1
     assert third["udp"]["sent_bps"] == pytest.approx(1e6, rel=0.01)
     assert third["path"]["delivered_packets"] == third["udp"]["received_packets"]
-    # The other users' queue, a full packet on both links, and 5.1 ms.
+    # The queue of the other users, a full packet on both links, and 5.1 ms.
     way_s = third["path"]["one_way_delay"]["mean_s"]
     assert way_s == pytest.approx(link["delay"][0]["mean_s"] + 12e-4 + 12e-5 + 5.1e-3, rel=0.1)
     p50, p95 = link["delay"][0]["p50_s"], link["delay"][0]["p95_s"]
@@ -371,7 +371,7 @@ def test_a_transfer_that_is_open_has_started_and_not_completed() -> None:
 
 
 def recorded(result: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The record of `result.json`, which a kernel wrote for replication 0 of `scenario.toml`."""
+    """The record from `result.json`, which a kernel wrote for replication 0 of `scenario.toml`."""
     canonical = Scenario.from_toml(RECORDED / "scenario.toml").canonical()
     result = result or json.loads((RECORDED / "result.json").read_text())
     about = {"kernel": "6.12", "identity": "recorded"}
@@ -405,7 +405,7 @@ def test_a_kernel_that_cannot_be_started_is_reported(fake: Fake) -> None:
 
 
 def nothing_runs(fake: Fake) -> bool:
-    """Whether no process of the script is left."""
+    """True if no process of the script is left."""
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             if (
@@ -526,7 +526,7 @@ def test_the_table_of_senders_has_the_recorded_samples(fake: Fake, tmp_path: Pat
 
 @pytest.fixture(scope="module")
 def kernel() -> Any:
-    """A kernel that was built, if there is one."""
+    """A built kernel, if there is one."""
     try:
         return runs.find(None)
     except UserError as error:
@@ -546,7 +546,7 @@ def test_a_kernel_gives_the_same_bytes_twice_and_others_for_another_seed(kernel:
 @pytest.mark.parametrize("name", [name for name in DISCIPLINES if name != "dualpi2"])
 def test_a_kernel_has_every_scheme(kernel: Any, name: str) -> None:
     found = fairlane.run(scenario().replace("queue", of_scheme(name)), plane="linux", kernel=kernel.version)
-    # SFB soon takes a flow for one that does not react, and allows it next to nothing.
+    # SFB soon classifies a flow as unresponsive and limits it to almost nothing.
     assert name == "sfb" or found.runs[0]["links"][0]["utilisation"] > 0.9
 
 
@@ -554,7 +554,7 @@ def test_a_kernel_needs_no_root(kernel: Any) -> None:
     if os.geteuid():
         pytest.skip("the other tests ran without root")
     made = plan.made(scenario().canonical(), 0)
-    with TemporaryDirectory() as name:  # that of pytest is for its owner alone
+    with TemporaryDirectory() as name:  # pytest's folder is only accessible to its owner
         folder = Path(name)
         folder.chmod(0o777)
         (folder / "plan").write_text(made.text)

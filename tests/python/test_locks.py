@@ -1,4 +1,4 @@
-"""What is installed for development is locked: versions that the declarations allow, with hashes, audited."""
+"""Development dependencies are locked: allowed versions, with hashes, audited."""
 
 import json
 import re
@@ -57,7 +57,7 @@ def test_every_version_has_hashes_and_comes_from_nowhere_in_particular(lock: str
         assert PIN.fullmatch(line) or digest.fullmatch(line), line
         if PIN.fullmatch(line):
             assert digest.fullmatch(following), line
-    # No host of a registry, no path of a machine.
+    # No registry host and no local path.
     assert "://" not in text
     assert "--index-url" not in text
     assert not re.search(r"(^|\s)/\w", text)
@@ -74,7 +74,7 @@ def rust_lock(path: str) -> dict[str, dict[str, dict[str, Any]]]:
 def test_workspaces_of_their_own_are_locked_to_what_the_workspace_has(folder: str, dependency: str) -> None:
     workspace, lock = rust_lock("Cargo.lock"), rust_lock(f"{folder}/Cargo.lock")
     assert {dependency, "fairlane-sim", "fairlane-schemes"} <= lock.keys()
-    # A dependency may need a further version, but what the project uses is the same here and there.
+    # A dependency may need another version of a crate, but the project's own versions must be equal in both locks.
     for name in lock.keys() & workspace.keys():
         assert lock[name].keys() & workspace[name].keys(), f"{name}: run make lock"
     for name in ("fairlane-sim", "fairlane-schemes"):
@@ -82,7 +82,7 @@ def test_workspaces_of_their_own_are_locked_to_what_the_workspace_has(folder: st
             {one.split()[0] for one in next(iter(found[name].values()))["dependencies"]} for found in (lock, workspace)
         )
         declared = tomllib.loads((ROOT / "crates" / name.removeprefix("fairlane-") / "Cargo.toml").read_text())
-        # The workspace's entry has what tests need as well.
+        # The workspace's entry also has the dependencies of tests.
         assert declared["dependencies"].keys() <= own <= theirs, "run make lock"
 
 
@@ -91,7 +91,7 @@ Answer = Callable[[str, Any], Any]
 
 @pytest.fixture
 def advisories() -> Iterator[Callable[[Answer], str]]:
-    """Serves answers as OSV does; gives its address."""
+    """Serves answers like OSV; returns the address."""
     servers: list[ThreadingHTTPServer] = []
 
     def serve(answer: Answer) -> str:
@@ -157,7 +157,7 @@ def test_the_audit_fails_on_a_known_vulnerability_alone(
 
 
 def test_an_audit_without_data_says_that_it_was_skipped(advisories: Callable[[Answer], str]) -> None:
-    # A port that nobody listens on; a server that fails; one that says something else.
+    # A port without a listener; a server that fails; a server with another answer.
     for address in ("http://127.0.0.1:1/v1", advisories(lambda *_: []), advisories(lambda *_: {"no": "results"})):
         done = audit(address)
         assert (done.returncode, done.stderr) == (0, "")

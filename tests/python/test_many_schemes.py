@@ -1,4 +1,4 @@
-"""Figures of all schemes side by side stay legible: nothing overlaps, and every scheme is named once."""
+"""Figures of all schemes stay legible: nothing overlaps, and every scheme is named once."""
 
 import json
 from collections import Counter
@@ -31,7 +31,7 @@ FIGURES = [*DRAWN, *(f"{name} in a column" for name in DRAWN), "side-by-side", "
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
-    """All schemes, one of them with a user that it starves."""
+    """Comparison of all schemes, one of which starves a user."""
     scenario = SHORT_SCENARIO.to_dict()
     scenario["run"] |= {"warmup": "200 ms", "measure": "300 ms", "replications": 2}
     scenario["probes"] = {"series_interval": "50 ms"}
@@ -41,7 +41,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 
 @pytest.fixture(scope="module")
 def view(compared: Comparison) -> ComparisonView:
-    """Its page; ratios reach from a half to 500 with wide intervals, as they do where a scheme starves a user."""
+    """View of the comparison; ratios from 0.5 to 500 with wide intervals, as for a scheme that starves a user."""
     document = json.loads(compared.json())
     for number, result in enumerate(document["results"].values()):
         result["summary"]["throughput_ratio"] = {"mean": 0.5 * 10 ** (number % 4), "half_width": 1500.0, "n": 2}
@@ -58,12 +58,12 @@ def figures(compared: Comparison, view: ComparisonView) -> dict[str, Figure]:
     drawn |= {f"{name} in a column": one for name, one in columns.items()}
     drawn |= {"side-by-side": comparison.draw(view), "side-by-side, narrow": narrow}
     for figure in drawn.values():
-        FigureCanvasAgg(figure).draw()  # which puts all words where they belong, and takes long
+        FigureCanvasAgg(figure).draw()  # places all texts, and takes long
     return drawn
 
 
 def texts(drawn: Figure) -> Iterator[Text]:
-    """All that is written outside of the curves, as far as it is visible."""
+    """All visible texts outside of the curves."""
     yield from drawn.texts
     for axes in drawn.axes:
         yield from (axes.xaxis.label, axes.yaxis.label, axes.title, *tick_labels(axes))
@@ -88,7 +88,7 @@ def test_no_words_of_a_figure_overlap_or_leave_it(figures: dict[str, Figure], na
         assert drawn.bbox.x0 <= box.x0 < box.x1 <= drawn.bbox.x1, text
         assert drawn.bbox.y0 <= box.y0 < box.y1 <= drawn.bbox.y1, text
     for (one, box), (other, beside) in combinations(shown.items(), 2):
-        # Boxes have some air around their letters.
+        # Boxes have some space around their letters.
         assert not box.padded(-1.0).overlaps(beside.padded(-1.0)), (one, other)
 
 
@@ -98,7 +98,7 @@ def test_every_scheme_is_named_once_and_a_legend_has_a_colour_for_each_entry(
 ) -> None:
     drawn = figures[name]
     named = Counter(text.get_text() for text in texts(drawn) if text.get_visible())
-    rows = 2 if "narrow" in name else 1  # of panels, each with the names beside it
+    rows = 2 if "narrow" in name else 1  # of panels, each with the names next to it
     assert [named[display_name(scheme)] for scheme in SCHEMES] == [rows] * len(SCHEMES)
     assert sum(len(legend.get_texts()) for legend in drawn.legends) <= len(COLOURS)
 
@@ -106,7 +106,7 @@ def test_every_scheme_is_named_once_and_a_legend_has_a_colour_for_each_entry(
 def test_schemes_are_sorted_by_how_fair_they_are(view: ComparisonView) -> None:
     column = [column.metric.name for column in view.columns].index("throughput_ratio")
     ratios = [view.numbers[scheme][column] for scheme in view.schemes]
-    # Half as much is as far from fair as twice as much.
+    # Half and twice a share are equally far from fair.
     distances = [max(ratio[0], 1 / ratio[0]) for ratio in ratios if ratio]
     assert distances == sorted(distances)
     assert len(distances) == len(SCHEMES)
@@ -118,7 +118,7 @@ def test_a_figure_of_a_column_is_as_wide_and_has_no_title(figures: dict[str, Fig
     drawn = figures[f"{name} in a column"]
     assert drawn.get_size_inches()[0] == COLUMN_IN
     assert drawn.get_suptitle() == ""
-    # What prints well is not below 6 points.
+    # Fonts below 6 points print badly.
     assert all(6 <= text.get_fontsize() <= 8 for text in texts(drawn) if text.get_text())
 
 

@@ -1,4 +1,4 @@
-"""Names are text everywhere: in tables, figures and pages, in errors and progress, whatever is in them."""
+"""Names stay plain text in tables, figures, pages, errors and progress, whatever they contain."""
 
 import json
 import os
@@ -36,12 +36,12 @@ NAMES = {
     "hidden": ("_x", "_x"),
     "Chinese": ("\u65e5\u672c", "\u65e5\u672c"),
 }
-"""What is given, and what is shown of it."""
+"""Given names, and the displayed forms."""
 
 
 @pytest.fixture(scope="module")
 def scenario() -> Scenario:
-    """Every name is that of a group and of a link; some are that of the scenario."""
+    """A scenario in which every name is that of a group and of a link, and some that of the scenario."""
     given = [name for name, _ in NAMES.values()]
     links = [{"name": name, "rate": "100 Mbit/s", "delay": "1 ms"} for name in given]
     return Scenario(
@@ -104,7 +104,7 @@ def test_figures_show_names_as_they_are(comparison: fairlane.Comparison, tmp_pat
     figures = result_figures([comparison.results["droptail"]])
     for stem, figure in figures.items():
         save(figure, tmp_path / stem)
-    # What matplotlib hands to its renderers, and whether as a formula.
+    # Texts that matplotlib passes to its renderers, and whether they are formulas.
     drawn = figures["throughput"]
     texts = [text._preprocess_math(text.get_text()) for text in (drawn._suptitle, *drawn.axes[0].get_xticklabels())]
     assert texts == [
@@ -113,7 +113,7 @@ def test_figures_show_names_as_they_are(comparison: fairlane.Comparison, tmp_pat
     ]
 
 
-# Names this long leave the figure no room, which matplotlib tells.
+# Names of this length leave no room for the figure, which matplotlib reports.
 @pytest.mark.filterwarnings("ignore:constrained_layout not applied")
 def test_pages_show_names_as_they_are(comparison: fairlane.Comparison, tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text(comparison.json())
@@ -187,7 +187,7 @@ def test_every_encoding_of_the_output_will_do(encoding: str, cli: Cli, workdir: 
 
 
 def test_json_holds_no_character_that_a_terminal_would_obey(capsys: pytest.CaptureFixture[str]) -> None:
-    # A control sequence in one character, a change of direction; e with an accent and Chinese are only text.
+    # A one-character control sequence and a change of direction; e with an accent and Chinese are plain text.
     document = {"name": "\x9b31m \u202e \U000e0001 \u00e9 \u65e5"}
     print_json(json.dumps(document, indent=2, ensure_ascii=False))
     shown = capsys.readouterr().out
@@ -208,7 +208,7 @@ def test_a_narrow_terminal_cuts_no_number(
     monkeypatch.setenv("COLUMNS", str(width))
     narrow = re.sub(r"\x1b\[[0-9;]*m", "", printed())
     assert "…" not in narrow
-    # Every mean with its half width, as often as before; columns that found no room follow below.
+    # Every mean with its half width, as often as before; columns that do not fit follow below.
     number = re.compile(r"[\d.]+ ± [\d.]+")
     assert sorted(number.findall(narrow)) == sorted(number.findall(wide))
     assert narrow.count("max-min share") > 1

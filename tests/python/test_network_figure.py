@@ -1,4 +1,4 @@
-"""The picture of a network: every example and kind of topology, all that it names, words within their boxes."""
+"""Figures of networks: all examples and kinds of topology, all names, and texts within their boxes."""
 
 import json
 from pathlib import Path

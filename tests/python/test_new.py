@@ -1,4 +1,4 @@
-"""`fairlane new` writes skeletons into a checkout: whole, registered, and with a test that fails."""
+"""`fairlane new` writes complete, registered skeletons with a failing test into a checkout."""
 
 import re
 import shutil
@@ -27,7 +27,7 @@ CONTROL = "crates/sim/src/traffic/tcp/congestion"
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of what skeletons touch, which the command takes for its checkout."""
+    """A copy of the files that skeletons change, which the command uses as its checkout."""
     root = tmp_path / "checkout"
     for folder in ("crates", "docs/schemes", "python/fairlane/papers"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
@@ -36,7 +36,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def new(kind: str, name: str, root: Path) -> list[str]:
-    """Writes a skeleton; gives the files that changed."""
+    """Writes a skeleton; returns the changed files."""
     made = skeleton(kind, name, root)
     write_all(made.files)
     return sorted(str(path.relative_to(root)) for path in made.files)

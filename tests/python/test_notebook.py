@@ -1,4 +1,4 @@
-"""What notebooks show: HTML of scenarios, results and catalogues, figures, a bar of progress."""
+"""Notebooks: HTML of scenarios, results and catalogues, figures, a progress bar."""
 
 import sys
 from collections.abc import Callable
@@ -19,12 +19,12 @@ from fairlane.results.names import display_name
 
 NASTY = "<script>alert(1)</script> & \x1b[31m"
 SCHEMES = ["droptail", "abc", "red", "pie", "codel", "choke", "drr", "wfq", "sfq"]
-"""More than share axes."""
+"""More schemes than can share axes."""
 VOID = {"br", "progress"}
 
 
 class Page(HTMLParser):
-    """Elements and text of a part of a page, of which every element must end."""
+    """Elements and text of an HTML fragment; every element must be closed."""
 
     def __init__(self, markup: str) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ def test_displays_are_text_without_scripts_in_the_colours_of_the_page(
     page = Page(markup)
     assert "script" not in page.tags
     assert "\x1b" not in markup
-    # No colour of its own but that of lines: what is light or dark around it decides.
+    # Only lines have a fixed colour; all others follow the light or dark surroundings.
     assert "#" not in markup.partition("<style>")[2].partition("</style>")[0]
     if name != "scenario of no TOML" and not name.startswith("scheme"):
         assert any(r"<script>alert(1)</script> & \x1b[31m" in text for text in page.texts)
@@ -147,7 +147,7 @@ def test_the_picture_of_delays_has_the_quantiles_of_each_group(compared: Compari
 
 
 class Shown:
-    """A display of IPython, which keeps what it was told."""
+    """An IPython display that records its updates."""
 
     def __init__(self) -> None:
         self.contents: list[str] = []

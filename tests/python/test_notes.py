@@ -1,4 +1,4 @@
-"""What to know about a valid scenario stands in the table, the document and the report."""
+"""Notes about a valid scenario appear in the table, the document and the report."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The comparison with ns-3 in benches/ns3: what it does without ns-3."""
+"""The comparison with ns-3 in benches/ns3, as far as it works without ns-3."""
 
 import json
 import math
@@ -78,8 +78,8 @@ def test_thresholds_of_abc_keep_their_share_of_the_limit():
 
 
 def test_interval_of_a_difference_is_welchs():
-    # Variances 1 and 4 of 4 runs each: standard error sqrt(5/4), degrees (5/4)^2 / ((1/4)^2/3 + 1/3) = 4.41, rounded
-    # down; t(0.975, 4) = 2.776.
+    # Variances 1 and 4, 4 runs each: standard error sqrt(5/4), degrees of freedom (5/4)^2 / ((1/4)^2/3 + 1/3) = 4.41,
+    # rounded down; t(0.975, 4) = 2.776.
     a = [-math.sqrt(1.5), 0.0, 0.0, math.sqrt(1.5)]
     b = [2 * value for value in a]
     assert joint_half_width(a, b) == pytest.approx(2.776 * math.sqrt(5 / 4), rel=1e-3)
@@ -104,7 +104,7 @@ def test_each_group_has_its_own_control_and_delay():
     assert "control=Vegas,delayedAck=1," in vegas
     assert "control=NewReno,delayedAck=2," in reno
     far = sender_grid.Cell("vegas", "two RTTs", 10, 40, 1.0)
-    # 0.1 ms, and 20 ms more each way: an RTT of 80 ms.
+    # 0.1 ms plus 20 ms in each direction give an RTT of 80 ms.
     assert any(argument.startswith("--groups=") and "access=0.0201," in argument for argument in arguments_of(far))
 
 

@@ -1,4 +1,4 @@
-"""The module for ns-3 of planes/ns3/: its own test suite, and the example under every scheme."""
+"""The ns-3 module of planes/ns3/: its test suite, and the example under every scheme."""
 
 import functools
 import re
@@ -30,7 +30,7 @@ def programs() -> Path:
 
 
 def sharing(programs: Path, scheme: str, marker: str, *options: str) -> str:
-    """What the example prints."""
+    """Output of the example."""
     tables = [f'--queue=scheme = "{scheme}"', f'--marker=scheme = "{marker}"']
     done = execute(programs / "fairlane-sharing", *tables, *options)
     assert done.returncode == 0, done.stderr
@@ -54,7 +54,7 @@ def test_abc_shares_what_droptail_does_not(programs: Path) -> None:
     for scheme in ("abc", "droptail"):
         printed = sharing(programs, scheme, "abc", "--warmup=5s", "--measure=10s")
         (ratios[scheme],) = numbers(printed, r"ratio: ([\d.]+)")
-    # 16 flows against one: the bounds are those of the lab, docs/howto/lab.md.
+    # 16 flows against one, with the bounds of the lab, docs/howto/lab.md.
     assert 0.8 < ratios["abc"] < 1.25
     assert ratios["droptail"] > 5
 
@@ -67,8 +67,8 @@ def test_every_scheme_runs_and_loses_account_of_no_packet(programs: Path, scheme
     received, sent, dropped, waiting = numbers(printed, pattern)
     assert received == sent + dropped + waiting
     (together,) = numbers(printed, r"together ([\d.]+) Mbit/s")
-    # From the first packet on, so that nothing that came earlier counts: payload is 1448 of 1502 bytes. CP-AQM, with
-    # its default allowance of 50 kbit/s for each user, lets the least through.
+    # Counts from the first packet on; payload is 1448 of 1502 bytes. CP-AQM has the lowest throughput, with its default
+    # allowance of 50 kbit/s per user.
     assert 0.5 < together < 10 * 1448 / 1502
     assert printed == sharing(programs, scheme, SCHEMES[scheme], *options)
 

@@ -1,4 +1,4 @@
-"""The questions of a newcomer in CONTRIBUTING lead to places that are there."""
+"""The newcomers' questions in CONTRIBUTING link to existing places."""
 
 import re
 

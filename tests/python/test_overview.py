@@ -1,4 +1,4 @@
-"""The comparison of every scheme there is: acceptance scenario, table, JSON."""
+"""The comparison of all schemes: acceptance scenario, table, JSON."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def test_all_stands_for_every_scheme(comparison: fairlane.Comparison) -> None:
 def test_the_yardstick_is_the_max_min_share(comparison: fairlane.Comparison) -> None:
     overview = comparison.document()["overview"]
     shares = {group["name"]: group["throughput_bps"]["mean"] for group in overview["max_min"]["groups"]}
-    # Ten light users take 2 of 10 Mbit/s; both others want more than half of the rest.
+    # Ten light users use 2 of 10 Mbit/s; the two others both demand more than half of the rest.
     assert shares == pytest.approx({"poisson": 4e6, "tcp": 4e6, "light": 200e3})
     assert overview["max_min"]["throughput_ratio"]["mean"] == pytest.approx(1)
     assert overview["max_min"]["links"][0]["utilisation"]["mean"] == pytest.approx(1)
@@ -39,12 +39,12 @@ def test_light_users_get_what_they_ask_where_users_have_queues(comparison: fairl
         assert light == pytest.approx(200e3, rel=5 * 0.027)
         assert poisson == pytest.approx(4e6, rel=0.1)
         assert tcp <= 4.4e6
-    # Ten light users with 2 of 10 Mbit/s in queues of their own wait less than the two who want the rest.
+    # Ten light users with 2 of 10 Mbit/s in separate queues wait less than the two others.
     for scheme in ("drr", "wfq"):
         poisson, tcp, light = (group["one_way_delay"]["p99_s"]["mean"] for group in rows[scheme]["groups"])
         assert light < min(poisson, tcp)
         assert rows[scheme]["groups"][2]["lost_share"]["mean"] < 0.01 < rows[scheme]["groups"][0]["lost_share"]["mean"]
-    # Drop-tail gives 16 of 18 Mbit/s and more to him who does not react.
+    # The unresponsive user sends 16 of 18 Mbit/s, and drop-tail gives it about this part of 10 Mbit/s.
     assert rows["droptail"]["groups"][0]["throughput_bps"]["mean"] > 8e6
     assert rows["abc"]["edge_state_bytes_per_user"]["mean"] > 0
     assert rows["droptail"]["edge_state_bytes_per_user"]["mean"] == 0
@@ -66,7 +66,7 @@ def test_readings_and_state_are_in_documents_and_frames(comparison: fairlane.Com
     frame = comparison.results["drr"].links_frame()
     assert {"state_records", "state_bytes"} <= set(frame.columns)
     runs = comparison.results["abc"].runs_frame()
-    # An activity meter for each of twelve users, 32 B each.
+    # Twelve users, each with an activity meter of 32 B.
     assert runs["edge_state_records"].to_list() == [12, 12]
     average = comparison.results["red"].runs[0]["links"][0]["readings"]["average_queue"]
     assert comparison.results["red"].links_frame()["reading_average_queue"][0] == average

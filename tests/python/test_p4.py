@@ -1,4 +1,4 @@
-"""`fairlane p4 commands`, and what the plane `p4` of the lab says and does."""
+"""`fairlane p4 commands`, and the plane `p4` of the lab."""
 
 from pathlib import Path
 
@@ -48,7 +48,7 @@ def test_commands_are_those_of_the_program(cli: Cli, name: str, form: str, suffi
 def test_a_program_with_more_meters_is_told_by_an_option(cli: Cli) -> None:
     commands = cli.output("p4", "commands", EXAMPLES / "node" / "switch.toml", "--users", "65536")
     line = next(line for line in commands.splitlines() if "set_user_of_address" in line)
-    # A sixteenth of 65 536 for a prefix whose addresses have meters of their own.
+    # A sixteenth of 65 536 for a prefix whose addresses have separate meters.
     assert line.endswith(" 2 2 4096")
 
 
@@ -98,5 +98,5 @@ def test_a_program_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.live
 def test_a_run_on_the_switch_gives_goodput_and_says_what_ran(cli: Cli) -> None:
     goodput = single_flow_goodput(cli, "p4")
-    # One TCP flow over 4170 packets/s: less than the payload's share, and not nothing.
+    # One TCP flow over 4170 packets/s: more than nothing, and at most the payload's share.
     assert 10 < goodput < 4170 * 1448 * 8 / 1e6 + 1

@@ -22,7 +22,7 @@ def test_scenario_is_that_of_section_6() -> None:
     assert list(queue.values()) == ["24 packets", "6 packets", "20 packets", "16 packets", "300 ms"]
     assert table["marker"]["memory"] == "3 s"
     assert (table["run"]["measure"], table["run"]["replications"]) == ("300 s", 10)
-    # 5 ms a link: 20 ms there and back.
+    # 5 ms per link give a round trip of 20 ms.
     assert [table["topology"][f"{link}_delay"] for link in ("access", "bottleneck")] == ["5 ms", "5 ms"]
     cbr, tcp = (group["sources"][0] for group in table["groups"])
     # 1448 bytes of payload, 8 UDP, 20 IP, 2 PPP.

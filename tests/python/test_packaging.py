@@ -1,4 +1,4 @@
-"""What a release publishes: one version, the recipe, the sdist, the crates; in the long tests the wheel itself."""
+"""Contents of a release: one version, recipe, sdist, crates; in the long tests, the wheel."""
 
 import re
 import shutil
@@ -18,11 +18,11 @@ CARGO: dict[str, Any] = tomllib.loads((ROOT / "Cargo.toml").read_text())["worksp
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 RECIPE = (ROOT / "packaging" / "conda" / "meta.yaml").read_text()
 CONDA_NAMES = {"matplotlib": "matplotlib-base"}
-"""Where conda-forge has another name; `-base` is without a toolkit for windows."""
+"""Packages with another name on conda-forge; `-base` has no GUI toolkit."""
 
 
 def published() -> dict[str, dict[str, Any]]:
-    """The manifests of the crates that are meant for a registry."""
+    """Manifests of the crates for a registry."""
     manifests = {file: tomllib.loads(file.read_text()) for file in sorted((ROOT / "crates").glob("*/Cargo.toml"))}
     own = {file.parent.name: manifest for file, manifest in manifests.items() if "publish" not in manifest["package"]}
     assert own
@@ -78,10 +78,10 @@ def test_the_sdist_has_the_sources_and_the_lock_of_the_engine(tmp_path: Path) ->
         archive.extractall(tmp_path, filter="data")
     folder = tmp_path / sdist.name.removesuffix(".tar.gz")
     assert (folder / "Cargo.lock").read_bytes() == (ROOT / "Cargo.lock").read_bytes()
-    for crate in ("schemes", "sim"):  # the fingerprint of the engine is taken of these
+    for crate in ("schemes", "sim"):  # the engine's fingerprint covers these
         for file in (ROOT / "crates" / crate / "src").rglob("*.rs"):
             assert (folder / file.relative_to(ROOT)).read_bytes() == file.read_bytes()
-    for file in (ROOT / "planes/linux").iterdir():  # links in the repository
+    for file in (ROOT / "planes/linux").iterdir():  # symbolic links in the repository
         assert (folder / "python/fairlane/kernel/guest" / file.name).read_bytes() == file.read_bytes()
     for file in ("README.md", "LICENSE-MIT", "LICENSE-APACHE", "python/fairlane/suites/fairlane-1.0/cheats/flood.toml"):
         assert (folder / file).is_file()

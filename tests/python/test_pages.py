@@ -1,4 +1,4 @@
-"""Code blocks of README, tutorial and how-tos: code runs and prints what the page says, commands are known ones."""
+"""Code blocks of README, tutorial and how-tos: code prints what the page shows, and all commands exist."""
 
 import contextlib
 import io
@@ -22,12 +22,12 @@ SHORTER = {
     ],
     "sweep": [("replications=5", "replications=2")],
 }
-"""What takes minutes, as a page has it, and in seconds."""
+"""Slow code on pages, and replacements that take seconds."""
 NOT_RUN = {
     "class Mine:": "an outline of an optimiser, whose methods are left out",
     "fairlane.report(": "a page of a paper's runs takes minutes; test_report has such calls",
 }
-"""Blocks by how they are known, and why they do not run."""
+"""Blocks that do not run, by an identifying text, with the reason."""
 
 
 @pytest.mark.parametrize("name", [name for name in PAGES if Page(name).code and name != "tutorial"])

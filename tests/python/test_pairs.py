@@ -1,4 +1,4 @@
-"""All pairs of senders: shares, who is called ahead, what is stored and drawn."""
+"""All pairs of senders: shares, the sender ahead, stored runs, figures."""
 
 import json
 from pathlib import Path
@@ -49,7 +49,7 @@ def test_a_share_is_that_of_the_rates_of_the_runs(pairs: Pairs) -> None:
 
 
 def test_a_queue_for_each_flow_shares_evenly(pairs: Pairs) -> None:
-    # FQ-CoDel serves both flows by turns as long as both wait.
+    # FQ-CoDel serves both flows alternately as long as both have packets.
     for pair in pairs.pairs:
         if pair.queue == "fq_codel":
             assert pair.share
@@ -61,7 +61,7 @@ def test_a_queue_for_each_flow_shares_evenly(pairs: Pairs) -> None:
     [
         (Interval(0.6, 0.05, 5), "row"),
         (Interval(0.4, 0.05, 5), "column"),
-        (Interval(0.6, 0.1, 5), None),  # its end is an even share
+        (Interval(0.6, 0.1, 5), None),  # its bound is an equal share
         (Interval(0.6, None, 1), None),  # one run has no interval
         (None, None),
     ],
@@ -137,7 +137,7 @@ def test_the_command_writes_tables_figure_and_document_and_resumes(cli: Cli, wor
     svg = (workdir / "out" / "pairs.svg").read_text(encoding="utf-8")
     assert "prefers-color-scheme: dark" in svg
     assert "<image" not in svg  # cells are drawn, not a picture
-    # Nothing is simulated again; one pair more is.
+    # Stored runs are not simulated again; those of one more pair are simulated.
     again = cli(*arguments, "--out", "again")
     assert "runs" not in again.stderr
     assert (workdir / "again" / "pairs.csv").read_bytes() == (workdir / "out" / "pairs.csv").read_bytes()

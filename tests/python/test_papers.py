@@ -58,7 +58,7 @@ def test_variants_and_uploads_are_what_they_are_called() -> None:
 
 
 def drops(**histograms: list[int]) -> dict[str, object]:
-    """A run with these drops by reason and queue length."""
+    """A record with these drops by reason and queue length."""
     by_reason = [
         {"reason": reason, "packets": sum(counts), "queue_histogram": counts} for reason, counts in histograms.items()
     ]
@@ -100,7 +100,7 @@ def test_differing_decisions_are_counted_run_by_run() -> None:
 
 
 def record(rates_mbps: list[float], thresholds: list[float | None]) -> dict[str, object]:
-    """A run whose flow starts in the third interval of 0.1 s."""
+    """A record whose flow starts in the third interval of 0.1 s."""
     rates = [rate * 1e6 for rate in rates_mbps]
     groups = [{"throughput_bps": [0.0, 0.0] + [1e6] * (len(rates) - 2), "rate_bps": rates}]
     return {"series": {"interval_s": 0.1, "start_s": 0.0, "groups": groups, "drop_threshold": thresholds}}
@@ -122,18 +122,19 @@ def test_drop_threshold_is_that_of_the_last_arrival() -> None:
 def test_time_to_base_needs_nineteen_packets_that_stay_above_eighteen() -> None:
     run = record([0] * 22, [None, None, 12.0, 19.0, 17.9, 18.5, 19.2] + [18.1] * 15)
     values = {"t_s": 1, "Qbase_pkts": 20}
-    # The fifth interval of the flow, 0.1 s each; the second is followed by 17.9.
+    # The fifth interval of the flow, of 0.1 s each; after the second comes 17.9.
     assert METRICS["time_to_base"](run, values) == pytest.approx(0.5)
 
 
 def test_what_packets_need_beyond_path_and_bottleneck_they_wait_on_access_links() -> None:
-    # 1.2 ms and 0.12 ms of transmission, 5.1 ms of propagation, 10 ms in the bottleneck's queue, 2 ms more.
+    # 1.2 ms and 0.12 ms of transmission, 5.1 ms of propagation, 10 ms in the bottleneck's queue; the other 2 ms are
+    # waiting time at access links.
     path = {"one_way_delay": {"samples": 500, "mean_s": 0.01842}}
     silent = {"one_way_delay": None}
     bottleneck = {"name": "bottleneck", "delay": [{"packets": 500, "mean_s": 0.01}]}
     run = {"window_s": [0, 10], "groups": [{"path": path}, {"path": silent}], "links": [bottleneck]}
     values = {"Da_ms": 0.1, "Db_ms": 5, "Ca_mbps": 100, "Cb_mbps": 10}
-    # 50 packets/s for 2 ms each: a tenth of a packet.
+    # 50 packets/s that wait 2 ms each are a tenth of a packet.
     assert METRICS["access_packets"](run, values) == pytest.approx(0.1)
 
 
@@ -183,7 +184,7 @@ def test_claims_about_other_experiments_run_just_their_points(workdir: Path, mon
 
 
 def test_check_fails_when_a_claim_is_no_longer_reproduced(cli: Cli) -> None:
-    # A drop-tail sized buffer for ABC: drops find 24 packets waiting, not 23 at most.
+    # ABC with thresholds of 24 packets: dropped packets find 24 waiting, instead of at most 23.
     broken = ["--set", "queue.q_min=24 packets", "--set", "queue.q_base=24 packets"]
     done = cli("reproduce", "abc2018.fig16a", "--check", "--replications", "3", *broken)
     assert done.returncode == 1

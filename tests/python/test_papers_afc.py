@@ -1,4 +1,4 @@
-"""The experiments of afc: data, scenarios, metrics, and tests of what is not a metric of a point."""
+"""The experiments of afc: data, scenarios, metrics, and statistics."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_limit_of_sfb_is_that_of_all_unresponsive_flows_together() -> None:
     def limit(scheme: str, flows: int) -> str:
         return str(table("table1", scheme=scheme, n_udp=flows)["queue"]["penalty_rate"])
 
-    # 5 Mbit/s over 101 and 105 flows: 49.505 and 47.619 kbit/s, the latter five times.
+    # 5 Mbit/s divided by 101 and 105 flows: 49.505 kbit/s, and five times 47.619 kbit/s.
     assert [limit("sfb_1x", flows) for flows in (1, 5)] == ["49.505 kbit/s", "238.095 kbit/s"]
     assert [limit(scheme, 1) for scheme in ("sfb_2x", "sfb_half")] == ["99.01 kbit/s", "24.752 kbit/s"]
 
@@ -89,8 +89,8 @@ def test_web_sessions_and_bursts_are_as_told() -> None:
 
 
 def record(tcp_kbps: list[float], udp_kbps: Mapping[str, list[float]]) -> dict[str, Any]:
-    """A run of two flows of each kind: goodput of TCP with headers; of the others what passes in seconds 1 to 3."""
-    # Of packets of 1000 bytes 960 are payload.
+    """A record of two flows of each kind: TCP's goodput with headers, and the others' throughput in seconds 1 to 3."""
+    # 960 of 1000 bytes are payload.
     groups: list[dict[str, Any]] = [{"name": "tcp", "user_goodput_bps": [0.96 * rate * 1e3 for rate in tcp_kbps]}]
     series: list[dict[str, Any]] = [{"throughput_bps": [0.0] * 3}]
     for name, rates in udp_kbps.items():
@@ -112,7 +112,7 @@ def test_metrics_of_a_run_by_hand() -> None:
         "cbr_over_tcp": 2,
         "udp_total_share": 80 / 200,
         "tcp_over_fair": 20 / (200 / 4),
-        # Standard deviation of 10 and 30: sqrt(200) = 14.142; of 60 and 60: 0.
+        # The standard deviation of 10 and 30 is sqrt(200) = 14.142, that of 60 and 60 is 0.
         "variation": (200**0.5 / 20 + 0) / 2,
         "deviation_kbps": (200**0.5 + 0) / 2,
     }

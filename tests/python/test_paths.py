@@ -1,4 +1,4 @@
-"""Recorded traces as files, and what results say of paths."""
+"""Files with recorded traces, and paths in results."""
 
 import json
 import shutil
@@ -13,7 +13,7 @@ from fairlane.store.point import key
 
 
 def traced(folder: Path, content: str) -> Scenario:
-    """A scenario in a folder of its own whose bottleneck follows a trace."""
+    """A scenario in a separate folder, whose bottleneck follows a trace."""
     folder.mkdir(exist_ok=True)
     (folder / "a.up").write_text(content)
     (folder / "traced.toml").write_text(f'{SHORT}\n[topology.bottleneck_trace]\nfile = "a.up"\n')
@@ -25,9 +25,9 @@ def test_a_trace_is_found_beside_the_scenario_and_becomes_part_of_it(tmp_path: P
     canonical = scenario.canonical()
     trace = json.loads(canonical)["topology"]["bottleneck_trace"]
     assert trace == {"file": "a.up", "gaps": "1 2 0", "opportunity": "1500 B"}
-    # Three opportunities in 3 ms.
+    # Three delivery opportunities in 3 ms.
     assert json.loads(canonical)["topology"]["bottleneck_rate"] == "12 Mbit/s"
-    # Whatever is changed, and wherever the working directory is; and the file is needed no more.
+    # The trace stays after changes and in any working directory, and the file is no longer needed.
     assert json.loads(scenario.replace("run.seed", 7).canonical())["topology"]["bottleneck_trace"] == trace
     shutil.rmtree(tmp_path / "x")
     again = Scenario.from_dict(json.loads(canonical))
@@ -45,7 +45,7 @@ def test_gaps_beside_a_file_that_has_others_are_refused(tmp_path: Path) -> None:
     problem = r"traced\.toml: topology\.bottleneck_trace\.gaps: '1 2' is not what 'a\.up' has: leave gaps out"
     with pytest.raises(fairlane.UserError, match=problem):
         Scenario.from_toml(tmp_path / "traced.toml")
-    # Without the file, as a canonical scenario may be, its content is all there is.
+    # A canonical scenario works without the file, from the content alone.
     (tmp_path / "a.up").unlink()
     Scenario.from_toml(tmp_path / "traced.toml").canonical()
 

@@ -1,4 +1,4 @@
-"""Every picture of every command can be printed: TrueType fonts, words for people, no offsets, one colour a scheme."""
+"""All figures of all commands are printable: TrueType fonts, readable labels, no offsets, one colour per scheme."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -34,7 +34,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def comparison(store: Path) -> Comparison:
-    """Of groups and a link whose names have underscores."""
+    """Comparison with groups and a link whose names contain underscores."""
     scenario = SHORT_SCENARIO.replace("groups[0].name", "heavy_users").replace("probes.series_interval", "0.25 s")
     scenario = scenario.replace("probes.delay_distribution", True)
     return fairlane.compare(scenario, QUEUES, replications=2, store=store)
@@ -48,7 +48,7 @@ def swept(store: Path) -> SweepResult:
 
 @pytest.fixture(scope="module")
 def access(store: Path) -> Result:
-    """Of an access network, whose nodes have underscores."""
+    """Result of an access network whose node names contain underscores."""
     scenario = fairlane.Scenario.from_toml(EXAMPLES / "access-network.toml")
     scenario = scenario.replace("run.warmup", "0.5 s").replace("run.measure", "0.5 s")
     return fairlane.run(scenario, replications=2, store=store)
@@ -57,7 +57,7 @@ def access(store: Path) -> Result:
 def pictures(
     comparison: Comparison, swept: SweepResult, access: Result, reproduced: Path
 ) -> Iterator[tuple[str, Figure]]:
-    """All there are, with their names."""
+    """All figures with their names."""
     for name, result in {"comparison": comparison, "result": comparison["fq_codel"]}.items():
         plot = result.plot
         for column in (False, True):
@@ -109,7 +109,7 @@ def test_every_picture_can_be_printed(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    monkeypatch.chdir(tmp_path)  # where the pairs have their store
+    monkeypatch.chdir(tmp_path)  # the store of the pairs is here
     for name, drawn in pictures(comparison, swept, access, reproduced):
         FigureCanvasAgg(drawn).draw()
         texts = [text.get_text() for text in drawn.findobj(Text) if text.get_visible()]
@@ -121,7 +121,7 @@ def test_every_picture_can_be_printed(
         assert b"/Type3" not in pdf, name
         assert b"/FontFile2" in pdf, name
         svg = as_bytes(drawn, ".svg").decode()
-        assert "<text" in svg, name  # and no outlines of letters
+        assert "<text" in svg, name  # not outlines of letters
 
 
 def test_every_file_of_a_picture_can_be_printed(
@@ -168,7 +168,7 @@ def test_a_scheme_has_its_name_and_colour_in_every_picture(comparison: Compariso
 
 def test_schemes_that_are_compared_most_have_colours_of_their_own() -> None:
     assert colours_of(reversed(FIRST)) == dict(zip(FIRST, COLOURS, strict=True))
-    # Whatever the others are, and in whatever order.
+    # Independent of the other queues and of the order.
     assert colours_of(["red", "abc", "wfq"])["abc"] == colours_of(["abc"])["abc"]
     every = colours_of(["red", "wfq", "drr", "sfq", "ared", "mine", "abc:gamma=8 packets"])
     assert len(set(every.values())) == len(every)
@@ -206,7 +206,7 @@ def test_the_distribution_of_delays_holds_the_quantiles_of_the_record(comparison
             for level, name in ((50, "p50_s"), (95, "p95_s"), (99, "p99_s")):
                 reached = delays_ms[shares >= level][0]
                 found = [1e3 * float(one[name]) for one in times if one]
-                # A quantile is within half a step of 6.3 %, and the mean of two runs between theirs.
+                # A quantile is exact to half a step of 6.3 %, and the mean of two runs is between theirs.
                 assert min(found) / 1.07 <= reached <= max(found) * 1.07
 
 

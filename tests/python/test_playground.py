@@ -1,4 +1,4 @@
-"""The simulator for browsers gives what the native one gives, number by number; and the command that opens its page."""
+"""The simulator for browsers gives the same numbers as the native one; the command that opens the playground."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SEEDS = range(1, 6)
 MOST_COMPRESSED = 700_000
 SCHEMES = [scheme["name"] for scheme in fairlane.schemes()]
 CONTROLS = [control["name"] for control in fairlane.congestion_controls()]
-# All sorts of senders, and what a scheme may look at: weights, classes, marks, labels of several links.
+# All kinds of senders, and all inputs of schemes: weights, classes, marks, labels of several links.
 MIX: dict[str, Any] = {
     "run": {"warmup": "1 s", "measure": "2 s"},
     "topology": {"kind": "parking_lot", "congested_links": 2, "bottleneck_rate": "5 Mbit/s"},
@@ -81,7 +81,7 @@ def in_node(jobs: Jobs) -> list[dict[str, Any]]:
 
 
 def comparable(record: dict[str, Any]) -> dict[str, Any]:
-    """All but the bytes of a scheme's state: a pointer has 4 of them there, 8 here."""
+    """The record without the bytes of a scheme's state: a pointer has 4 bytes in WebAssembly and 8 here."""
     for state in [record["edge_state"], *(link["state"] for link in record["links"])]:
         assert state.pop("bytes") >= 0
     return record
@@ -146,7 +146,7 @@ def test_play_tells_where_the_page_is(cli: Cli) -> None:
 
 @pytest.fixture
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout that pip has installed from, as `fairlane play` finds it, without a page."""
+    """A checkout without the page, from which pip has installed, as found by `fairlane play`."""
     folder = tmp_path / "a checkout"
     (folder / "site/playground").mkdir(parents=True)
     (folder / "site/playground/build.sh").touch()

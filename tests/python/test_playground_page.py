@@ -1,6 +1,6 @@
 """The playground in a real browser without network: every scheme, every story, keyboard, screen reader, phone, dark.
 
-The screenshots are kept, for people to look at: in $FAIRLANE_SCREENSHOTS, or else in pytest's folder of the test.
+Screenshots for manual inspection are in $FAIRLANE_SCREENSHOTS, or else in pytest's folder of the test.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Open = Callable[..., "Page"]
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Open]:
-    """Opens the page, offline, and sees to it that nothing goes wrong in it and nothing is fetched."""
+    """Opens the page offline, and fails if it reports an error or fetches anything."""
     troubles: list[str] = []
     contexts = []
 
@@ -60,7 +60,7 @@ def open_page(browser: Browser) -> Iterator[Open]:
 
 
 def after(page: Page, act: Callable[[], Any]) -> float:
-    """Acts, waits for the next pictures, and tells how many milliseconds they took."""
+    """Acts and waits for the next figures; returns their time in milliseconds."""
     before = int(page.evaluate("document.documentElement.dataset.shown"))
     act()
     page.wait_for_function(f"Number(document.documentElement.dataset.shown) > {before}")
@@ -82,26 +82,26 @@ def test_every_scheme_is_shown(open_page: Open) -> None:
 
 
 def test_pictures_follow_a_slider_at_once(open_page: Open) -> None:
-    """20 simulated seconds of 10 Mbit/s: what the page opens with. The quickest of five, since others work here too."""
+    """Initial state, 20 simulated seconds of 10 Mbit/s. Takes the fastest of five, since the machine may be busy."""
     page = open_page()
     page.locator("#large").focus()
     assert min(after(page, lambda: page.keyboard.press("ArrowLeft")) for _ in range(5)) < MOST_MS
 
 
 def test_a_first_picture_comes_soon(open_page: Open) -> None:
-    """Milliseconds since the page was asked for. The quickest of three, since others work here too."""
+    """Milliseconds since the request for the page. Takes the fastest of three, since the machine may be busy."""
     script = "performance.getEntriesByName('first picture')[0].startTime"
     assert min(open_page().evaluate(script) for _ in range(3)) < FIRST_PICTURE_MS
 
 
 def boxes(page: Page, selector: str) -> list[dict[str, float]]:
-    """Where elements are on the screen."""
+    """Positions of elements on the screen."""
     script = "all => all.map(one => one.getBoundingClientRect().toJSON())"
     return list(page.locator(selector).evaluate_all(script))
 
 
 def on_screen(page: Page, selector: str, top: float = 0) -> bool:
-    """All that the selector finds is on screen, below `top`."""
+    """True if all elements of the selector are on screen, below `top`."""
     size = page.viewport_size
     assert size is not None
     found = boxes(page, selector)
@@ -152,7 +152,7 @@ def test_the_large_slider_changes_every_picture(open_page: Open, look: str) -> N
 
 
 def test_links_in_a_row_are_drawn_one_by_one(open_page: Open) -> None:
-    """A column of the canvas is in a queue if it has the colour of one at the height of the links."""
+    """A column of the canvas belongs to a queue if it has the colour of a queue at the height of the links."""
     script = """() => {
         const canvas = document.querySelector(".road canvas"), context = canvas.getContext("2d");
         const ink = getComputedStyle(document.documentElement).getPropertyValue("--ink").trim();
@@ -243,7 +243,7 @@ CALLS = (
 
 @pytest.mark.parametrize("links", [1, 3])
 def test_a_call_is_heard_as_the_engine_rates_it(open_page: Open, links: int) -> None:
-    """The packets that the page does not play are those that the record counts as lost or late."""
+    """The page does not play the packets that the record counts as lost or late."""
     page = open_page(f"{CALLS}&links={links}")
     for scheme, record in runs_of(page).items():
         voip = record["groups"][1]["voip"]

@@ -1,4 +1,4 @@
-"""What long work says on stderr."""
+"""Progress of long work on stderr."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Logs of senders: what the drafts and qvis ask of them, and that they agree with what the run counted."""
+"""Logs of senders satisfy the drafts and qvis, and agree with the run's counters."""
 
 import itertools
 import json
@@ -21,7 +21,7 @@ TIMES = {"warmup": "0 s", "measure": "3 s"}
 
 
 def lossy(profile: str, /, **settings: Any) -> Scenario:
-    """Two senders whose buffer is too small."""
+    """Two senders with a buffer that is too small."""
     return Scenario(
         "lossy",
         group("one", tcp(**settings), start_until="0.1 s"),
@@ -34,7 +34,7 @@ def lossy(profile: str, /, **settings: Any) -> Scenario:
 
 
 def contained(file: Path) -> list[tuple[str, list[Json]]]:
-    """Traces of a contained log: whose, and their events in the words of the current drafts."""
+    """Traces of a contained log: name, and events with the names of the current drafts."""
     log = json.loads(file.read_text(encoding="utf-8"))
     names = {"transport": "quic:", "recovery": "quic:recovery_"}
     same = {"quic:recovery_packet_lost", "quic:recovery_congestion_state_updated"}
@@ -63,7 +63,7 @@ def logged(folder: Path, scenario: Scenario, **options: Any) -> list[tuple[str, 
 
 
 def structure(**members: Any) -> Json:
-    """A map of CDDL, which is closed; members whose names end in an underscore are optional."""
+    """A closed map of CDDL; members whose names end in an underscore are optional."""
     required = [name for name in members if not name.endswith("_")]
     properties = {name.rstrip("_"): of for name, of in members.items()}
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
@@ -75,8 +75,8 @@ def choice(*values: str) -> Json:
 
 UINT, NUMBER, TEXT = {"type": "integer", "minimum": 0}, {"type": "number", "minimum": 0}, {"type": "string"}
 RAW = structure(length_=UINT, payload_length_=UINT)
-# PacketHeader, AckFrame, StreamFrame and the events as draft-ietf-quic-qlog-quic-events-13 has them in sections 4 to 8;
-# the StreamFrame of -01 must have `length` (A.7.8 there).
+# PacketHeader, AckFrame, StreamFrame and the events of draft-ietf-quic-qlog-quic-events-13, sections 4 to 8. In -01, a
+# StreamFrame must have `length` (A.7.8).
 HEADER = structure(packet_type=choice("initial", "1RTT"), packet_number_=UINT)
 ACK = structure(
     frame_type={"const": "ack"},
@@ -138,7 +138,7 @@ def test_a_log_changes_no_record(tmp_path: Path) -> None:
 def test_a_contained_log_is_as_qvis_loads_it(tmp_path: Path) -> None:
     traces = logged(tmp_path, lossy("linux"))
     text = (tmp_path / "run.qlog").read_text(encoding="utf-8")
-    # FileLoader.ts looks for both in the first 1024 characters, QlogLoaderV2.ts for this version.
+    # FileLoader.ts searches both in the first 1024 characters, and QlogLoaderV2.ts requires this version.
     assert all(words in text[:1024] for words in ('"qlog_version":"0.3"', '"qlog_format":"JSON"'))
     log = json.loads(text)
     assert log["title"] == "lossy"
@@ -146,7 +146,7 @@ def test_a_contained_log_is_as_qvis_loads_it(tmp_path: Path) -> None:
         assert trace["title"] == whose
         assert trace["vantage_point"]["type"] == "client"
         assert trace["common_fields"] == {"group_id": whose, "time_format": "relative", "reference_time": 0}
-        # The congestion graph and the sequence diagram look these up.
+        # The congestion graph and the sequence diagram use these.
         names = {event["name"] for event in trace["events"]}
         assert {
             "transport:packet_sent",
@@ -177,7 +177,7 @@ def test_a_sequence_is_as_the_drafts_have_it(tmp_path: Path) -> None:
     by_group = defaultdict(list)
     for event in events:
         by_group[event.pop("group_id")].append(event)
-    # The same as in the other form, but for the length of a frame.
+    # The same as in the other format, except for the length of a frame.
     traces = dict(logged(tmp_path, lossy("linux")))
     assert by_group.keys() == traces.keys()
     for whose, of_group in by_group.items():
@@ -192,7 +192,7 @@ def number(event: Json) -> tuple[str, int]:
 
 
 def acknowledged(events: list[Json]) -> Iterator[tuple[str, int, float]]:
-    """Packets in the order of their ACKs: type, number, time."""
+    """Acknowledged packets in the order of the ACKs: type, number, time."""
     for event in events:
         if event["name"] == "quic:packet_received":
             for frame in event["data"]["frames"]:
@@ -235,7 +235,7 @@ def test_payload_sent_is_acknowledged_lost_or_in_flight(tmp_path: Path, settings
             elif event["name"] == "quic:packet_received":
                 for kind, packet, _ in acknowledged([event]):
                     if kind == "1RTT":
-                        fates[packet] = "acked"  # perhaps one that was taken for lost
+                        fates[packet] = "acked"  # possibly after it was considered lost
                         in_flight[offset_of[packet]].discard(packet)
             elif (told := event["data"].get("bytes_in_flight")) is not None:
                 assert told == mss * sum(bool(packets) for packets in in_flight.values())
@@ -265,7 +265,7 @@ def test_metrics_are_those_of_the_trace(tmp_path: Path, profile: str) -> None:
                 states.append(state)
         of_flow = rows.filter(pl.col("flow") == flow)
         assert of_flow.height > 10
-        last = {row["time_s"]: row for row in of_flow.iter_rows(named=True)}  # what a moment ends with
+        last = {row["time_s"]: row for row in of_flow.iter_rows(named=True)}  # the last row of each time
         for time_s, row in last.items():
             known = states[bisect_right(times, 1e3 * time_s + 1e-6) - 1]
             assert known["congestion_window"] == row["cwnd_bytes"]
@@ -287,7 +287,7 @@ def test_an_acknowledged_packet_took_a_round_trip(tmp_path: Path) -> None:
     least = [event["data"]["min_rtt"] for event in events if "min_rtt" in event["data"]]
     assert min(rtts) == pytest.approx(min(least), abs=1e-5)
     assert min(least) == least[-1]
-    assert len(least) == len(set(least))  # what did not change is not told
+    assert len(least) == len(set(least))  # unchanged values are not logged
 
 
 def test_accurate_ecn_counts_marks(tmp_path: Path) -> None:
@@ -334,7 +334,7 @@ def test_a_place_that_is_free_is_no_connection(tmp_path: Path) -> None:
     assert len(traces) > 1
     for _, events in traces:
         assert any(map(is_data, events))
-    # One place, used again: no number is left out.
+    # Connections of a flow are numbered without gaps.
     names = [whose.partition(", connection ")[2] for whose, _ in traces if whose.startswith("one 0, flow 0")]
     assert names == ["", *map(str, range(2, len(names) + 1))]
 

@@ -1,4 +1,4 @@
-"""The comparison of orders of schemes: benches/ranking.py, and the cells beside ns-3 and on real packets."""
+"""Comparison of rankings of schemes: benches/ranking.py, and the cells in ns-3 and on real packets."""
 
 import csv
 import io
@@ -60,7 +60,7 @@ def test_a_pair_disagrees_only_if_both_separate_it_the_other_way_round() -> None
         ("c", "d"): (0, 0),
     }
     assert [names for names, pair in pairs.items() if not pair.agrees] == [("b", "c")]
-    # b is above d here, below it there; d leaves room for both.
+    # b is above d in one and below it in the other; the interval of d allows both.
     assert [names for names, pair in pairs.items() if not pair.same_means] == [("b", "c"), ("b", "d")]
     assert ranking.count(pairs.values()) == ranking.Count(pairs=6, agree=5, both=3, both_same=2, one=2, one_same=1)
 
@@ -103,7 +103,7 @@ def test_files_hold_values_and_pairs(tmp_path: Path) -> None:
 
 
 def test_the_least_share_is_that_of_an_equal_part() -> None:
-    # A user of four has 2 of 10 Mbit/s: an equal part is 2.5.
+    # One of four users has 2 of 10 Mbit/s; an equal share is 2.5.
     assert Cell("any", 10, 20, 1.0).worst_share([2e6, 3e6, 2.5e6, 2.5e6]) == pytest.approx(0.8)
 
 
@@ -135,7 +135,7 @@ def test_cells_on_real_packets_are_ten_and_the_lab_can_build_all_schemes_in_them
 
 
 def committed(mark: str, other: str) -> ranking.Found:
-    """What the page was made from."""
+    """The data of the page."""
     values: dict[str, dict[str, dict[str, ranking.Sides]]] = {}
     with (DOCS / "figures" / f"agreement-ranks.{mark}.csv").open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
@@ -158,7 +158,7 @@ def test_the_data_and_the_page_say_what_follows_from_the_committed_values(mark: 
     assert f"{of.agree} of {of.pairs} " in page
     assert f"{of.both_same} of {of.both} " in page
     assert of.pairs == len(values) * len(grid.SCHEMES) * (len(grid.SCHEMES) - 1) // 2 * 3
-    # What was asked for.
+    # The required agreement.
     assert of.agree >= 0.9 * of.pairs
 
 

@@ -1,4 +1,4 @@
-"""The README keeps its word."""
+"""Statements and commands of the README are true."""
 
 import re
 

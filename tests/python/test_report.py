@@ -1,4 +1,4 @@
-"""The pages of `fairlane report`: what they say, without a browser; test_report_browser.py looks at them."""
+"""Content of the pages of `fairlane report`, without a browser; test_report_browser.py checks their appearance."""
 
 import json
 import re
@@ -29,12 +29,12 @@ from fairlane.report.views import (
 from fairlane.results.intervals import format_interval, format_quantile
 
 NAMES = ["abc2018.default", "abc2018.fig4a", "abc2018.fig5a"]
-"""Of these, the first two are stored."""
+"""Experiments of the report; the first two are stored."""
 EXTERNAL = re.compile(r"""(?:src|href|srcset)\s*=\s*["']?\s*(?:https?:)?//|url\(|@import""")
 
 
 class Page(HTMLParser):
-    """What a page refers to, and the anchors that it has."""
+    """Links and anchors of a page."""
 
     def __init__(self, file: Path) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class Page(HTMLParser):
 
 
 class Tables(HTMLParser):
-    """The tables of numbers by their headings: a row each, its cells by the heads of their columns."""
+    """Tables of numbers by heading: a list of rows, with cells by column heading."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ def tables(html: str) -> dict[str, list[dict[str, str]]]:
 
 @pytest.fixture(scope="module")
 def pages(reproduced: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report on three experiments, of which two are stored."""
+    """A report on three experiments, two of which are stored."""
     out = tmp_path_factory.mktemp("report") / "pages"
     start = fairlane.report(*NAMES, out=out, settings=SETTINGS, replications=2, store=reproduced)
     assert start == out / "index.html"
@@ -171,7 +171,7 @@ def test_counts_are_those_of_the_claims(reproduced: Path) -> None:
 
 
 def fared(outcome: Outcome, standing: Standing = "independent") -> ClaimView:
-    """A claim of which only its outcome and standing count."""
+    """A claim for which only outcome and standing matter."""
     return ClaimView("", "", "", (), (), outcome, "", standing)
 
 
@@ -235,7 +235,7 @@ def test_a_comparison_is_shown_side_by_side(cli: Cli, workdir: Path) -> None:
     found = tables(html)
     of_light = {row["scheme"]: row for row in found["One-way delay by group"] if row["group"] == "light"}
     assert of_light["abc"]["p99 (ms)"] == format_quantile(delay_ms["mean"], delay_ms["half_width"])
-    assert {row["group"] for row in found["RTT by group"]} == {"heavy"}  # the light are UDP alone
+    assert {row["group"] for row in found["RTT by group"]} == {"heavy"}  # the light group is only UDP
     assert (workdir / "pages" / "compare.png").stat().st_size > 5000
     used = 100 * summary["links"][0]["utilisation"]["mean"]
     for columns in (4, 2):

@@ -1,6 +1,6 @@
 """The pages of `fairlane report` in a real browser, offline: light, dark and on a phone.
 
-The screenshots are kept, for people to look at: in $FAIRLANE_SCREENSHOTS, or else in pytest's folder of the test.
+Screenshots for manual inspection are in $FAIRLANE_SCREENSHOTS, or else in pytest's folder of the test.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ LOOKS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def pages(reproduced: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report with a figure, an experiment that was not run, a comparison beside it, and a page of each own kind."""
+    """A report with a figure, an experiment that was not run, a comparison, and a page of each kind of own results."""
     folder = tmp_path_factory.mktemp("browser")
     compared = folder / "compare.json"
     store = folder / "store"
     compared.write_text(fairlane.compare(SHORT_SCENARIO, ["droptail", "abc", "csfq"], store=store).json())
     fairlane.run(SHORT_SCENARIO, store=store).write(folder / "one")
     three = fairlane.Scenario.from_dict(tomllib.loads(THREE_GROUPS))
-    # As many as are drawn in panels and rows.
+    # Enough for panels and rows.
     fairlane.compare(three, SCHEMES, replications=1, store=store).write(folder / "several")
     rates = {"topology.bottleneck_rate": ["10 Mbit/s", "500 kbit/s", "2 Mbit/s"]}
     fairlane.sweep(SHORT_SCENARIO, grid=rates, name="swept", store=store).write(folder / "swept")
@@ -80,7 +80,7 @@ def test_pages_are_legible_offline(browser: Browser, pages: Path, screenshots: P
 
 
 def assert_drawn(shot: bytes, *, dark: bool) -> None:
-    """The picture has the ground of its scheme and many things on it."""
+    """Checks that the figure has the background of its colour scheme, and content."""
     import matplotlib.image
     import numpy as np
 
@@ -143,7 +143,7 @@ def test_heads_sort_their_tables(browser: Browser, pages: Path) -> None:
     head.get_by_role("button").click()
     assert head.get_attribute("aria-sort") is None
     assert shown(column, numbers) == before
-    # Quantities by their size, whatever their unit.
+    # Quantities sort by size, independent of their unit.
     page.goto((pages / "sweep-swept.html").as_uri())
     page.locator(f"{numbers} thead th").first.get_by_role("button").click()
     assert shown(0, numbers) == ["500 kbit/s", "2 Mbit/s", "10 Mbit/s"]

@@ -1,4 +1,4 @@
-"""What all papers share: names, quick runs, explanations, the page of docs, several papers at once."""
+"""Properties of all papers: names, quick runs, explanations, the page of docs, several papers at once."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_rules_name_experiments_and_give_reasons(paper: Paper) -> None:
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
 def test_what_is_not_reproduced_is_explained(paper: Paper) -> None:
     verdicts = {claim: expected["verdict"] for claim, expected in paper.expected().claims.items()}
-    # What is inconclusive is explained by its interval.
+    # The interval explains an inconclusive claim.
     to_explain = {claim for claim, verdict in verdicts.items() if verdict not in {"reproduced", "inconclusive"}}
     assert to_explain <= paper.explanations.keys()
     assert paper.explanations.keys() <= verdicts.keys()

@@ -1,4 +1,4 @@
-"""What the terminal, notebooks and pages tell of results: delays by group, user and flow, links, access networks."""
+"""Results in terminal, notebooks and pages: delays by group, user and flow, links, access networks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fairlane.results.tables import overview_table, overview_tables, summary_tab
 
 @pytest.fixture(scope="module")
 def detailed() -> Json:
-    """Twelve users who send UDP and one with five TCP flows; a row for each flow."""
+    """Twelve users with UDP and one with five TCP flows, with a row for each flow."""
     many = SHORT_SCENARIO.replace("groups[1].users", 12).replace("probes.detail", "flow")
     return fairlane.run(many.replace("groups[1].sources[0].rate", "700 kbit/s"), replications=2).document()
 
@@ -75,7 +75,7 @@ def test_flows_are_means_over_the_runs(detailed: Json) -> None:
         *(["light", str(flow), "UDP"] for flow in range(12)),
     ]
     delays = [run["groups"][0]["tcp"]["flow_paths"][3]["one_way_delay"] for run in detailed["runs"]]
-    # A flow that waits for a timeout all the time has none.
+    # A flow that waits for a timeout during the whole run has no delay.
     assert table.rows[3][5] == str(interval([1e3 * delay["mean_s"] for delay in delays if delay]))
 
 
@@ -145,7 +145,7 @@ def test_equally_bad_nodes_are_in_order_of_the_median_and_then_of_the_name(netwo
         "site2.ap1",
         "site3",
     ]
-    # Beside another scheme a node counts by the worse of both.
+    # In a comparison, the worse value of a node decides.
     other = with_shares(network["results"]["abc"], {"site3.ap4": (-1.0, 1.0)})
     table = worst_nodes({"abc": document, "other": other})
     assert [row[0] for row in table.rows[:2]] == ["site3.ap4", "site3.ap3"]

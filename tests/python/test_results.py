@@ -80,7 +80,7 @@ def test_delay_and_losses_of_groups_are_metrics_with_units(result: Result, tmp_p
         for quantity in ("mean_s", "p50_s", "p95_s", "p99_s", "max_s"):
             assert row[f"one_way_delay_{quantity}.{name}"] == path["one_way_delay"][quantity]
         assert (row[f"lost_share.{name}"], row[f"marked_share.{name}"]) == (path["lost_share"], path["marked_share"])
-    # The light group is UDP alone: nobody samples a round-trip time.
+    # The light group is only UDP, so there are no RTT samples.
     assert row["rtt_p99_s.heavy"] == result.runs[0]["groups"][0]["path"]["rtt"]["p99_s"]
     assert not any(column.startswith("rtt_") and column.endswith(".light") for column in row)
     result.write(tmp_path)
@@ -105,7 +105,7 @@ def test_users_and_flows_have_columns_of_delay_if_asked_for(scenario: Scenario, 
     rtts = [path["rtt"] and path["rtt"]["mean_s"] for path in heavy["tcp"]["flow_paths"]]
     assert any(rtts)
     assert flows["rtt_mean_s"].to_list()[: len(rtts)] == rtts
-    # More detail changes nothing of the groups.
+    # More detail does not change the groups.
     assert [group["path"] for group in run["groups"]] == [group["path"] for group in result.runs[0]["groups"]]
 
 

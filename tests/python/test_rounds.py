@@ -25,7 +25,7 @@ Samples = Callable[[Mapping[str, Any], int], float]
 
 
 class Made:
-    """A paper with one or two experiments whose runs are made up; keeps which were asked for."""
+    """A paper with one or two experiments with artificial runs; records the requested ones."""
 
     def __init__(self, samples: Samples, claims: Sequence[dict[str, Any]], most: int = 40) -> None:
         common = {"scheme": "abc", "metric": "T_R", "statement": "", "where": "", "strength": "quantitative"}
@@ -58,7 +58,7 @@ class Made:
 
 
 def noise(amplitude: float) -> Samples:
-    """Mean 1 for f0 = 1 without noise; for f0 = 2 with so much, of both signs in turn."""
+    """Mean 1; no noise for f0 = 1, noise of +amplitude and -amplitude alternately for f0 = 2."""
     return lambda at, number: 1 + (amplitude * (-1) ** number if at["f0"] == 2 else 0)
 
 
@@ -66,7 +66,7 @@ NEAR_ONE = {"kind": "near", "value": 1.0, "tol_abs": 0.1}
 
 
 def test_the_points_that_keep_a_claim_open_get_twice_as_many_until_it_is_decided() -> None:
-    # Half width t(0.975; n-1) * 0.2 * sqrt(n/(n-1)) / sqrt(n): 0.151 of 10, 0.096 of 20.
+    # Half width t(0.975; n-1) * 0.2 * sqrt(n/(n-1)) / sqrt(n): 0.151 for n = 10, 0.096 for n = 20.
     made = Made(noise(0.2), [NEAR_ONE])
     (verdict,) = made.judge().verdicts
     assert verdict.verdict == "reproduced"
@@ -75,7 +75,7 @@ def test_the_points_that_keep_a_claim_open_get_twice_as_many_until_it_is_decided
 
 
 def test_at_the_limit_it_stays_inconclusive() -> None:
-    # 0.32 of 40.
+    # 0.32 for n = 40.
     made = Made(noise(1.0), [NEAR_ONE])
     (verdict,) = made.judge().verdicts
     assert verdict.verdict == "inconclusive"
@@ -86,12 +86,12 @@ def test_at_the_limit_it_stays_inconclusive() -> None:
 
 def test_what_is_decided_gets_no_more_runs() -> None:
     made = Made(noise(1.0), [{**NEAR_ONE, "value": 2.0}])
-    assert made.judge().verdicts[0].verdict == "differs"  # at f0 = 1 for certain
+    assert made.judge().verdicts[0].verdict == "differs"  # certain at f0 = 1
     assert made.asked == [(1, 10), (2, 10)]
 
 
 def test_a_verdict_does_not_depend_on_the_runs_that_other_claims_got() -> None:
-    # The second claim is decided with 10 runs: all of its interval is within the bound.
+    # The second claim is decided with 10 runs, since its whole interval is within the bound.
     bound = {"kind": "at_most", "value": 3.0}
     alone = Made(noise(0.2), [bound]).judge().verdicts[0]
     _, beside = Made(noise(0.2), [NEAR_ONE, bound]).judge().verdicts
@@ -119,7 +119,8 @@ def test_rounds_are_the_same_for_any_number_of_threads_and_use_what_is_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = fairlane.reproduce("abc2018.default", settings=SHORT, threads=1, store=tmp_path / "one")
-    # Too short to tell: the claim on the ratio gets as many runs as there may be; that on the access links needs none.
+    # The runs are too short for a decision, so the claim on the ratio gets the maximum of runs. The claim on the access
+    # links needs no more.
     runs = {verdict.claim: verdict.runs for verdict in first.verdicts}
     assert runs == {"abc2018.default.droptail_ratio": 40, "abc2018.default.access_empty": 10}
     assert (

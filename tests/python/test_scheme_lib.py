@@ -1,4 +1,4 @@
-"""Libraries of schemes, as their author builds and uses them."""
+"""Scheme libraries, built and used as by their author."""
 
 import json
 import os
@@ -52,7 +52,7 @@ def library(build: Build) -> Path:
 
 
 def scenario(queue: Any, seed: int = 1) -> fairlane.Scenario:
-    """A heavy and a light user on 10 Mbit/s; both have more than their half to send."""
+    """A heavy and a light user on 10 Mbit/s; both send more than half."""
     return fairlane.Scenario(
         "two-users",
         fairlane.group("heavy", fairlane.poisson("15 Mbit/s"), fairlane.tcp(flows=3), start_until="0.5 s"),
@@ -63,7 +63,7 @@ def scenario(queue: Any, seed: int = 1) -> fairlane.Scenario:
 
 
 def records(queue: Any, seed: int = 1, **options: Any) -> list[dict[str, Any]]:
-    """The records of a scenario without what the scheme remembers: one from outside keeps handles of its packets."""
+    """The records of a scenario without the scheme's state, since an external scheme keeps handles of packets."""
     runs = fairlane.run(scenario(queue, seed), **options).runs
     for run in runs:
         del run["links"][0]["state"]
@@ -158,7 +158,7 @@ def test_a_file_that_is_none_is_refused_with_one_line(cli: Cli, workdir: Path, l
         (workdir / "short.toml", "is not a library (no ELF file)"),
         (with_bytes(library, 0x40, b"\xff" * 4000, workdir / "torn.so"), "cannot be loaded: "),
         (with_bytes(library, 4, b"\x01", workdir / "bits.so"), "cannot be loaded: "),
-        # e_machine of the ELF header: AVR, on which no Python runs.
+        # e_machine in the ELF header is AVR, on which Python does not run.
         (with_bytes(library, 18, b"\x53\x00", workdir / "avr.so"), "is for another machine: its ELF number is 83"),
     ]:
         told = cli.error("run", "short.toml", "--scheme-lib", made)
@@ -275,7 +275,7 @@ def test_a_library_that_never_returns_holds_up_no_signal(cli: Cli, build: Build)
 
 @pytest.fixture
 def two_builds(build: Build) -> tuple[Path, Path]:
-    """The same library twice, of which the second has another answer to a full queue."""
+    """Two builds of a library; the second handles a full queue differently."""
     return build(), build(("fifo->packets >= fifo->most_packets", "fifo->packets + 1 >= fifo->most_packets"))
 
 
@@ -292,7 +292,7 @@ def test_results_name_the_build_and_a_store_never_mixes_two(
         assert re.fullmatch(r"my_schemes 0\.1\.0 sha256:[0-9a-f]{64}", built)
         keys.add(built)
     assert len(keys) == 2
-    # Two points of my-fifo, one of drop-tail, which no library touches.
+    # Two points of my-fifo, and one of drop-tail, which does not depend on the library.
     assert len(contents(workdir / "store")) == 3
     for library in two_builds:
         planned = cli.document("sweep", "sweep.toml", "--scheme-lib", library, "--store", "store", "--dry-run")
@@ -303,7 +303,7 @@ def test_two_builds_in_one_process_do_not_mix(two_builds: tuple[Path, Path]) -> 
     first = fairlane.run(scenario("my-fifo"), scheme_lib=two_builds[0])
     second = fairlane.run(scenario("my-fifo"), scheme_lib=two_builds[1])
     assert first.runs != second.runs
-    one, other = json.loads(first.json()), json.loads(second.json())  # reads the scenario of each again
+    one, other = json.loads(first.json()), json.loads(second.json())  # reads both scenarios again
     assert one["scenario"]["queue"]["library"] != other["scenario"]["queue"]["library"]
     again = fairlane.run(fairlane.Scenario.from_dict(one["scenario"]))
     assert again.runs == first.runs
@@ -324,7 +324,7 @@ def test_a_library_that_is_overwritten_in_place_is_not_taken_for_its_new_build(
     mine = tmp_path / "libmine.so"
     shutil.copy(two_builds[0], mine)
     fairlane.run(scenario("my-fifo"), scheme_lib=mine)
-    with mine.open("r+b") as file:  # as `cp` does it: the same file, which is in use
+    with mine.open("r+b") as file:  # like `cp`: overwrites the file while it is in use
         file.seek(0, os.SEEK_END)
         file.write(b"new build")
     with pytest.raises(fairlane.UserError, match=r"libmine\.so: was overwritten since it was loaded: start again"):
@@ -333,7 +333,7 @@ def test_a_library_that_is_overwritten_in_place_is_not_taken_for_its_new_build(
 
 @pytest.fixture(scope="session")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The template in Rust, copied and built as a user would, in the target folder of the project."""
+    """The Rust template, copied and built as by a user, in the project's target folder."""
     if shutil.which("cargo") is None:
         pytest.skip("no cargo")
     folder = tmp_path_factory.mktemp("template") / "my-schemes"
@@ -356,7 +356,7 @@ def test_the_template_in_rust_runs_as_it_is(cli: Cli, template: Path) -> None:
     assert result["scenario"]["queue"]["library"].startswith("my-schemes 0.1.0 sha256:")
     for run in result["runs"]:
         (link,) = run["links"]
-        # The default limit is 24 packets; one is dropped that finds 12.
+        # The default limit is 24 packets; packets that find 12 waiting are dropped.
         assert link["queue"]["max_packets"] == 12
         drops = {drop["reason"]: drop["packets"] for drop in link["drops"]}
         assert drops["aqm"] > 0

@@ -1,4 +1,4 @@
-"""The adversary: what it may choose, what counts, what it finds, and that it goes on where it was."""
+"""The adversary: choices, admissible scenarios, results, and continuing an interrupted search."""
 
 import json
 import signal
@@ -28,7 +28,7 @@ SHORT = (
     .replace('measure = "8 s"', 'measure = "3 s"')
     .replace("packets = 200\n", "packets = 50\n")
 )
-"""Bounds whose runs take little time."""
+"""Bounds with short runs."""
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def bounds(workdir: Path) -> Path:
 @pytest.mark.parametrize(
     ("text", "places"),
     [
-        # Ends, and the middle: arithmetic, or geometric with :log; each of four whole numbers has a quarter.
+        # Ends and middle, arithmetic or (with :log) geometric; each of four whole numbers has a quarter.
         ("0.2..0.4", {0.0: 0.2, 0.5: 0.3, 1.0: 0.4}),
         ("1..100 ms:log", {0.0: "1 ms", 0.5: "10 ms", 1.0: "100 ms"}),
         ("1..4", {0.0: 1, 0.24: 1, 0.26: 2, 0.76: 4, 1.0: 4}),
@@ -133,7 +133,7 @@ def test_equal_seeds_ask_for_equal_points_and_come_near_the_least() -> None:
     assert points == asked(7)
     assert points != asked(8)
     assert all(0 <= x <= 1 for point in points for x in point)
-    # A random search of a thousand points in four dimensions comes within 0.1 of the best in each at best.
+    # A random search with a thousand points in four dimensions gets at best within 0.1 of the optimum in each.
     assert min(map(sphere, points)) < 1e-4
 
 
@@ -164,7 +164,7 @@ def test_shrinking_takes_the_least_count_the_plain_value_and_the_first_choice_th
 def test_drop_tail_is_beaten_and_the_file_is_what_check_judges(bounds: Path, workdir: Path) -> None:
     result = adversary(["droptail"], bounds=bounds, evaluations=1, out=workdir / "out")
     (found,) = result.found.values()
-    # Somebody sends all that the link carries and answers no loss: one queue for all leaves others nothing.
+    # An unresponsive user sends at the link rate, so a shared queue leaves nothing for others.
     assert result.beaten == ["droptail"]
     assert found.ideal.mean >= read_bounds(bounds).ideal_share
     checked = fairlane.check(workdir / "out" / "droptail.toml")
@@ -174,7 +174,7 @@ def test_drop_tail_is_beaten_and_the_file_is_what_check_judges(bounds: Path, wor
 
 
 def test_what_the_ideal_scheduler_cannot_give_is_not_held_against_a_scheme(bounds: Path, workdir: Path) -> None:
-    """A scheme that is the ideal one itself loses at most what the guard leaves open, and noise of other seeds."""
+    """The ideal scheme itself loses at most the guard's margin, plus noise of other seeds."""
     result = adversary(["wfq"], bounds=bounds, evaluations=1, out=workdir / "out")
     (found,) = result.found.values()
     assert found.share == found.ideal
@@ -182,14 +182,14 @@ def test_what_the_ideal_scheduler_cannot_give_is_not_held_against_a_scheme(bound
 
 
 def test_bounds_in_which_no_light_user_can_have_its_share_are_refused(bounds: Path, workdir: Path) -> None:
-    # 3 s of 10 Mbit/s have at most 18 750 packets, of 200 bytes: no part of two users or more has 9500.
+    # 3 s of 10 Mbit/s have at most 18 750 packets (of 200 bytes), so no share of two or more users has 9500.
     bounds.write_text(SHORT.replace("packets = 50\n", "packets = 9500\n"))
     with pytest.raises(UserError, match="in none of 96 scenarios"):
         adversary(["droptail"], bounds=bounds, evaluations=1, out=workdir / "out")
 
 
 class Corners:
-    """An optimiser of the user's: the middle, then one point after another."""
+    """The user's optimiser: the middle first, then one point after another."""
 
     def __init__(self, dimensions: int, seed: int) -> None:
         self.dimensions, self.told = dimensions, 0
@@ -244,7 +244,7 @@ def test_any_number_of_threads_and_a_kill_in_the_middle_give_the_same_bytes(cli:
     assert files(cli.folder / "killed") == files(cli.folder / "whole")
     for name in ("abc.toml", "droptail.toml", "adversary.json"):
         assert (cli.folder / "killed" / name).read_bytes() == (cli.folder / "whole" / name).read_bytes()
-    # What was known was not simulated again: no run is in the journal twice.
+    # Known runs were not simulated again, so no run is in the journal twice.
     runs = [name for entry in checked_entries(journal) for name in entry.get("values", {})]
     assert len(runs) == len(set(runs)) > known > 0
 
@@ -278,7 +278,7 @@ def test_a_scheme_of_the_users_is_searched_and_never_kept(bounds: Path, workdir:
             return port.packets == 0
 
     result = adversary(["no_queue"], bounds=bounds, evaluations=1, out=workdir / "out", optimiser=Corners)
-    # Every scenario runs once under the scheme and once under the ideal one, which any search may find there.
+    # Every scenario runs once under the scheme and once under the ideal one, whose runs all searches share.
     assert kept_values(workdir / "out") == result.cost.runs / 2
     assert result.document()["found"][0]["shares_by"] == "what its own code says"
 

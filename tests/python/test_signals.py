@@ -1,4 +1,4 @@
-"""Whoever asks a command to end, gets its finished work kept: Ctrl-C, batch systems, a terminal that is closed."""
+"""Finished work is kept when a command is ended by Ctrl-C, a batch system or a closed terminal."""
 
 import os
 import pty
@@ -47,7 +47,7 @@ grid.queue.scheme = ["droptail", "abc"]
 
 
 def start(cli: Cli, command: str, hangup: Literal["default", "ignore"]) -> Process:
-    """A command that does not end, with SIGHUP as it is by default or ignored, whoever runs the tests."""
+    """Starts a command that does not end, with SIGHUP at its default or ignored, independent of the tests' parent."""
     (cli.folder / "sweep.toml").write_text(SWEEP)
     return cli.start(*COMMANDS[command], before=["env", f"--{hangup}-signal=HUP", "FAIRLANE_STORE=kept"])
 
@@ -74,11 +74,11 @@ def kept_runs(workdir: Path) -> int:
 def test_what_is_finished_is_kept(cli: Cli, workdir: Path, command: str, number: signal.Signals) -> None:
     process = start(cli, command, "default")
     if command in ("run", "compare", "check"):
-        wait_for_simulated_work(process.pid, 1)  # what is finished is in its memory only; a run takes some 0.01 s
+        wait_for_simulated_work(process.pid, 1)  # finished runs are only in memory; a run takes about 0.01 s
     else:
         wait_for_a_kept_run(workdir / "kept")
     process.send_signal(number)
-    last = ended(process, number)  # as batch systems and impatient people do: the second does not disturb the first
+    last = ended(process, number)  # the second signal must not disturb the first
     told = r"interrupted: (\d+) of (\d+) runs finished and kept in kept; the same command continues from there"
     counts = re.fullmatch(told, last)
     assert counts, last
@@ -133,7 +133,7 @@ class Endless:
 def test_a_scheme_that_never_returns_holds_up_no_signal(cli: Cli, number: signal.Signals) -> None:
     (cli.folder / "endless.py").write_text(ENDLESS_SCHEME)
     process = cli.start("run", "short.toml", "--scheme-module", "endless.py", "--set", "queue.scheme=endless")
-    wait_for_cpu_time(process.pid, 2)  # in the first packet; the start takes less
+    wait_for_cpu_time(process.pid, 2)  # it is at the first packet, since the start takes less
     assert ended(process, number) == "interrupted: 0 of 3 runs finished, nothing to keep"
 
 
@@ -152,7 +152,7 @@ def test_a_terminal_that_is_closed_loses_nothing(workdir: Path) -> None:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
         os.execv(FAIRLANE, [str(FAIRLANE), *COMMANDS["run"], "--store", "kept"])
     wait_for_simulated_work(pid, 1)
-    os.close(terminal)  # the kernel sends SIGHUP, and writing to the terminal fails from now on
+    os.close(terminal)  # the kernel sends SIGHUP, and writes to the terminal now fail
     _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == 128 + signal.SIGHUP
     assert kept_runs(workdir) > 0

@@ -1,4 +1,4 @@
-"""What the site is made of: names that its pages explain, the check of links, the target. Built: test_site_built.py."""
+"""Parts of the site: names that its pages explain, the check of links, the target. See also test_site_built.py."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_folder_without_pages_is_refused(tmp_path: Path) -> None:
 
 
 def make_site(*words: str) -> subprocess.CompletedProcess[str]:
-    """`make site` where nothing is to be prepared, no playground can be made and no page either."""
+    """`make site` without preparations, in an environment that can build neither playground nor pages."""
     prepared = ["--no-print-directory", "--old-file=setup", "--old-file=.venv/.site"]
     return execute("make", *prepared, "site", "MAKE=false", "BIN=echo", *words, cwd=ROOT)
 

@@ -1,6 +1,6 @@
-"""The built site: it builds without a warning, its links hold, its search finds every scheme, and people can read it.
+"""The built site: no warnings, valid links, a search that finds every scheme, and accessible pages.
 
-The screenshots are kept, for people to look at: in $FAIRLANE_SCREENSHOTS, or else in pytest's folder of the test.
+Screenshots for manual inspection are in $FAIRLANE_SCREENSHOTS, or else in pytest's folder of the test.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ KINDS = [
 ]
 """A page of each kind."""
 CONTRAST = ["color-contrast", "link-in-text-block"]
-"""What of axe depends on colours, and takes the most time: what is not of colours is the same in the dark, and colours
-are the same on a phone but for what is shown there alone, which the first page has as all pages have."""
+"""Rules of axe that depend on colours, which take the most time. Other rules give the same results in dark mode. On a
+phone, colours differ only in parts that all pages have, so the first page is enough."""
 AXE: dict[str, dict[str, Any]] = {
     "desktop": {},
     "dark": {"runOnly": CONTRAST},
@@ -62,8 +62,8 @@ Open = Callable[..., "Page"]
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site without what takes long: the crates, and what the tutorial's code gives. `make site` has these too."""
-    with contextlib.suppress(pytest.skip.Exception):  # then pages say that there is none
+    """The site without the slow parts (crates, outputs of the tutorial), which `make site` includes."""
+    with contextlib.suppress(pytest.skip.Exception):  # without it, pages say that it is missing
         playground.built()
     out = tmp_path_factory.mktemp("site") / "site"
     done = execute(sys.executable, ROOT / "site" / "build.py", "--quick", "--out", out, timeout_s=900)
@@ -76,7 +76,7 @@ def test_no_link_is_broken(site: Path) -> None:
     assert done.returncode == 0, done.stdout
     checked = re.fullmatch(r"links: (\d+) in (\d+) pages, 0 broken\n", done.stdout)
     assert checked
-    # A page leads to all others by its navigation.
+    # The navigation of a page links to all others.
     assert int(checked[1]) > int(checked[2]) ** 2
 
 
@@ -87,7 +87,7 @@ def test_every_page_of_the_docs_is_there(site: Path) -> None:
 
 def test_the_package_is_explained(site: Path) -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in (site / "api").glob("*.html"))
-    # From the stubs: the extension itself has neither.
+    # From the stubs; the extension itself has neither.
     assert "Round-trip time of the newest segment that it delivers" in text
     assert {f"queues.{scheme}" for scheme in SCHEMES} <= set(re.findall(r'id="fairlane\.(queues\.\w+)"', text))
 
@@ -105,12 +105,12 @@ def test_every_chapter_has_a_live_example_of_its_scheme(site: Path) -> None:
 
 @pytest.fixture
 def open_page(browser: Browser, site: Path) -> Iterator[Open]:
-    """Opens pages from their files, offline, and sees to it that nothing goes wrong and nothing is fetched."""
+    """Opens pages from files, offline, and fails if a page reports an error or fetches anything."""
     troubles: list[str] = []
     contexts: dict[str, Any] = {}
 
     def failed(name: str, request: Request) -> None:
-        if request.failure != "net::ERR_ABORTED":  # that of a page that was left
+        if request.failure != "net::ERR_ABORTED":  # from a page that was left
             troubles.append(f"{name}: {request.url}: {request.failure}")
 
     def opened(name: str, look: str = "desktop") -> Page:
@@ -132,13 +132,13 @@ def open_page(browser: Browser, site: Path) -> Iterator[Open]:
 
 
 def found(page: Page, query: str) -> list[str]:
-    """Pages that the site's own search finds, the best first."""
+    """Pages found by the site's search, best first."""
     words = "Search._performSearch(...Search._parseQuery(query)).reverse().map(([page]) => page)"
     return list(dict.fromkeys(page.evaluate(f"(query) => {words}", query)))
 
 
 def source(scheme: str) -> str:
-    """What a chapter names as its source, up to the title of the paper if it is one: its first sentence."""
+    """The first sentence of a chapter's source; for a paper, up to its title."""
     chapter = (DOCS / "schemes" / f"{scheme}.md").read_text(encoding="utf-8")
     sentence = re.search(
         r"^Source: (.*?(?<=[\w\"`).])(?<!\b[A-Z]))\.?\s*(?:\. |\n\n)", chapter, re.MULTILINE | re.DOTALL
@@ -154,7 +154,7 @@ def test_the_search_finds_every_scheme_by_its_name_and_by_its_paper(open_page: O
     for scheme in SCHEMES:
         assert found(page, scheme)[0] == f"docs/schemes/{scheme}"
         assert f"docs/schemes/{scheme}" in found(page, source(scheme))[:5], source(scheme)
-    # By numbers of RFCs, which the search of Sphinx leaves out, and by a word of the title alone.
+    # By RFC numbers, which Sphinx's search ignores, and by a word that only the title has.
     assert "docs/schemes/codel" in found(page, "RFC 8289")
     assert "docs/schemes/csfq" in found(page, "Stoica")
 
@@ -175,7 +175,7 @@ def test_a_live_example_runs(open_page: Open, site: Path) -> None:
         inside.locator("html[data-shown]").wait_for()
         assert inside.locator("article.scheme").count() == 2
         assert inside.locator("article.failed").count() == 0
-        # As high as what it shows: it does not catch the wheel.
+        # As high as its content, so it does not intercept the mouse wheel.
         page.wait_for_function("document.querySelector('iframe.live').style.height")
         assert page.evaluate("document.querySelector('iframe.live').offsetHeight") > 900
 
@@ -184,7 +184,7 @@ SIZES = [(1400, 900), (390, 844)]
 
 
 def heat_map(open_page: Open, size: tuple[int, int], view: str = "") -> Page:
-    """The page of the league, with the columns of a view."""
+    """Opens the page of the league with the columns of a view."""
     page = open_page("docs/evaluation")
     page.set_viewport_size({"width": size[0], "height": size[1]})
     page.get_by_label("Columns", exact=True).select_option(view)
@@ -192,12 +192,12 @@ def heat_map(open_page: Open, size: tuple[int, int], view: str = "") -> Page:
 
 
 def names(page: Page) -> list[str]:
-    """The entries that the heat map shows, from above."""
+    """The entries in the heat map, from top to bottom."""
     return page.locator("table.heat tbody .pin").all_inner_texts()
 
 
 def places(page: Page, column: int) -> list[int]:
-    """The places in a column of the heat map, without those that were not measured."""
+    """The ranks in a column of the heat map, without entries that were not measured."""
     cells = page.locator(f"table.heat tbody td:nth-child({column + 2})").all_inner_texts()
     return [int(cell) for cell in cells if cell != "–"]
 
@@ -398,7 +398,7 @@ def test_it_is_legible(open_page: Open, screenshots: Path, look: str) -> None:
         page.evaluate("scrollTo({ top: 0, behavior: 'instant' })")
         page.screenshot(path=screenshots / f"site-{name.replace('/', '-')}-{look}.png")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
-        # The playground in its frame is held to it by its own test; of rows that are alike, some stand for all.
+        # The playground has a separate test; for similar rows, some represent all.
         page.evaluate("document.querySelectorAll('iframe, tbody > tr:nth-child(n+9)').forEach((part) => part.remove())")
         options = {"preload": False, "resultTypes": ["violations"]} | (AXE[look] if name != KINDS[0] else {})
         violations = axe.Axe().run(page, options=options).response["violations"]

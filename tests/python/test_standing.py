@@ -1,4 +1,4 @@
-"""Claims that are no independent test of their paper: marked, and counted apart."""
+"""Claims that are not independent tests of their paper are marked and counted separately."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ claims = ["abc2018.fig4a.droptail_ratio"]
 
 @pytest.fixture
 def with_reading(tmp_path: Path) -> Paper:
-    """abc2018, with a reading that one of its claims chose."""
+    """abc2018 with a reading that one of its claims was used to choose."""
     paper = papers()["abc2018"]
     file = tmp_path / "readings.toml"
     file.write_text(READINGS)
@@ -50,7 +50,7 @@ def test_a_claim_that_chose_a_reading_is_marked_and_says_which(with_reading: Pap
 def test_the_page_counts_it_apart_and_has_the_numbers_under_each_reading(with_reading: Paper) -> None:
     own, apart = (sum(int(row[2]) for row in report.counts([with_reading]) if row[1] == report.KINDS[standing])
                   for standing in ("independent", "not independent"))  # fmt: skip
-    assert (own, apart) == (2 * 236, 2)  # of the paper, and of all papers
+    assert (own, apart) == (2 * 236, 2)  # for the paper, and for all papers
     marked = [row[0] for row in report.claims(with_reading) if "not independent" in row[0]]
     assert len(marked) == 1
     assert marked[0].startswith("`fig4a.droptail_ratio` (not independent): ")

@@ -39,7 +39,7 @@ def scenario() -> str:
 
 
 def other(key: str, value: object) -> str:
-    """The same with another value of a key."""
+    """The scenario with another value of a key."""
     return SHORT_SCENARIO.replace(key, value).canonical()
 
 
@@ -121,7 +121,7 @@ def test_what_is_no_record_is_not_kept(store: Store, scenario: str) -> None:
 
 
 def of_format_1(run: Kept) -> str:
-    """The record as it was kept when costs were a part of it."""
+    """The record in format 1, which included costs."""
     return with_name(run.run.removesuffix("}}") + ',"cpu_seconds":0.0}}', "").replace('"schema":2', '"schema":1', 1)
 
 
@@ -138,7 +138,7 @@ def test_runs_of_an_earlier_layout_are_read_and_kept_in_the_new_one(
     for number in (0, 1):
         journal.append(identity, number, of_format_1(runs[number]), Cost.now(1.0))
     journal.close()
-    store = Store(store.folder)  # which looks into the journals once more
+    store = Store(store.folder)  # reads the journals again
     (entry,) = entries(store)
     assert entry.damage == ""
     expected = {number: json.loads(runs[number].run) | {"schema": 1} for number in (0, 1)}
@@ -169,8 +169,8 @@ def test_a_journal_that_was_cut_off_gives_every_whole_run(store: Store, scenario
         writer.keep(Identity.of(scenario), number, run.run, run.cost)
     (journal,) = (killed.folder / "journal").iterdir()
     content = journal.read_bytes()
-    writer._journal.close()  # as a kill does, without settling
-    whole = content.splitlines(keepends=True)  # the point, and a run each
+    writer._journal.close()  # like a kill, without settling
+    whole = content.splitlines(keepends=True)  # the point, then one run per line
     assert len(whole) == 4
     for size in (0, 10, len(whole[0]), len(content) - len(whole[3]), len(content) - 1, len(content)):
         journal.write_bytes(content[:size])
@@ -241,7 +241,7 @@ LONG = ["reproduce", "abc2018.fig4a", "--store", "store", "--out", "out", "--rep
 
 
 def stored_runs(folder: Path) -> int:
-    """Replications in the store; every file must be whole."""
+    """Number of replications in the store; every file must be complete."""
     found = entries(Store(folder))
     assert [entry.damage for entry in found if entry.damage] == []
     return sum(len(entry.runs) for entry in found)

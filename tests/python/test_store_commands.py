@@ -1,4 +1,4 @@
-"""`fairlane store ls|verify|gc|export` as a user would call them."""
+"""`fairlane store ls|verify|gc|export`, called as by a user."""
 
 import gzip
 import importlib.util
@@ -67,7 +67,7 @@ def test_verify_finds_a_changed_byte(cli: Cli, filled: Path) -> None:
     assert cli.output("store", "verify", "--simulate", "1") == "2 points with 4 runs: 0 damaged, 0 differ\n"
     file = sorted((filled / "runs").iterdir())[0]
     content = bytearray(file.read_bytes())
-    # Among the pages of data: the footer, and the headers of pages, repeat least and largest values that nobody reads.
+    # In the data pages: the footer and the page headers repeat minima and maxima, which nothing reads.
     footer = int.from_bytes(content[-8:-4], "little")
     content[(len(content) - footer) // 4] ^= 1
     file.write_bytes(content)
@@ -81,7 +81,7 @@ def test_verify_finds_a_changed_byte(cli: Cli, filled: Path) -> None:
 
 
 def damage_costs(file: Path, change: pl.Expr) -> None:
-    """Writes costs with another value, as whoever edits a file does: the metadata stay."""
+    """Changes a value of the costs but keeps the metadata, like an edit of the file."""
     metadata = {key: value for key, value in pl.read_parquet_metadata(file).items() if key.startswith("fairlane.")}
     pl.read_parquet(file).with_columns(change).write_parquet(file, metadata=metadata)
 
@@ -122,7 +122,7 @@ def test_costs_from_before_they_had_a_digest_are_read(filled: Path) -> None:
 
 
 def may_only_read() -> list[str]:
-    """Before a command: root may write anywhere otherwise."""
+    """Prefix of a command that removes root's permission to write anywhere."""
     if os.geteuid() != 0:
         return []
     if shutil.which("setpriv") is None:
@@ -131,7 +131,7 @@ def may_only_read() -> list[str]:
 
 
 def test_a_store_that_cannot_be_written_serves_what_it_has(cli: Cli, filled: Path, workdir: Path) -> None:
-    more = filled.parent / "more"  # a third run of each point, which a kill left in the journal
+    more = filled.parent / "more"  # a third run of each point, left in the journal by a kill
     cli.output("sweep", "sweep.toml", "--replications", "3", "--store", more, "--out", "whole")
     writer = Store(filled).writer()
     for file in sorted((more / "runs").iterdir()):
@@ -169,7 +169,7 @@ def test_a_flipped_bit_is_found_or_changes_no_value(cli: Cli, filled: Path) -> N
             after = pl.read_parquet(file)
             assert before[0].equals(after, null_equal=True), place
             assert before[1] == entry.runs, place
-    # The rest are statistics and descriptions of columns, which nothing reads.
+    # The other bytes are statistics and descriptions of columns, which nothing reads.
     assert found > 0.5 * len(range(0, len(content), 61))
 
 
@@ -178,7 +178,7 @@ def test_verify_finds_a_run_that_no_longer_comes_out(cli: Cli, filled: Path) -> 
     identity, kept = point.read(filled, file.stem)
     forged = {**kept, 1: Kept(kept[1].run.replace('"jain_index":0.', '"jain_index":0.0'), kept[1].cost)}
     point.write(filled, identity, forged)
-    assert cli("store", "verify").returncode == 0  # it is what was written
+    assert cli("store", "verify").returncode == 0  # it is intact
     done = cli("store", "verify", "--simulate", "2")
     assert done.returncode == 1
     assert f"{file.stem}: simulated again, replications 1 differ" in done.stdout
@@ -239,7 +239,7 @@ def test_flent_files_are_as_its_documentation_says(flent_file: Path, cli: Cli) -
     assert all(len(values) == 8 for values in document["results"].values())
     assert document["metadata"]["STEP_SIZE"] == 0.25
     assert document["metadata"]["TOTAL_LENGTH"] == 2.0
-    # The round-trip times of TCP stand where Flent's plots of this test have their pings; UDP has delays alone.
+    # TCP's round-trip times replace the pings in Flent's plots of this test; UDP has only delays.
     ping = document["results"]["Ping (ms) ICMP"]
     assert ping == document["results"]["Ping (ms)::heavy"]
     # The links have propagation delays of 5.1 ms each way.
@@ -251,7 +251,7 @@ def test_flent_files_are_as_its_documentation_says(flent_file: Path, cli: Cli) -
     assert document["metadata"]["SERIES_META"]["One-way delay (ms)::light"] == {"UNITS": "ms"}
     assert document["metadata"]["SERIES_META"]["Lost (%)::heavy"] == {"UNITS": "%"}
     assert all(0 <= value <= 100 for value in document["results"]["Lost (%)::heavy"] if value is not None)
-    # The bottleneck has 10 Mbit/s: with the Poisson users it is nearly full in the last second.
+    # The Poisson users nearly fill the bottleneck of 10 Mbit/s in the last second.
     rates = [document["results"][name][-1] for name in ("TCP upload::heavy", "UDP upload::light")]
     assert 7 < sum(rates) < 10.5
     again = flent_file.read_bytes()

@@ -1,4 +1,4 @@
-"""The suite: its files say all of it, a change is a new version, every scenario runs alone."""
+"""The suite: its files define it completely, a change needs a new version, and every scenario runs by itself."""
 
 import json
 import shutil
@@ -21,7 +21,7 @@ FOLDER = suites.SUITES / "fairlane-1.0"
 
 FAMILIES_OF_RFC_7928 = {"4.4", "5.1", "5.2", "5.3", "5.4", "6", "7", "8.2", "9", "10"}
 DIGESTS = {"fairlane-1.0": "0da2c8bbae0e51066dd3ea77196fac10733339fbd9ded8745e4ca09000f436cf"}
-"""Of versions that were published: they never change."""
+"""Digests of published versions, which never change."""
 
 
 def test_a_change_of_content_is_a_new_version() -> None:
@@ -87,7 +87,7 @@ def test_every_scenario_can_be_run_and_has_what_it_is_scored_by() -> None:
 def test_every_criterion_is_scored_somewhere() -> None:
     scored = {key for one in SUITE.scenarios.values() for key in one.scores}
     assert scored == CRITERIA.keys() - {COST_CORE, COST_EDGE}
-    # A quick evaluation leaves out nothing but what 10 000 users show.
+    # A quick evaluation only leaves out the criterion that needs 10 000 users.
     quick = {key for one in SUITE.selected(quick=True) for key in one.scores}
     assert scored - quick == {"state_core", "state_edge"}
 

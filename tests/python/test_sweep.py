@@ -1,4 +1,4 @@
-"""`fairlane sweep` as a user would call it."""
+"""`fairlane sweep`, called as by a user."""
 
 import json
 import re
@@ -121,7 +121,7 @@ def test_tables_have_a_row_per_run_and_per_point_and_metric(cli: Cli, grid: Path
     row = points.row(by_predicate=(pl.col("point") == 7) & (pl.col("metric") == "utilisation.bottleneck"), named=True)
     samples = runs.filter(pl.col("point") == 7)["utilisation.bottleneck"]
     assert row["mean"] == pytest.approx(samples.mean())
-    # Two runs: t(0.975; 1) = 12.706 of any t table, times s / sqrt(2).
+    # Two runs: t(0.975; 1) = 12.706, times s / sqrt(2).
     assert row["half_width"] == pytest.approx(12.706 * samples.std() / 2**0.5, rel=1e-4)  # type: ignore[operator]
     assert (row["n"], row["unit"]) == (2, "1")
     units = json.loads(pl.read_parquet_metadata(out / "runs.parquet")["fairlane.units"])
@@ -214,7 +214,7 @@ def test_neither_threads_nor_stored_runs_decide_how_many_runs_a_point_gets(cli: 
     reference = counts("--store", "a", "--threads", "1")
     assert counts("--store", "b", "--threads", "4") == reference
     assert contents(workdir / "a") == contents(workdir / "b")
-    # A store that has more than the rule wants.
+    # A store with more runs than the rule requires.
     plan = Plan.read(rule)
     longer = Scenario.from_dict(json.loads(plan.points[0].scenario)).replace("run.replications", 50)
     store = Store(workdir / "c")
@@ -227,10 +227,10 @@ def test_neither_threads_nor_stored_runs_decide_how_many_runs_a_point_gets(cli: 
 
 def test_the_size_of_a_round_follows_from_the_width() -> None:
     stop = Stop({"x": 0.1}, 4, 100)
-    # Mean 10, s = 2: t(0.975; 3) = 3.182, half width 3.182 * 2 / 2 = 3.182, 3.182 times the 1 that is wanted.
+    # Mean 10, s = 2: t(0.975; 3) = 3.182, half width 3.182 * 2 / 2 = 3.182, which is 3.182 times the required 1.
     samples = {"x": [10 - 3**0.5, 10 - 3**0.5, 10 + 3**0.5, 10 + 3**0.5]}
     assert stop.expected(samples, 4) == 41  # 4 * 3.182^2 = 40.5
-    assert stop.next_round(samples, 4) == 8  # not more than double
+    assert stop.next_round(samples, 4) == 8  # at most double
     assert Stop({"x": 0.1}, 4, 6).next_round(samples, 4) == 6
     assert Stop({"x": 0.32}, 4, 100).next_round(samples, 4) == 4
     assert Stop({"x": 0.3}, 4, 100).next_round(samples, 4) == 5
@@ -264,7 +264,7 @@ def test_time_left_is_from_the_costs_of_the_points(monkeypatch: pytest.MonkeyPat
         point.finish(0, "", cost)
         estimate.finished(cost)
     now = 105.0  # 10 s of CPU time in 5 s: two threads
-    # Left are 9 runs of 1 s and 9 of 9 s on two threads.
+    # Remaining: 9 runs of 1 s and 9 of 9 s on two threads.
     assert estimate.words(2) == (2, 20, "about 45 s left")
 
 
@@ -282,7 +282,7 @@ def test_time_left_says_what_a_rule_may_want(monkeypatch: pytest.MonkeyPatch) ->
 
 
 class Stuck:
-    """Carries out runs that never end; a second goes by with each look."""
+    """Executes runs that never end; each poll advances the clock by a second."""
 
     batch_s, slots, has_room = 1.0, 1, True
 
@@ -413,7 +413,7 @@ SWEEPS = {
     "rule and number": ("replications = 3\n[stop]\n" + TARGET, ["replications", "3", "stop"]),
     "unknown key of the rule": ("[stop]\nmetric = 1", ["stop.metric", "min_replications"]),
 }
-"""Mistakes in what follows the name of the scenario."""
+"""Errors in the file after the name of the scenario."""
 
 
 @pytest.mark.parametrize(("text", "mentions"), FILES.values(), ids=FILES)
@@ -452,7 +452,7 @@ def test_a_rule_may_be_about_the_delay_and_the_losses_of_a_group() -> None:
     known = ("one_way_delay_p99_s.heavy", "one_way_delay_mean_s.light", "rtt_p95_s.heavy", "lost_share.light")
     check_metrics(dict.fromkeys(known, 0.1), scenario)
     with pytest.raises(fairlane.UserError, match="unknown metric"):
-        check_metrics({"rtt_p95_s.light": 0.1}, scenario)  # UDP alone
+        check_metrics({"rtt_p95_s.light": 0.1}, scenario)  # only UDP
 
 
 GRID_OF_PYTHON = {
@@ -524,7 +524,7 @@ def test_the_picture_has_a_line_for_each_combination_of_the_other_keys(swept: Sw
     places = [list(container.lines[0].get_xdata()) for container in axes.containers]
     means = [point["metrics"]["throughput_ratio"]["mean"] for point in swept.document()["points"]]
     assert [height for of_line in heights for height in of_line] == means
-    # 20 times as much from one end to the other: to scale on an axis of logarithms.
+    # The values differ by a factor of 20, so the axis is logarithmic.
     assert places == [pytest.approx([0.005, 0.02, 0.1])] * 4
     assert axes.get_xscale() == "log"
     assert [label.get_text() for label in axes.get_xticklabels()] == ["5", "20", "100"]

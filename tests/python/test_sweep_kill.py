@@ -1,4 +1,4 @@
-"""A sweep that is killed again and again ends with the same bytes in its store as one that never was."""
+"""A sweep that is killed repeatedly stores the same bytes as an uninterrupted one."""
 
 import random
 import signal
@@ -36,7 +36,7 @@ OFTEN = [
     "-c",
     "import fairlane.store.folder as folder, fairlane.cli.main as cli; folder.SETTLE_BYTES = 20_000; cli.main()",
 ]
-"""The command with a journal that moves into the files many times a second, so that kills hit that too."""
+"""The command with a journal that is moved into the files many times per second, so that kills also hit that."""
 
 
 def start(command: list[str | Path], workdir: Path, store: str) -> "subprocess.Popen[bytes]":
@@ -45,7 +45,7 @@ def start(command: list[str | Path], workdir: Path, store: str) -> "subprocess.P
 
 
 def finished(store: Path) -> set[tuple[str, int]]:
-    """Every run in files, which must all be whole, and in journals."""
+    """All runs in files, which must be complete, and in journals."""
     in_files = {
         (file.stem, number) for file in store.glob("runs/[!.]*.parquet") for number in point.read(store, file.stem)[1]
     }
@@ -92,5 +92,5 @@ def test_killed_at_random_moments_and_resumed_it_ends_with_the_same_bytes(least:
         assert files(store / "journal") == []
         assert files(store / "costs") == list(reference)
     assert lost == set()
-    # Moments before the first run prove little; most must come after it.
+    # Kills before the first run prove little, so most must come after it.
     assert killed_with_runs >= least / 3

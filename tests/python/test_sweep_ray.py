@@ -1,4 +1,4 @@
-"""A sweep on a Ray cluster of two nodes, one of which dies in the middle, gives the bytes of a local one."""
+"""A sweep on a Ray cluster of two nodes, one of which dies during the sweep, gives the same bytes as a local one."""
 
 import importlib.util
 import json
@@ -63,7 +63,7 @@ def test_a_node_that_dies_changes_no_byte(cli: Cli, workdir: Path) -> None:
     outcome = json.loads(done.stdout.splitlines()[-1])
     assert outcome["code"] == 0, outcome["stderr"]
     document = json.loads(outcome["sweep"])
-    # The node died in the middle: something had finished, and not everything.
+    # The node died during the sweep: some runs had finished, but not all.
     assert outcome["running"]
     assert outcome["runs"] < expected["runs"]
     counts, wanted = ([point["replications"] for point in of["points"]] for of in (document, expected))

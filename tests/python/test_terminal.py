@@ -34,7 +34,7 @@ NEEDY = [words for words, command in COMMANDS.items() if any(parameter.required 
 
 
 def on_terminal(cli: Cli, *arguments: str, typed: str = "", columns: int = 80) -> str:
-    """What a command shows on a terminal of so many columns, on which somebody types."""
+    """Output of a command on a terminal with `columns` columns and the given input."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "COLUMNS": str(columns), "LINES": "40", "TERM": "xterm", "NO_COLOR": "1"}
     process = subprocess.Popen(
@@ -46,7 +46,7 @@ def on_terminal(cli: Cli, *arguments: str, typed: str = "", columns: int = 80) -
     try:
         while part := os.read(ours, 65536):
             shown += part
-    except OSError:  # Linux's way to say that the other side has gone
+    except OSError:  # Linux reports a closed terminal in this way
         pass
     os.close(ours)
     assert process.wait(60) == 0, shown.decode()
@@ -132,7 +132,7 @@ def test_init_writes_a_scenario_that_runs(cli: Cli, workdir: Path) -> None:
     printed = cli.output("init", "mine.toml", "--buffer", "50 ms", "--profile", "ns3", "--rtt", "40 ms")
     assert printed.splitlines()[0] == "written: mine.toml"
     scenario = Scenario.from_toml(workdir / "mine.toml").to_dict()
-    # 50 ms at 10 Mbit/s are 62500 bytes; 40 ms there and back are 19.9 ms one way and 0.1 ms of the access link.
+    # 50 ms at 10 Mbit/s are 62500 bytes; an RTT of 40 ms is 19.9 ms one way, plus 0.1 ms of the access link.
     assert scenario["queue"] == {"scheme": "abc", "limit": "62500 B"}
     assert scenario["topology"]["bottleneck_delay"] == "19900 us"
     assert scenario["tcp"] == {"profile": "ns3"}
@@ -208,5 +208,5 @@ def test_tables_of_eighty_columns_have_every_number_whole(cli: Cli) -> None:
     numbers = re.compile(r"\d+\.\d+ ± \d+\.\d+")
     assert sorted(numbers.findall(narrow)) == sorted(numbers.findall(wide)) != []
     assert "…" not in narrow
-    # Columns that have no room follow below, behind the names of their rows.
+    # Columns that do not fit follow below, after the names of their rows.
     assert len(re.findall(r"^ *droptail ", narrow, re.MULTILINE)) > len(re.findall(r"^ *droptail ", wide, re.MULTILINE))

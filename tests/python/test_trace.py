@@ -1,4 +1,4 @@
-"""Watching a replication: captures that tshark accepts, tables of senders and queue, and records that stay the same."""
+"""Recording a replication: captures that tshark accepts, tables of senders and queue, unchanged results."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ Rows = list[list[str]]
 
 
 def lossy(**settings: str | int | bool) -> Scenario:
-    """Two classes, TCP and UDP, losses of both kinds."""
+    """Two traffic classes, TCP and UDP, and losses of both."""
     scenario = Scenario(
         "lossy",
         group("heavy", tcp(flows=5), start_until="0.5 s"),
@@ -32,7 +32,7 @@ def lossy(**settings: str | int | bool) -> Scenario:
 
 
 def lossless(**settings: str | int | bool) -> Scenario:
-    """Transfers that end, in a buffer that never fills; the last segments are short."""
+    """Finite transfers with a buffer that never fills; the last segments are short."""
     scenario = Scenario(
         "lossless",
         group("one", tcp(flows=3, transfer="200000 B"), users=2, start_until="1 s"),
@@ -43,14 +43,14 @@ def lossless(**settings: str | int | bool) -> Scenario:
 
 
 def changed(scenario: Scenario, settings: dict[str, str | int | bool]) -> Scenario:
-    """With keys in which __ stands for the dot."""
+    """The scenario with changed keys, in which __ stands for the dot."""
     for key, value in settings.items():
         scenario = scenario.replace(key.replace("__", "."), value)
     return scenario
 
 
 def tshark(file: Path, *arguments: str) -> Rows:
-    """Lines of tshark's output, split at tabs; whatever it complains about fails the test."""
+    """Lines of tshark's output, split at tabs; any complaint fails the test."""
     checks = ("ip.check_checksum", "tcp.check_checksum", "udp.check_checksum")
     done = execute("tshark", "-r", file, *(word for check in checks for word in ("-o", f"{check}:TRUE")), *arguments)
     complaints = [line for line in done.stderr.splitlines() if "Running as user" not in line]
@@ -70,7 +70,7 @@ def captured(folder: Path, scenario: Scenario, **options: Any) -> tuple[Path, di
 
 
 def assert_sound(file: Path) -> None:
-    """Nothing malformed, no bad checksum, no error."""
+    """Checks that there are no malformed packets, bad checksums or errors."""
     bad = "_ws.malformed || ip.checksum.status == 0 || tcp.checksum.status == 0 || udp.checksum.status == 0"
     assert packets(file, "frame.number", where=bad) == []
     assert packets(file, "frame.number", "_ws.expert.message", where="_ws.expert.severity >= error") == []
@@ -101,7 +101,7 @@ def test_watching_changes_no_record(tmp_path: Path) -> None:
 def test_tshark_accepts_a_capture(tmp_path: Path, settings: dict[str, str | int | bool], snaplen: int) -> None:
     file, _ = captured(tmp_path, lossy(run__replications=1, **settings), pcap_snaplen=snaplen)
     assert_sound(file)
-    # Whole packets: tshark sees every checksum, and each is good.
+    # With complete packets, tshark verifies every checksum.
     if snaplen:
         assert packets(file, "frame.number", where="tcp && !(tcp.checksum.status == 1)") == []
         assert packets(file, "frame.number", where="udp && !(udp.checksum.status == 1)") == []
@@ -117,14 +117,14 @@ def test_tshark_counts_what_the_simulator_counts(tmp_path: Path) -> None:
     for user, rate in enumerate(rates):
         address = f"10.0.0.{user + 1}"
         frames = [int(length) for source, length, _ in sent if source == address]
-        # No warm-up: the measurement is the whole run, 3 s.
+        # Without warm-up, the measurement is the whole run of 3 s.
         assert sum(frames) * 8 / 3 == pytest.approx(rate, rel=1e-12)
         words = [row[0].split() for row in conversations]
         (line,) = [line for line in words if line[:1] and line[0] in (address, "192.0.2.1") and address in line]
         total = len(packets(file, "frame.number", where=f"ip.addr == {address}"))
         assert str(len(frames)) in line
         assert str(total) in line
-    # Retransmissions that passed the bottleneck are among those that were sent.
+    # Retransmissions that passed the bottleneck are a subset of the sent ones.
     retransmitted = packets(file, "frame.number", where="tcp.analysis.retransmission")
     assert 0 < len(retransmitted) <= sum(users["tcp"]["retransmissions"] for users in run["groups"])
 
@@ -136,7 +136,7 @@ def test_tshark_finds_nothing_odd_without_losses(tmp_path: Path, header: int) ->
     assert run["links"][0]["accounting"]["dropped"] == 0
     assert_sound(file)
     assert packets(file, "frame.number", "tcp.analysis.flags", where="tcp.analysis.flags") == []
-    # Six transfers, each with its handshake; all bytes once, and acknowledged.
+    # Six transfers, each with its handshake; all bytes are sent once and acknowledged.
     streams: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
     for stream, flags, length, ack in packets(file, "tcp.stream", "tcp.flags", "tcp.len", "tcp.ack"):
         streams[stream].append((flags[-2:], int(length), int(ack)))
@@ -151,9 +151,9 @@ def test_tshark_finds_nothing_odd_without_losses(tmp_path: Path, header: int) ->
 def test_round_trip_times_are_those_of_the_topology(tmp_path: Path) -> None:
     file, _ = captured(tmp_path, lossless(run__replications=1))
     handshakes = packets(file, "tcp.time_relative", where="tcp.flags == 0x012")
-    # SYN and SYN-ACK of 60 bytes at 10 Mbit/s, 5 ms each way.
+    # SYN and SYN-ACK of 60 bytes at 10 Mbit/s, 5 ms in each direction.
     assert min(float(time) for (time,) in handshakes) == pytest.approx(2 * (60 * 8 / 10e6 + 5e-3), abs=1e-9)
-    # A timestamp that comes back is one that was sent before, by the other end of the same stream.
+    # An echoed timestamp was sent before by the other end of the same stream.
     values: dict[tuple[str, str], set[str]] = defaultdict(set)
     stamps = ("tcp.options.timestamp.tsval", "tcp.options.timestamp.tsecr")
     for stream, source, target, value, echo in packets(file, "tcp.stream", "ip.src", "ip.dst", *stamps, where="tcp"):
@@ -180,7 +180,7 @@ def test_selective_acknowledgements_are_in_the_headers(tmp_path: Path) -> None:
         for left, right in zip(lefts.split(","), rights.split(","), strict=True):
             assert int(ack) < int(left) < int(right)
             assert (int(left) - 1) % 1448 == (int(right) - 1) % 1448 == 0
-    # Without the link layer the packets are as long as those of the simulator.
+    # Without link layer, packets have the same length as in the simulator.
     assert packets(file, "frame.number", where="tcp && frame.len != ip.len") == []
 
 
@@ -189,7 +189,7 @@ def test_packets_of_ecn_flows_are_marked_as_capable(tmp_path: Path) -> None:
     file, run = captured(tmp_path, lossy(run__replications=1, tcp__ecn=True))
     fresh = packets(file, "ip.dsfield.ecn", where="tcp.len > 0 && !(tcp.analysis.retransmission)")
     assert ["2"] in fresh
-    # A marked packet may wait when the run ends.
+    # A marked packet may still wait at the end of the run.
     assert len(packets(file, "frame.number", where="ip.dsfield.ecn == 3")) <= run["links"][0]["marks"]
     assert packets(file, "frame.number", where="(udp || ip.src == 192.0.2.1) && ip.dsfield.ecn != 0") == []
 

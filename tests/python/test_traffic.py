@@ -1,4 +1,4 @@
-"""Transfers, bursts, several links: what reaches frames, documents and captures."""
+"""Transfers, bursts and several links in frames, documents and captures."""
 
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def test_frames_have_flows_transfers_and_every_link() -> None:
 
 
 def test_intervals_are_narrower_at_lower_confidence() -> None:
-    # t(0.95; 2) = 2.920 and t(0.975; 2) = 4.303: any table.
+    # From a t table: t(0.95; 2) = 2.920 and t(0.975; 2) = 4.303.
     samples = [1.0, 2.0, 4.0]
     wide, narrow = interval(samples).half_width, interval(samples, 0.9).half_width
     assert wide

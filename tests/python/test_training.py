@@ -1,4 +1,4 @@
-"""Trained builds: counts come where they are looked for, and the build of the wheel finds them."""
+"""Builds with profiles: profiles are written to the expected path, and the build of the wheel finds them."""
 
 import os
 import re
@@ -18,12 +18,12 @@ WORKSPACE = {
     "py/Cargo.toml": '[package]\nname = "fairlane-py"\nedition = "2024"\n',
     "py/src/lib.rs": "",
 }
-"""As small as a workspace with these packages can be."""
+"""A minimal workspace with these packages."""
 
 
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The workspace in a folder with a space in its name, in place of the repository."""
+    """The workspace in a folder with a space in its name, instead of the repository."""
     if shutil.which("cargo") is None:
         pytest.skip("no cargo")
     try:

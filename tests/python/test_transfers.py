@@ -35,7 +35,7 @@ def written(folder: Path, content: bytes | None) -> Path:
 
 
 def test_sizes_come_from_beside_the_scenario_and_become_part_of_it(tmp_path: Path) -> None:
-    # The content of HPCC's WebSearch_distribution.txt begins so; percentages.
+    # The start of HPCC's WebSearch_distribution.txt, with percentages.
     path = written(tmp_path / "x", b"0 0\n10000 15\n20000 20\n30000 100\n")
     canonical = Scenario.from_toml(path).canonical()
     cdf = json.loads(canonical)["groups"][0]["sources"][0]["cdf"]
@@ -75,8 +75,8 @@ def test_a_file_may_be_named_in_python(tmp_path: Path) -> None:
 
 
 def test_the_share_of_short_transfers_counts_their_headers(tmp_path: Path) -> None:
-    # A user alone that asks for 6 of 10 Mbit/s on the wire, in transfers of 1 to 100 bytes of one segment each: its
-    # share is what it asks for, give or take four standard deviations of a Poisson process.
+    # A single user demands 6 of 10 Mbit/s on the wire, in transfers of 1 to 100 bytes with one segment each. Its share
+    # is its demand, within four standard deviations of a Poisson process.
     path = written(tmp_path, b"0 0\n100 100\n")
     path.write_text(SCENARIO.replace("50 %", "60 %").replace('measure = "0.5 s"', 'measure = "2 s"'))
     (run,) = fairlane.run(Scenario.from_toml(path), store=tmp_path / "store").runs

@@ -1,4 +1,4 @@
-"""The tutorial keeps its word: its commands and its code run as they stand there, and say what it says."""
+"""Commands and code of the tutorial run as written, with the outputs on the page."""
 
 import json
 import re
@@ -39,7 +39,7 @@ def test_the_code_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.Mo
     for cell in cells:
         exec("".join(cell["source"]), names)
     ratios = {queue: result.summary["throughput_ratio"]["mean"] for queue, result in names["compared"].results.items()}
-    # What the page says: shared among flows, the user with ten has ten times as much; among users, as much.
+    # As the page says: shared among flows, the user with ten flows gets ten times as much; shared among users, as much.
     assert all(ratios[queue] == pytest.approx(10, abs=1) for queue in ("droptail", "fq_codel"))
     assert all(ratios[queue] == pytest.approx(1, abs=0.15) for queue in ("abc", "fq_codel:share_per=user"))
     assert {"flows.pdf", "flows.csv"} <= {path.name for path in tmp_path.iterdir()}
@@ -53,6 +53,6 @@ def test_the_notebook_runs_in_a_kernel(tmp_path: Path) -> None:
     nbclient.NotebookClient(document, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
     outputs = [[output.get("data", {}) for output in cell.outputs] for cell in document.cells if "outputs" in cell]
     pictures = [data for of_cell in outputs for data in of_cell if "image/png" in data]
-    # Three of the comparison, and that of the sweep; the scenario is a table.
+    # Three figures of the comparison, and one of the sweep; the scenario is a table.
     assert len(pictures) == 4
     assert any("text/html" in data for data in outputs[0])

@@ -1,4 +1,4 @@
-"""Generated modules from which editors complete keys: they are those of the declarations, and scenarios take them."""
+"""Generated modules for completion in editors match the declarations, and scenarios accept them."""
 
 import inspect
 import json
@@ -99,7 +99,7 @@ fairlane.run("s.toml").summary["throughput_ration"]
 def test_mypy_knows_keys_that_there_are_not(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     (tmp_path / "wrong.py").write_text(WRONG)
-    # From the folder of the configuration, so that what it knows of the package is used again.
+    # In the folder of the configuration, so that mypy reuses its cache of the package.
     done = execute(sys.executable, "-m", "mypy", tmp_path / "wrong.py", cwd=ROOT, stderr=subprocess.STDOUT)
     lines = [int(line.split(":")[1]) for line in done.stdout.splitlines() if ": error: " in line]
     assert sorted(set(lines)) == [5, 6, 7, 8, 10], done.stdout

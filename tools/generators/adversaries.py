@@ -1,4 +1,4 @@
-"""Table of adversaries in the documentation: the worst case of each scheme, from the scenario files of a checkout."""
+"""The documentation's table of adversaries: the worst scenario of each scheme, from the checkout's scenario files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEAD = ("scheme", "shares by", "share of the light user", "under WFQ", "light", 
 
 
 def files() -> Iterator[tuple[Path, dict[str, Any], tuple[str, str]]]:
-    """Yields each file, its parsed content, and the two shares in its heading: under the scheme and under WFQ."""
+    """Each file, its parsed content, and the shares in its heading (under the scheme and the ideal scheduler)."""
     for path in sorted(FOLDER.glob("*.toml")):
         found = SHARES.search(path.read_text(encoding="utf-8"))
         if found is None:
@@ -24,7 +24,7 @@ def files() -> Iterator[tuple[Path, dict[str, Any], tuple[str, str]]]:
 
 
 def rows() -> list[Sequence[str]]:
-    """Returns a row for each file, the smallest share first."""
+    """A row for each file, smallest share first."""
     every = sorted(files(), key=lambda one: float(one[2][0].split()[0]))
     return [
         [

@@ -1,8 +1,8 @@
-r"""Turns drawings in characters into SVG: tools/diagrams/NAME.txt into docs/figures/diagrams/NAME.svg.
+r"""Converts ASCII drawings to SVG: tools/diagrams/NAME.txt to docs/figures/diagrams/NAME.svg.
 
-Lines are `-`, `=` (thick), `|`, `/` and `\` with `+` where they meet, arrows end in `<`, `>`, `v` or `^`. Boxes are
-`[ text ]` or drawn with lines, `| a | b |` is a row of cells. `*` is a point of a curve, `....` its horizontal part,
-`#` a block. Everything else is text.
+Lines are `-`, `=` (thick), `|`, `/` and `\`, with `+` where they meet. Arrows end in `<`, `>`, `v` or `^`. Boxes are
+`[ text ]` or drawn with lines; `| a | b |` is a row of cells. `*` is a point of a curve, `....` its level part, `#` a
+block. Everything else is text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 SOURCES, FIGURES = ROOT / "tools" / "diagrams", ROOT / "docs" / "figures" / "diagrams"
 WIDE, TALL, MARGIN = 8, 19, 8
-"""Size of a character, and margin of the drawing, in px."""
+"""Size of a character, and margin, in px."""
 LEVEL = "-="
 LEAST_CELLS, MOST_CELL = 3, 8
 """Minimum number of cells in a row, and maximum width of a cell in characters."""
@@ -34,7 +34,7 @@ _WORDS = re.compile(r"\S+(?: \S+)*")
 
 
 def write(*, check: bool) -> int:
-    """Writes all figures; with `check` only compares them. Returns 1 if one is stale."""
+    """Writes all figures, or with `check` only compares them. Returns 1 if one is stale."""
     stale = 0
     for source in sorted(SOURCES.glob("*.txt")):
         target = FIGURES / f"{source.stem}.svg"
@@ -67,7 +67,7 @@ def to_svg(drawing: str) -> str:
 
 
 class _Grid:
-    """A drawing, with the characters that are parts of lines."""
+    """A drawing; `kinds` says for each character `line`, `text` or nothing."""
 
     def __init__(self, rows: Sequence[str]) -> None:
         self._rows = rows
@@ -84,7 +84,7 @@ class _Grid:
         self._find_marks()
 
     def _find_marks(self) -> None:
-        """Finds corners, arrowheads, diagonals and underscores that are lines."""
+        """Finds corners, arrowheads, diagonals and low lines."""
         rows = self._rows
         for y, row in enumerate(rows):
             for x, letter in enumerate(row):
@@ -104,7 +104,7 @@ class _Grid:
                     self._line[y][x] = True
 
     def at(self, x: int, y: int) -> str:
-        """Returns the character at a position; outside the drawing, a space."""
+        """The character at a position, a space outside of the drawing."""
         return self._rows[y][x] if 0 <= y < len(self._rows) and 0 <= x < len(self._rows[y]) else " "
 
     def is_line(self, x: int, y: int) -> bool:
@@ -112,7 +112,7 @@ class _Grid:
         return 0 <= y < len(self._rows) and 0 <= x < len(self._rows[y]) and self._line[y][x]
 
     def _is_line(self, y: int, begin: int, end: int) -> bool:
-        """True if line characters are a line, not a sign or hyphen as in `A - B`, `-1/4` or `drop-tail`."""
+        """True if a run of line characters is not a sign or hyphen, as in `A - B`, `-1/4` or `drop-tail`."""
         run = self._rows[y][begin:end]
         if run == "-=" or ("-" not in run and run.count("=") < 3):
             return False
@@ -154,14 +154,14 @@ class _Grid:
             )
 
     def _is_sign(self, x: int, y: int) -> bool:
-        """True if `*` or `/` is a multiplication or division sign, with or without spaces."""
+        """True if `*` or `/` is the sign of a product or quotient, with or without spaces."""
         near, far = ([self.at(x - d, y), self.at(x + d, y)] for d in (1, 2))
         if self.at(x, y) == "*":
             return near[1] not in " ." or near[0] not in " .|" or (" " not in far and near == [" ", " "])
         return near == [" ", " "] and " " not in far
 
     def _is_drawn(self, x: int, y: int) -> bool:
-        """True if a character is part of the drawing, not text."""
+        """True if a character is not text."""
         letter = self.at(x, y)
         is_point = letter == "*" and not self._is_sign(x, y)
         return self._line[y][x] or is_point or letter == "#" or (letter == "=" and self._is_bar(x, y))
@@ -208,7 +208,7 @@ class _Grid:
         return self.is_line(x, y + 1) and self.at(x, y + 1) in "|+^v"
 
     def _cells(self) -> Iterator[str]:
-        """Yields the upper and lower edges of rows of cells: at least three bars without lines above or below."""
+        """Upper and lower edges of rows of cells: three or more bars without a continuation."""
         for y, row in enumerate(self._rows):
             bars = [
                 x

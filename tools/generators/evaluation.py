@@ -21,7 +21,7 @@ from fairlane.results.names import display_name
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 """Headings of the columns, and rows."""
 FIGURES = Path(__file__).parents[2] / "docs" / "figures"
-"""In a checkout: figures drawn by `make league`."""
+"""Folder of figures that `make league` draws, in a checkout."""
 CAPABILITIES: Mapping[str, tuple[str, str, str, Callable[[Entry], bool]]] = {
     "no labels": (
         "Edge",
@@ -60,11 +60,11 @@ CAPABILITIES: Mapping[str, tuple[str, str, str, Callable[[Entry], bool]]] = {
         lambda entry: bool(_about(entry)["marks"]),
     ),
 }
-"""Limits of a network, by key: the limited part, a label, a sentence, and a test that an entry fits."""
+"""Possible limits of a network, by key: what is limited, its name, a sentence, and the test of an entry."""
 GUARDS = ("worst_share", "delay_p99", "completion", "use")
-"""Criteria for one-sided entries: an entry in the last quarter of two or more of them is recommended last."""
+"""Criteria of one-sidedness: an entry in the last quarter of two or more of them is recommended last."""
 _COUNTED = (leagues.COST_CORE, leagues.COST_EDGE)
-"""Criteria that no scenario measures."""
+"""Criteria that are not measured in scenarios."""
 ADVICE = """
 ## Which scheme should I take?
 
@@ -119,7 +119,7 @@ def league() -> Table | str:
 
 
 def data() -> dict[str, Any]:
-    """Returns the data of the site's picture: values as texts with their ranks, by criterion, family and entry."""
+    """The league for the site's figure: values as text with ranks, by criterion, family and entry."""
     found = standing()
     labels = sorted(found.values, key=lambda label: display_name(label).lower())
     values: dict[str, dict[str, list[Any]]] = {}
@@ -171,7 +171,7 @@ def _entry(label: str) -> dict[str, Any]:
 
 
 def embedded() -> str:
-    """Returns the league's data as a script element, which precedes the table for readers without JavaScript."""
+    """The league's data, embedded in a page before the table for readers without JavaScript."""
     if not leagues.read(suites.read()).entries:
         return ""
     text = json.dumps(data(), ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")

@@ -1,4 +1,4 @@
-"""Documentation taken from Rust modules: their heads (`//!`), in the form required by CONTRIBUTING.md, and enums."""
+"""Extracts documentation from Rust: heads of modules (`//!`, in the form of CONTRIBUTING.md), and enums."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ _LINK = re.compile(r"\[`(?:\w+::)*?((?:[A-Z]\w*::)?\w+)`\](?!\()")
 
 
 class HeadError(Exception):
-    """The module is missing, or its head doesn't have the required form; the message names the module."""
+    """A module is missing, or its head has another form; the message names it."""
 
 
 class Head(NamedTuple):
@@ -33,7 +33,7 @@ class Head(NamedTuple):
 
 
 def module(name: str, crates: Path) -> Path:
-    """Returns the file of the module whose path ends in `name`; if there are several, the one that is a scheme."""
+    """The file of the module whose path ends in `name`; if there are several, the scheme's."""
     found = [file for ending in (f"{name}.rs", f"{name}/mod.rs") for file in crates.glob(f"*/src/**/{ending}")]
     if len(found) > 1:
         found = [file for file in found if "impl SchemeSpec for" in file.read_text(encoding="utf-8")]
@@ -92,10 +92,7 @@ def head(file: Path, chapters: Path) -> Head:
 
 
 def variants(name: str, crates: Path) -> list[tuple[str, str]]:
-    """Returns name and doc comment of every variant of the enum `name`.
-
-    A variant's name is the text after `=`, or the identifier in snake case.
-    """
+    """Name and sentence of every variant of the enum `name`; the name follows `=`, or is in snake case."""
     declaration = re.compile(rf"^ *pub enum {name} \{{\n(.*?)^ *\}}$", re.MULTILINE | re.DOTALL)
     for file in sorted(crates.glob("*/src/**/*.rs")):
         if body := declaration.search(file.read_text(encoding="utf-8")):

@@ -1,12 +1,12 @@
-"""Generated types for completion in editors and notebooks.
+"""Generates types, with which editors and notebooks complete keys.
 
-    __init__.pyi                 stub of the package, whose members are loaded on first use
-    queues.pyi, markers.pyi      stubs of functions that the package builds from declarations
-    simulate/keys.py             keys of the tables `run`, `tcp` and `probes` of a scenario
+    __init__.pyi                 a stub of the package, whose members are loaded at first use
+    queues.pyi, markers.pyi      stubs of the functions that the package creates from the same declarations
+    simulate/keys.py             the keys of the tables `run`, `tcp` and `probes` of a scenario
     results/records.py           content of a result document, mainly its summary
     results/catalogue.py         all metrics
 
-They are generated from the declarations that the simulator parses with.
+All are generated from the simulator's declarations.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CATALOGUE = PACKAGE / "results" / "catalogue.py"
 
 
 def write_catalogue() -> bool:
-    """Writes the catalogue of metrics, from which the rest is generated; returns True if it was stale."""
+    """Writes the catalogue of metrics, from which the others are generated; returns True if it was stale."""
     stale = CATALOGUE.read_text(encoding="utf-8") != (text := _metrics())
     if stale:
         CATALOGUE.write_text(text, encoding="utf-8")
@@ -64,7 +64,7 @@ _SCOPES = ("run", "group", "link", "evaluation", "search")
 
 
 def modules() -> Iterator[tuple[Path, str]]:
-    """Yields every generated file with its expected text."""
+    """All generated files with their expected text."""
     yield PACKAGE / "__init__.pyi", _members()
     for module in (queues, markers):
         yield Path(str(module.__file__)).with_suffix(".pyi"), _stub(module)
@@ -90,7 +90,7 @@ def _stub(module: ModuleType) -> str:
 
 
 def _head(module: ModuleType) -> str:
-    """Returns the docstring of a module and its `__all__`."""
+    """The docstring and the `__all__` of a module."""
     names = ", ".join(f'"{name}"' for name in module.__all__)
     return "\n".join(
         [f'"""{str(module.__doc__).rstrip()}\n\n{_BY}\n"""\n', *_wrapped(f"__all__ = [{names}]", 0, hanging=4), ""]
@@ -157,7 +157,7 @@ def _metrics() -> str:
 
 
 def _metric(one: dict[str, Any]) -> str:
-    """Returns the source of a metric with its non-default fields."""
+    """Code of a metric with its non-default fields."""
     said = one | {
         "words": "" if one["title"] == one["heading"] else one["title"],
         "shown_as": "" if one["shown_as"] == one["unit"] else one["shown_as"],
@@ -186,7 +186,7 @@ def _shown(value: Any) -> str:
 
 
 def _ordered(classes: Mapping[str, str]) -> list[str]:
-    """Sorts classes after those that they name, since annotations are evaluated at run time."""
+    """Sorts classes after those that they refer to, since annotations are evaluated at run time."""
     words = {name: set(re.findall(r"\w+", text)) for name, text in classes.items()}
     needs = {name: [other for other in classes if other in words[name] and other != name] for name in classes}
     return [classes[name] for name in TopologicalSorter(needs).static_order()]
@@ -207,7 +207,7 @@ def _typed(
         return _functional(name, sentence, fields)
     lines = [f"class {name}(TypedDict{'' if total else ', total=False'}):", *_wrapped(f'"""{sentence}"""', 4), ""]
     for key, value in fields.items():
-        # A default is for old documents; new ones have the field, unless it is omitted without a value.
+        # A default is for old documents. New ones have the field unless it may be omitted.
         is_there = not total or key in required or "default" in value or "null" in str(value.get("type", ""))
         annotation = _annotation(value) + (" | str" if key in _OPEN else "")
         lines.append(f"    {key}: {annotation if is_there else f'NotRequired[{annotation}]'}")

@@ -5,42 +5,42 @@ A Markdown file marks the position of a table:
     <!-- generated:scheme abc -->
     <!-- end -->
 
-The content between the two lines is generated from the declarations that the simulator parses with, and from the heads
-of Rust modules in the folder `crates` next to `docs`. The number in `**34 schemes**` is generated too. The marks:
+The content between the two lines is generated from the simulator's declarations, and from the heads of Rust modules in
+the folder `crates` next to `docs`. The number in `**34 schemes**` is generated, too. The marks are:
 
     schemes               the catalogue of schemes, with links to their chapters
-    papers                the papers that are reproduced
+    papers                the reproduced papers
     congestion-controls   the catalogue of congestion controls
-    congestion-control X  entry of the congestion control X in the catalogue, and its keys
-    scheme SCHEME         entry of a scheme in the catalogue, and the parameters that not all schemes have
-    head MODULE           summary, source and path of a Rust module, from its head
-    rules MODULE          the rules in its head
-    deviations MODULE     the deviations in its head
-    limits MODULE         cost, deviations, and missing parts, each with a heading
-    module MODULE         the full head, with its headings
+    congestion-control X  catalogue entry and keys of the congestion control X
+    scheme SCHEME         catalogue entry of a scheme, and its parameters except those of all schemes
+    head MODULE           sentence, source and path of a Rust module, from its head
+    rules MODULE          the rules in the head of a module
+    deviations MODULE     the deviations in the head of a module
+    limits MODULE         cost, deviations and missing parts, each with a heading
+    module MODULE         a head with headings, in full
     enum NAME             the variants of a Rust enum
     shared                the parameters that all schemes have
     topology NAME         the parameters of a topology
     scenario KEY          the keys of a table of the scenario, such as `run` or `groups.sources.tcp`
-    document NAME         every table of a document, such as `result`, as `fairlane schema` names it
+    document NAME         all tables of a document of `fairlane schema`, such as `result`
     sweep                 the keys of a sweep file
     lab                   the keys of a scenario in the lab
-    adversaries           the scenario that beats each scheme, from `examples/adversaries` next to `docs`
+    adversaries           the worst scenario of each scheme, from `examples/adversaries` next to `docs`
     pairs                 shares of all pairs of senders, from `figures/pairs.csv` in `docs`
-    evaluation criteria   the criteria of the league
+    evaluation criteria   the criteria of the evaluation
     evaluation suite      the families of the suite with their scenarios
-    evaluation advice     position of the five questions that lead to three schemes
+    evaluation advice     five questions that lead to three schemes
     evaluation league     all entries by all criteria, with the data of the heat map
-    evaluation pictures   the Pareto pictures in `figures` of `docs`
+    evaluation pictures   the Pareto figures in `docs/figures`
     evaluation entries    strengths and weaknesses of each entry
     reproduction          number of reproduced claims of every paper
     reproduction summary  the same in a paragraph
-    reproduction PAPER    verdict on every claim of a paper
-    clauses               number of clauses of each RFC that the code follows
+    reproduction PAPER    outcome of every claim of a paper
+    clauses               how many clauses of each RFC the code follows
     clauses all           every clause with the code that follows it
     data PAGE MARK        data that a bench recorded for a page, from `site/data/PAGE.json`
 
-`<!-- site:MARK -->` marks the position of a table that only the site has: hundreds of rows, to sort and to filter.
+`<!-- site:MARK -->` marks a table that only the site has, with hundreds of rows to sort and filter.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ WIDTH = 120
 """Line width of paragraphs."""
 DATA = Path(__file__).parents[2] / "site" / "data"
 PAIRS = Path(__file__).parents[2] / "docs" / "figures" / "pairs.csv"
-"""In a checkout: output of `make figures`."""
+"""Output of `make figures`, in a checkout."""
 
 
 class MarkError(Exception):
@@ -104,10 +104,10 @@ def write(docs: Path, *, check: bool = False) -> int:
 
 
 def rewritten(docs: Path) -> Iterator[tuple[Path, str]]:
-    """Yields every Markdown file below `docs`, and the README next to it, with its expected text.
+    """All Markdown files below `docs`, and the README next to it, with their expected text.
 
     Raises:
-        MarkError: An unknown mark, or one without an end.
+        MarkError: A mark is unknown or has no end.
     """
     for file in [*docs.parent.glob("README.md"), *sorted(docs.rglob("*.md"))]:
         try:
@@ -117,10 +117,10 @@ def rewritten(docs: Path) -> Iterator[tuple[Path, str]]:
 
 
 def rewrite(text: str, crates: Path = Path("crates")) -> str:
-    """The text with every generated block regenerated.
+    """The text with all generated blocks regenerated.
 
     Raises:
-        MarkError: An unknown mark, or one without an end.
+        MarkError: A mark is unknown or has no end.
     """
     blocks = _BLOCK.findall(text)
     marks = sum(line.startswith(_MARK) for line in text.splitlines())
@@ -133,7 +133,7 @@ def rewrite(text: str, crates: Path = Path("crates")) -> str:
 
 
 def expanded(text: str, crates: Path = Path("crates")) -> str:
-    """The text with the tables that only the site has."""
+    """The text with the tables for the site."""
     return _SITE.sub(lambda mark: generate(mark[1], crates), text)
 
 
@@ -141,7 +141,7 @@ def generate(mark: str, crates: Path = Path("crates")) -> str:
     """Markdown for a mark such as `scheme abc`.
 
     Raises:
-        MarkError: There is no such table.
+        MarkError: The mark is unknown.
     """
     if mark in _CATALOGUES:
         return _CATALOGUES[mark]()
@@ -199,11 +199,11 @@ _PARTS = {
         ("sender", "beside", "rate", "round trip", "buffer", "queue"),
     ),
 }
-"""Parts of the names of cells, and the columns that they become, by page and first column of a table."""
+"""Parts of cell names and the columns that they become, by page and first column of a table."""
 
 
 def _block(block: Any, page: str) -> str:
-    """Returns a paragraph or a table. A row with only one cell becomes the first column of the rows below it."""
+    """A paragraph or a table. A row with one cell is a heading; the rows below get it as first column."""
     if isinstance(block, str):
         return f"\n{block}\n"
     (name, *head), family, rows = block["columns"], "", []
@@ -236,7 +236,7 @@ def _lab() -> str:
     rows: dict[tuple[str, str], list[str]] = {}
     for key, rule in lab_keys.KEYS.items():
         if lab_keys.KEYS.get(key.replace("groups[].sources[tcp]", "tcp")) is rule and key.startswith("groups"):
-            continue  # the same rule as for [tcp]
+            continue  # TCP sources have the keys of [tcp] with the same rules
         if isinstance(rule, Honoured):
             effect = f"{rule.where}; only plane `{rule.only}`" if rule.only else rule.where
             rows.setdefault(("supported", effect), []).append(key)
@@ -260,7 +260,7 @@ def _of_rules(rows: Mapping[tuple[str, str], Sequence[str]]) -> str:
 
 
 def _linux_keys() -> str:
-    """Does the same as `_lab` for the plane `linux`."""
+    """Like `_lab`, without the keys of sources that have the rule of [tcp]."""
     rows: dict[tuple[str, str], list[str]] = {}
     for key, rule in linux_keys.RULES.items():
         if linux_keys.RULES.get(key.replace("groups[].sources[tcp]", "tcp")) is rule and key.startswith("groups"):
@@ -346,13 +346,13 @@ def _scheme(name: str) -> str:
 
 
 def _rule(param: Parameter) -> tuple[str, ...]:
-    """Returns the parts that two parameters must have in common to be explained only once."""
+    """The fields of a parameter that must be equal for a shared explanation."""
     return tuple(str(dict(param).get(key)) for key in ("table", "name", "doc", "type", "choices", "min", "max"))
 
 
 @cache
 def _owners() -> dict[tuple[str, ...], Mapping[str, Any]]:
-    """The first scheme in the catalogue that has each parameter."""
+    """For each parameter, the first scheme in the catalogue that has it."""
     found: dict[tuple[str, ...], Mapping[str, Any]] = {}
     for scheme in schemes():
         for param in scheme["params"]:
@@ -423,7 +423,7 @@ def _scenario(key: str) -> str:
     properties = table["properties"]
     if key.endswith(
         ("sources.rpm", "sources.tcp", "sources.transfers", "sources.video", "sources.web")
-    ):  # these sources take every key of [tcp] as well
+    ):  # it also has all keys of [tcp]
         of_tcp = whole["properties"]["tcp"]["properties"]
         properties = {name: value for name, value in properties.items() if name not in of_tcp}
     names = sorted(properties, key=lambda name: (name not in _FIRST, name not in table["required"]))
@@ -435,7 +435,7 @@ _FIRST = {"name", "scheme", "kind", "model", "profile"}
 
 
 def _step(table: Mapping[str, Any], part: str, key: str) -> dict[str, Any]:
-    """Resolves the table or array of tables at a key, or the alternative for a scheme, kind or model."""
+    """Resolves a key to its table or array of tables, or to the alternative for a scheme, kind or model."""
     table = table.get("items", table)
     inner: dict[str, Any] | None = table.get("properties", {}).get(part)
     if inner is not None:
@@ -462,7 +462,7 @@ def _schema_allowed(value: Mapping[str, Any]) -> str:
     if "const" in value:
         return _code(value["const"])
     if (either := value.get("anyOf")) and "type" in either[-1]:
-        # A number or a text with a unit: shown as the text.
+        # A number or a text with a unit is shown as the text.
         return _schema_allowed({**value, **either[-1], "anyOf": []})
     if "type" not in value:
         return _allowed("", value.get("enum"), None, None)
@@ -567,7 +567,7 @@ def _reproduction(paper: Paper) -> str:
 
 
 def _records(whole: Mapping[str, Any]) -> str:
-    """Returns every record of a document with a heading and a table."""
+    """All records of a document, each with a heading and a table."""
     result = schema("result")
     # Records of the result document are in the tables of that document.
     elsewhere = set() if whole["title"] == result["title"] else {result["title"], *result["$defs"]}
@@ -585,7 +585,7 @@ def _record(record: Mapping[str, Any]) -> str:
 
 
 def _type(value: Mapping[str, Any]) -> str:
-    """The type of a field in words, with links to records."""
+    """Text about the type of a field, with links to records."""
     if "$ref" in value:
         name = value["$ref"].rsplit("/", 1)[-1]
         return f"[{name}](#{name.lower()})"
@@ -604,7 +604,7 @@ def _type(value: Mapping[str, Any]) -> str:
 
 
 def _code(value: Any) -> str:
-    """A value in TOML notation, without the quotes of a text; nothing for an empty text."""
+    """A value in TOML notation; texts have no quotes, and an empty text gives nothing."""
     text = value if isinstance(value, str) else json.dumps(value)
     return f"`{text}`" if text else ""
 

@@ -52,7 +52,7 @@ RUNS_HEAD = ["experiments", "replications", "maximum for inconclusive claims", "
 
 
 def counts(papers: Sequence[Paper]) -> Rows:
-    """Counts the claims that hold, by paper and kind of claim, and in total; claims that test nothing are separate."""
+    """Number of claims that hold, by paper and kind, and in total; claims that test nothing are counted separately."""
     rows: Rows = []
     total: dict[Standing, Counter[str]] = {}
     for paper in papers:
@@ -75,7 +75,7 @@ def _by_standing(paper: str, counted: Mapping[Standing, Counter[str]]) -> Rows:
 
 
 def summary(papers: Sequence[Paper]) -> str:
-    """Returns a paragraph with the number of claims of all papers that hold."""
+    """A paragraph with the number of claims of all papers that hold."""
     of = {standing: Counter[str]() for standing in KINDS}
     not_hard: Counter[str] = Counter()
     for paper in papers:
@@ -109,7 +109,7 @@ def summary(papers: Sequence[Paper]) -> str:
 
 
 def claims(paper: Paper) -> Rows:
-    """Returns a row for each claim of a paper: the paper's value, the measured one, and the reason of a difference."""
+    """Every claim of a paper: the paper's value, the measured one, and the reason for a difference."""
     expected, explanations = paper.expected().claims, paper.explanations
     rows: Rows = []
     for claim, outcome in _outcomes(paper):
@@ -131,14 +131,14 @@ def claims(paper: Paper) -> Rows:
 
 
 def _measured(paper: Paper, claim: Claim, found: Mapping[str, Any]) -> list[str]:
-    """Returns the measured value, with the number of runs if it exceeds the experiment's, and the farthest point."""
+    """Measured value, number of runs if larger than the experiment's, and point with the largest deviation."""
     runs = found.get("runs", 0)
     more = f" (n = {runs})" if runs > paper.experiments[claim["experiment"]].replications else ""
     return [found["measured"] + more, found["worst"]]
 
 
 def readings(paper: Paper) -> Rows:
-    """Returns a row for each choice that the paper's numbers decided."""
+    """Readings that were chosen by the paper's numbers."""
     rows = []
     for one in paper.readings:
         names = ", ".join(f"`{name.split('.', 1)[1]}`" for name in one.claims)
@@ -147,7 +147,7 @@ def readings(paper: Paper) -> Rows:
 
 
 def fewer_runs(paper: Paper) -> Rows:
-    """Returns a row for experiments with an unusual number of runs, or an unusual limit for inconclusive claims."""
+    """Experiments whose replications or limit for inconclusive claims differ from the default, with the reason."""
     return [
         [
             ", ".join(f"`{name}`" for name in rule.experiments or ["all"]),

@@ -1,4 +1,4 @@
-"""Append-only files of lines, each a checksum and a JSON object: a line truncated by a kill is ignored."""
+"""Append-only files whose lines are a checksum and a JSON object. A line that a kill truncated is ignored."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 
 
 def checked_line(entry: dict[str, Any]) -> bytes:
-    """The line of an entry, its end included."""
+    """The line of an entry, with its line break."""
     text = json.dumps(entry, ensure_ascii=False, separators=(",", ":")).encode()
     return b"%08x %s\n" % (zlib.crc32(text), text)
 
 
 def checked_entries(path: Path) -> Iterator[dict[str, Any]]:
-    """The entries of all whole lines."""
+    """The entries of all complete lines."""
     with path.open("rb") as lines:
         for line in lines:
             checksum, _, text = line.partition(b" ")

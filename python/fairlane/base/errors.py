@@ -1,4 +1,4 @@
-"""Errors that end a command with one line for the user, and the warning that does not."""
+"""Errors that end a command with one line for the user, and a warning that does not end it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class FairlaneError(Exception):
 
 
 class UserError(FairlaneError):
-    """Invalid input; the message contains the value and, where there is one, the allowed range."""
+    """Invalid input; the message contains the value and the allowed range, if any."""
 
 
 class ScenarioWarning(UserWarning):
@@ -33,14 +33,14 @@ class ScenarioWarning(UserWarning):
 
 
 class WriteError(UserError):
-    """A file that cannot be written: the message names it and says why."""
+    """A file cannot be written; the message contains its name and the reason."""
 
 
 class Interrupted(FairlaneError):  # noqa: N818 nothing went wrong
-    """Ctrl-C while replications were running; what had finished is kept.
+    """Ctrl-C while replications were running; finished ones are kept.
 
     Attributes:
-        finished: Replications that are done, earlier ones from the store included; or searches.
+        finished: Finished replications, including those from the store; or finished searches.
         total: Replications or searches requested.
     """
 
@@ -51,6 +51,6 @@ class Interrupted(FairlaneError):  # noqa: N818 nothing went wrong
 
 
 def check_kind(name: str, value: Any, kinds: tuple[type, ...], wanted: str) -> None:
-    """Raises a UserError if an argument is of no kind that the function takes."""
+    """Raises a UserError if the function does not accept an argument of this kind."""
     if not isinstance(value, kinds):
         raise UserError(f"{name}: {quoted(value)} is not {wanted}")

@@ -1,4 +1,4 @@
-"""Writing files so that a kill at any time leaves old content or new content, never a half."""
+"""Writes files so that a kill at any time leaves the old or the new content, never a part of it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def write_aside(path: Path, content: bytes) -> None:
 
 @contextmanager
 def new_beside(path: Path) -> Iterator[Path]:
-    """A new empty file next to `path`; removed at the end of the block if it still exists.
+    """Creates an empty file next to `path`; removes it at the end of the block if it still exists.
 
     Its name is unpredictable, and an existing file or link is never opened. So other writers in the folder cannot
     redirect us.
@@ -40,20 +40,20 @@ def new_beside(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def parents_of(path: Path) -> Iterator[None]:
-    """The folders above `path`; those that were made and are empty when the block ends are removed."""
+    """Creates the folders above `path`; at the end of the block, removes the created ones that are empty."""
     made = [folder for folder in path.parents if not folder.exists()]
     try:
-        with suppress(FileExistsError):  # it is a file: what follows will say so
+        with suppress(FileExistsError):  # it is a file: the block reports that
             path.parent.mkdir(parents=True, exist_ok=True)
         yield
     finally:
-        with suppress(OSError):  # there is something in it now, or it could not be made
+        with suppress(OSError):  # it is not empty, or could not be created
             for folder in made:
                 folder.rmdir()
 
 
 def reason(error: Exception) -> str | None:
-    """The system's error text; None for errors of another kind. Polars has it only in its message."""
+    """The system's error text; None for errors of another kind. Errors of Polars contain it only in their message."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     found = _OS_ERROR.search(str(error))
@@ -62,7 +62,7 @@ def reason(error: Exception) -> str | None:
 
 @contextmanager
 def written_below(folder: Path, option: str) -> Iterator[None]:
-    """An error while files below a folder are written names the option and the file."""
+    """Adds the option and the file to errors that occur while files below a folder are written."""
     try:
         yield
     except WriteError as error:
@@ -75,7 +75,7 @@ def read_json(file: Path, option: str) -> Any:
     """Content of a JSON file.
 
     Raises:
-        UserError: It cannot be read or is not JSON; the message names `option`.
+        UserError: The file cannot be read or is not JSON; the message names `option`.
     """
     try:
         return json.loads(file.read_text(encoding="utf-8"))
@@ -86,7 +86,7 @@ def read_json(file: Path, option: str) -> Any:
 
 
 def check_writable(folder: Path, option: str) -> None:
-    """Raises a UserError that names `option` unless files can be written into `folder`; leaves nothing behind."""
+    """Raises a UserError that names `option` if no file can be written into `folder`; leaves nothing behind."""
     try:
         probe = folder.absolute() / "probe"
         with parents_of(probe), new_beside(probe):
@@ -96,7 +96,7 @@ def check_writable(folder: Path, option: str) -> None:
 
 
 def check_file(path: Path, option: str) -> None:
-    """Raises a UserError that names `option` unless a file can be written at `path`; leaves nothing behind."""
+    """Raises a UserError that names `option` if `path` cannot be written; leaves nothing behind."""
     if path.exists() and not path.is_file():
         raise UserError(f"{option}: cannot write to {path}: it is not a file")
     check_writable(path.absolute().parent, option)

@@ -1,7 +1,7 @@
 """Folders of results, replaced as a whole: a kill at any time leaves the old results or the new ones, never a mixture.
 
-The new folder is created next to the old one, and the two are exchanged atomically, so that no old file stays among new
-ones. A list in the folder, `.fairlane`, names the written files. All others are the user's: they are hard-linked into
+The new folder is created next to the old one, and the two are exchanged atomically, so old and new results never mix.
+The list `.fairlane` in the folder names the written files. All other files are the user's: they are hard-linked into
 the new folder before the exchange, and unlinked from the old one afterwards.
 """
 
@@ -20,24 +20,24 @@ from fairlane.base.errors import UserError, WriteError
 from fairlane.base.files import parents_of, reason
 
 LIST = ".fairlane"
-"""In a folder of results: the names of its files, a line each."""
+"""File in a folder of results that lists the names of its files, one per line."""
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 _NOT_SUPPORTED = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP}
 """Errors of file systems that cannot exchange two folders."""
 _OLD = "-old"
-"""Ends the name of a folder that is about to change places with the new one in several steps."""
+"""Suffix of an old folder while it is exchanged with the new one in several steps."""
 
 
 @contextmanager
 def staged(folder: Path) -> Iterator[Path]:
-    """An empty folder to write into, which takes the place of `folder` when the block ends without an error.
+    """Creates an empty folder to write into, which replaces `folder` if the block ends without an error.
 
-    `folder` is created with its parents if missing; files of the user in it stay. On an error, nothing new is left and
-    the old content stays.
+    Creates `folder` and its parents if missing; the user's files in it stay. After an error, the old content stays and
+    nothing new is left.
 
     Raises:
-        UserError: The folder cannot be replaced. If that shows at the end only, the message says where the results are.
+        UserError: The folder cannot be replaced. If this fails at the end, the message says where the results are.
     """
     with _stage(folder) as stage:
         with _named_files(stage, folder):
@@ -58,16 +58,16 @@ def staged(folder: Path) -> Iterator[Path]:
             stage.rename(kept)
             raise UserError(f"{error}; the results are in {kept}") from error
         with suppress(OSError, UserError):
-            _keep_others(stage, whole)  # what came while they changed places
+            _keep_others(stage, whole)  # files that appeared during the exchange
 
 
 def check_replaceable(folder: Path, option: str, others: Mapping[str, Path | None] | None = None) -> None:
-    """Raises a UserError that names `option` unless `folder` can be replaced; leaves nothing behind.
+    """Raises a UserError that names `option` if `folder` cannot be replaced; leaves nothing behind.
 
     Args:
         folder: A folder of results, or one that does not exist.
-        option: Its option.
-        others: Folders that other options write; they must not be in it.
+        option: Option that names the folder.
+        others: Folders that other options write; they must not be inside `folder`.
     """
     try:
         with _stage(folder) as probe, _named(folder):
@@ -82,7 +82,7 @@ def check_replaceable(folder: Path, option: str, others: Mapping[str, Path | Non
 
 @contextmanager
 def _named(folder: Path) -> Iterator[None]:
-    """An OSError within the block is a UserError about a folder."""
+    """Turns an OSError within the block into a UserError about the folder."""
     try:
         yield
     except OSError as error:
@@ -91,14 +91,14 @@ def _named(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _named_files(stage: Path, folder: Path) -> Iterator[None]:
-    """An error while a file is written into a stage names the file as it was to be in the folder."""
+    """Makes write errors within the block name the file at its final path instead of its path in the stage."""
     try:
         yield
     except Exception as error:
         why = None if isinstance(error, UserError) else reason(error)
         if why is None:
             raise
-        # Most write errors name no file: it is the one that was written last.
+        # Most write errors name no file; the last written file is the one that failed.
         files = [stage / name for name, _ in _entries(stage)]
         newest = max(files, key=lambda file: file.stat().st_mtime_ns, default=stage)
         named = Path(getattr(error, "filename", None) or newest)
@@ -113,7 +113,7 @@ def _real(path: Path) -> Path:
 
 
 def _check_kind(folder: Path) -> None:
-    """Raises a UserError if there is something that cannot be replaced."""
+    """Raises a UserError if `folder` exists and cannot be replaced."""
     whole = _real(folder)
     if whole.exists() and not whole.is_dir():
         raise UserError(f"cannot write to {folder}: it is not a folder")
@@ -124,7 +124,7 @@ def _check_kind(folder: Path) -> None:
 
 
 def _keep_others(old: Path, new: Path) -> None:
-    """Hard-links the files of a folder that are not in its list into a new one, unless that has such a file.
+    """Hard-links the files that are not in the folder's list into the new folder, unless the name exists there.
 
     Raises:
         UserError: The folder contains a subfolder. A process working there would be left in a removed folder.
@@ -146,7 +146,7 @@ def _keep_others(old: Path, new: Path) -> None:
 
 
 def _entries(folder: Path, into: set[str] | None = None, at: str = "") -> Iterator[tuple[str, bool]]:
-    """Files below a folder, by name; of folders that are not in `into`, if it is given, only the name, and True."""
+    """Yields names of files below a folder, with False; for a subfolder not in `into`, only its name, with True."""
     with os.scandir(folder / at) as entries:
         for entry in entries:
             name = f"{at}/{entry.name}" if at else entry.name
@@ -160,9 +160,9 @@ def _entries(folder: Path, into: set[str] | None = None, at: str = "") -> Iterat
 
 @contextmanager
 def _stage(folder: Path) -> Iterator[Path]:
-    """A new folder next to one to be replaced, removed at the end of the block if it still exists.
+    """Creates a folder next to the one to replace; removes it at the end of the block if it still exists.
 
-    It is locked: unlocked ones were left by killed processes and are removed.
+    The folder is locked. Unlocked ones were left by killed processes and are removed.
 
     Raises:
         UserError: The folder cannot be replaced.
@@ -190,11 +190,11 @@ def _locked_stage(whole: Path) -> tuple[Path, int]:
         stage.mkdir()
         with suppress(FileNotFoundError):
             lock = os.open(stage, os.O_RDONLY | os.O_DIRECTORY)
-            with suppress(OSError):  # a file system without locks: nobody will take it for abandoned
+            with suppress(OSError):  # without locks in the file system, nobody removes it as abandoned
                 fcntl.flock(lock, fcntl.LOCK_EX)
             if stage.exists():
                 return stage, lock
-            # Somebody took it for an abandoned one before it was locked.
+            # Another process removed it as abandoned before it was locked.
             os.close(lock)
 
 
@@ -202,7 +202,7 @@ def _remove_abandoned(whole: Path) -> None:
     for path in whole.parent.iterdir():
         if not path.name.startswith(_prefix(whole)):
             continue
-        with suppress(OSError):  # it is locked or gone, or no folder
+        with suppress(OSError):  # locked, gone, or not a folder
             lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -215,9 +215,9 @@ def _remove_abandoned(whole: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> None:
-    """Exchanges two folders: in one step where the file system can, else in three.
+    """Exchanges two folders in one step if the file system supports it, else in three.
 
-    A kill between these may leave no folder of the name `other`; the next command that writes to it gives it back.
+    A kill between the three steps may leave no folder named `other`; the next command that writes to it restores it.
     """
     renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if renameat2 is not None:
@@ -233,6 +233,6 @@ def _exchange(one: Path, other: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    import shutil  # loads all kinds of archives, at the start of every command
+    import shutil  # slow: loads all archive formats
 
     shutil.rmtree(folder, ignore_errors=True)

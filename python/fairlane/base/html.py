@@ -1,4 +1,4 @@
-"""Parts of HTML that notebooks show: all text escaped, no scripts, colours of the page around them, light or dark."""
+"""HTML for notebooks: all text is escaped, without scripts; colours follow the surrounding page, light or dark."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _STYLE = (
 
 
 def text(value: object) -> str:
-    """A value as text of a page."""
+    """A value as escaped text."""
     return escape(visible(str(value)))
 
 
 def paragraph(words: object, title: object = "", kind: str = "") -> str:
-    """A paragraph, perhaps behind a title in bold; of a `kind` of the style."""
+    """A paragraph of class `kind`, with an optional title in bold."""
     strong = f"<strong>{text(title)}</strong>" if str(title) else ""
     return f"<p{f' class={kind}' if kind else ''}>{strong}{text(words)}</p>"
 
@@ -36,7 +36,7 @@ def paragraph(words: object, title: object = "", kind: str = "") -> str:
 def table(
     heads: Sequence[str | tuple[str, ...]], rows: Iterable[Sequence[object]], keys: int = 1, words: Iterable[int] = ()
 ) -> str:
-    """A table; its first `keys` columns identify a row, and the columns `words` are wrapped."""
+    """A table. Its first `keys` columns identify a row; text in the columns `words` is wrapped."""
     wrapped = set(words)
     shown = "".join(f'<th scope="col">{_head(head)}</th>' for head in heads)
     lines = []
@@ -58,7 +58,7 @@ def folded(summary: str, content: str) -> str:
 
 
 def block(*parts: str) -> str:
-    """Parts together, with their style."""
+    """Joins parts and adds their style."""
     return f'<div class="fairlane"><style>{_STYLE}</style>{"".join(parts)}</div>'
 
 

@@ -1,6 +1,6 @@
 """Progress of long work: a bar on a terminal or in a notebook, a plain line on stderr every few seconds elsewhere.
 
-A stderr that cannot be written, or a terminal that has gone, does not disturb the work.
+The work continues if stderr cannot be written or the terminal has gone.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def progress(title: str, total: int, *, show: bool, unit: str = "runs") -> Itera
 
 
 class Advance:
-    """Counts pieces of work: to be called after each."""
+    """Counts pieces of work; call it after each."""
 
     def __init__(self, total: int, report: Report) -> None:
         self._total = total
@@ -38,7 +38,7 @@ class Advance:
         self._start = self._last = time.monotonic()
 
     def __call__(self, note: str = "") -> None:
-        """Sets the status besides the remaining time."""
+        """Counts a piece and sets the note shown next to the remaining time."""
         self._done += 1
         self._last = time.monotonic()
         left_s = (self._last - self._start) / self._done * (self._total - self._done)
@@ -46,7 +46,7 @@ class Advance:
         self._say(note)
 
     def waiting(self, say: Callable[[], str]) -> None:
-        """Polls for the status if no work was finished for a while."""
+        """Calls `say` for the note if no piece was finished for a while."""
         if time.monotonic() - self._last >= LINE_EVERY_S:
             self._say(say())
 
@@ -56,7 +56,7 @@ class Advance:
 
 @contextmanager
 def reporting(title: str, total: int, *, show: bool, unit: str = "runs") -> Iterator[Report]:
-    """Returns a function that reports how many runs, or other units, are done, of how many, and the remaining time."""
+    """Returns a function that reports finished and total runs (or other units) and the remaining time."""
     if not show or sys.stderr is None:
         yield lambda _done, _total, _left: None
     elif _is_notebook():
@@ -70,7 +70,7 @@ def reporting(title: str, total: int, *, show: bool, unit: str = "runs") -> Iter
 
 
 def tell(line: str, *, show: bool) -> None:
-    """Says something on stderr before the work begins."""
+    """Prints a line on stderr before the work begins."""
     if show and sys.stderr is not None:
         with suppress(OSError):
             print(visible(line), file=sys.stderr, flush=True)  # noqa: T201
@@ -122,7 +122,7 @@ def _is_notebook() -> bool:
 
 @contextmanager
 def _element(title: str) -> Iterator[Report]:
-    """A bar as an element of the page; it goes at the end."""
+    """A bar as an element of the notebook, removed at the end."""
     from IPython.display import HTML, display
 
     from fairlane.base import html

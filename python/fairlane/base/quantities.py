@@ -1,4 +1,4 @@
-"""Quantities: a text with a number and a unit, as in scenario files."""
+"""Quantities: texts with a number and a unit, as in scenario files."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ UNITS: Mapping[str, Mapping[str, float]] = {
     "packets": dict.fromkeys(("packets", "packet", "pkts", "pkt", "p"), 1.0),
     "1": {"%": 0.01},
 }
-"""The units of each kind of quantity, by the one it is kept in: those of docs/scenario.md, and per cent."""
+"""Units of each kind of quantity (from docs/scenario.md, and per cent), by the unit in which it is stored."""
 
 
 def parsed(text: str, unit: str) -> float | None:
-    """The quantity in `unit`; None if the text is none of that kind."""
+    """The quantity in `unit`; None if the text is not such a quantity."""
     found = _QUANTITY.fullmatch(text.strip().replace("_", ""))
     size = UNITS[unit].get(found[2]) if found else None
     if found is None or size is None:

@@ -9,36 +9,36 @@ from contextlib import contextmanager
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 REPEATED_S = 2.0
-"""A Ctrl-C so soon after another is the same wish; one that comes later ends even the keeping of finished work."""
+"""Within this time, a second Ctrl-C is ignored; a later one also ends the storing of finished work."""
 
 
 class Received:
     """The received signal.
 
     Attributes:
-        number: Of the signal; None if none came.
+        number: Signal number; None if no signal was received.
     """
 
     number: int | None = None
 
     def check(self) -> None:
-        """Raises a lost interrupt again: Python only reports exceptions in finalizers and callbacks."""
+        """Raises an interrupt again that Python dropped: exceptions in finalizers and callbacks are only printed."""
         if self.number is not None:
             raise KeyboardInterrupt
 
     @property
     def exit_code(self) -> int:
-        """128 plus the signal number, as in shells; that of Ctrl-C if there was no other signal."""
+        """128 plus the signal number, as in shells; without a signal, the code of Ctrl-C."""
         return 128 + (self.number or signal.SIGINT)
 
 
 received = Received()
-"""By this process; loops that wait for long work look at it."""
+"""Signal received by this process; loops that wait for long work poll it."""
 
 
 @contextmanager
 def as_interrupts() -> Iterator[Received]:
-    """Treats SIGTERM and SIGHUP within the block like Ctrl-C; signals that were ignored, as by `nohup`, stay ignored.
+    """Treats SIGTERM and SIGHUP within the block like Ctrl-C. Signals already ignored, for example by `nohup`, stay so.
 
     After SIGTERM or SIGHUP, both are ignored while finished work is stored. A Ctrl-C is ignored for `REPEATED_S`.
     """

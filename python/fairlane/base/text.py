@@ -1,4 +1,4 @@
-"""Names and values that others chose, as text that is shown: whatever is in them, it stays text, on one line.
+"""Escapes names and values from outside, so that they are displayed as plain text on one line.
 
 For a terminal see `cli/terminal.py`; figures take `for_figure`, pages `for_page`, messages `quoted`.
 """
@@ -13,9 +13,9 @@ from fairlane import _fairlane
 LONGEST_NAME = 60
 LONGEST_VALUE = 80
 LONGEST_WORD = 300
-"""Maximum length in a message: longer than all reasonable names and paths."""
+"""Maximum length of a word in a message: longer than all reasonable names and paths."""
 MOST_NAMES = 16
-"""In a message: more are not read."""
+"""Maximum number of names in a message."""
 
 
 def visible(text: str, keep: str = "") -> str:
@@ -28,44 +28,44 @@ def visible(text: str, keep: str = "") -> str:
 
 
 def name(text: str) -> str:
-    """A name of a table or figure, cut if it is very long."""
+    """A name for a table or figure, shortened if it is very long."""
     return shortened(visible(text), LONGEST_NAME)
 
 
 def for_figure(text: str) -> str:
-    r"""A name in a figure: `_` is a space, and `\$` a dollar sign, since `$` would begin a formula."""
+    r"""A name for a figure: `_` becomes a space, and `$` becomes `\$`, since `$` would begin a formula."""
     return name(text).replace("_", " ").replace("$", r"\$")
 
 
 def for_page(value: Any) -> Any:
-    """A value of a template; markup that the page itself made stays markup, lines stay lines."""
+    """A value for a template. Keeps line breaks, and markup that the page itself generated."""
     if not isinstance(value, str) or value.isprintable():
         return value
     return type(value)(visible(value, keep="\n\t"))
 
 
 def quoted(value: Any) -> str:
-    """A value in a message: a text in quotes, cut if it is very long."""
+    """A value for a message: texts in quotes, shortened if very long."""
     if isinstance(value, int) and value.bit_length() > 4 * LONGEST_VALUE:
-        return f"a number of {value.bit_length()} bits"  # Python refuses to write very long ones
+        return f"a number of {value.bit_length()} bits"  # Python refuses to format very long ones
     try:
         return shortened(visible(repr(value) if isinstance(value, str) else str(value)), LONGEST_VALUE)
-    except ValueError:  # there is such a number somewhere in it
+    except ValueError:  # the value contains such a number
         return f"a {type(value).__name__} with a very long number"
 
 
 def near(name: str, known: Iterable[str], most: int = MOST_NAMES) -> str:
-    """Suggestions for an unknown name: similar names, or all; if they are many, the nearest."""
+    """Suggestions for an unknown name: similar names or all known names; only the nearest if there are many."""
     return _fairlane.near(name, list(known), most)
 
 
 def message_line(message: str) -> str:
-    """A message as one line, in which very long words are cut: somebody's value is among them."""
+    """A message as one line. Shortens very long words, since they come from input."""
     return " ".join(shortened(visible(word), LONGEST_WORD) for word in message.split())
 
 
 def shortened(text: str, most: int) -> str:
-    """The text, its middle left out if it has more than `most` characters."""
+    """Shortens a text of more than `most` characters by leaving out its middle."""
     if len(text) <= most:
         return text
     head = (most - 1) // 2

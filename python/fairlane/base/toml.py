@@ -1,4 +1,4 @@
-"""TOML files and values: whatever cannot be read is one line that says where."""
+"""Reads TOML files and values; an error is one line with its position."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairlane.base.errors import UserError
 from fairlane.base.text import quoted
 
 _LONG_NUMBER = re.compile(r"[0-9_]{4300,}")
-"""Python refuses to convert longer numbers."""
+"""A number that is too long for Python to convert."""
 _NESTED = re.compile(r"[\[{](?:[^\[\]{}]*[\[{]){99}")
 
 
@@ -19,7 +19,7 @@ def read(path: str | Path) -> dict[str, Any]:
     """The table of a TOML file.
 
     Raises:
-        UserError: The file cannot be read or is not TOML; the message has line and column.
+        UserError: The file cannot be read or is not TOML; the message contains line and column.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -36,7 +36,7 @@ def read(path: str | Path) -> dict[str, Any]:
 
 
 def read_if_there(path: Path) -> dict[str, Any]:
-    """As `read`; empty if there is no such file."""
+    """Like `read`; empty if the file does not exist."""
     return read(path) if path.exists() else {}
 
 
@@ -44,7 +44,7 @@ def parse(text: str) -> dict[str, Any]:
     """The table of a TOML text.
 
     Raises:
-        TOMLDecodeError: It is not TOML, or exceeds a limit.
+        TOMLDecodeError: The text is not TOML, or exceeds a limit.
     """
     try:
         return tomllib.loads(text)

@@ -1,1 +1,1 @@
-"""Expectations of scenarios and what became of them."""
+"""Checks of scenarios' expectations."""

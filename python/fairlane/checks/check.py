@@ -1,4 +1,4 @@
-"""The verb `check`: simulates scenarios and judges their expectations."""
+"""The function `check` simulates scenarios and checks their expectations."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A scenario whose expectations are judged.
+    """A scenario whose expectations are to be checked.
 
     Attributes:
-        file: Its file; None if it was built in Python.
+        file: File of the scenario; None if it was built in Python.
         canonical: Canonical scenario.
-        expectations: At least one.
+        expectations: Expectations, at least one.
     """
 
     file: str | None
@@ -49,7 +49,7 @@ class Check:
     """Verdicts on the expectations of scenarios.
 
     Attributes:
-        asked: Requested checks.
+        asked: Scenarios to check.
         results: The result of each scenario.
     """
 
@@ -81,7 +81,7 @@ class Check:
         return all(verdict.verdict == "held" for verdict in self.verdicts)
 
     def document(self) -> CheckDocument:
-        """Everything as one table (`fairlane schema check`)."""
+        """The verdicts as a document (`fairlane schema check`)."""
         return {
             "schema": 1,
             "version": _fairlane.version(),
@@ -114,19 +114,19 @@ def check(
     store: str | Path | None = None,
     progress: bool = False,
 ) -> Check:
-    """Simulates scenarios and judges their expectations.
+    """Simulates scenarios and checks their expectations.
 
     Args:
-        scenarios: Scenarios, or the paths of their TOML files; each with at least one `[[expect]]`.
+        scenarios: Scenarios or paths of their TOML files, each with at least one `[[expect]]`.
         replications: Replaces `run.replications`.
         seed: Replaces `run.seed`.
-        settings: Keys that differ in every scenario.
+        settings: Keys to change in every scenario.
         threads: Simulator threads; all cores if None. Results do not depend on it.
         store: Folder that keeps finished replications if the work is interrupted.
         progress: Report progress on stderr.
 
     Raises:
-        UserError: A file cannot be read; a scenario cannot be simulated, or an expectation not be judged.
+        UserError: A file cannot be read, a scenario cannot be simulated, or an expectation cannot be checked.
         SchemeError: A scheme written in Python failed.
         Interrupted: Ctrl-C.
     """
@@ -143,7 +143,7 @@ def check(
 def _asked(
     given: Scenario | str | Path, replications: int | None, seed: int | None, settings: Mapping[str, Any]
 ) -> Asked:
-    """Parses the checks of a scenario; everything is validated before anything runs."""
+    """Reads and validates the expectations of a scenario, before anything runs."""
     file = None if isinstance(given, Scenario) else str(given)
     scenario = prepared(given, None, None)
     try:
@@ -188,7 +188,7 @@ def _check_window(place: str, window_s: tuple[float | None, float | None], table
 
 
 def _seconds(text: str) -> float:
-    """A time of a canonical scenario."""
+    """Parses a time of a canonical scenario."""
     return parsed(text, "s") or 0.0
 
 

@@ -1,4 +1,4 @@
-"""Verdicts as JUnit XML, which CI systems read: a suite for each scenario, a case for each expectation."""
+"""Verdicts as JUnit XML for CI systems: a suite per scenario, a case per expectation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def junit(scenarios: Sequence[CheckedScenario]) -> bytes:
-    """The document; the same bytes for the same verdicts, since it has no times."""
+    """The XML document. It contains no times, so equal verdicts give equal bytes."""
     root = ElementTree.Element("testsuites", _counts([one for of in scenarios for one in of["expectations"]]))
     for of in scenarios:
         name = visible(of["file"] or of["scenario"])

@@ -24,7 +24,7 @@ EXIT_NOT_HELD = 1
 def check(
     files: tuple[Path, ...], junit: Path | None, settings: tuple[str, ...], as_json: bool, **options: Any
 ) -> None:
-    """Judge the expectations of scenarios.
+    """Check the expectations of scenarios.
 
     Expectations are the [[expect]] tables of a scenario. Exits with 1 unless all of them hold.
     """

@@ -38,7 +38,7 @@ EXIT_NOT_MET = 1
         metavar="PATTERN",
         help="Restrict to families or scenarios, such as cheats or pairs/*.",
     ),
-    click.option("--require", multiple=True, metavar="CRITERION>=X", help="Exit with 1 unless every scheme meets it."),
+    click.option("--require", multiple=True, metavar="CRITERION>=X", help="Exit with 1 if a scheme misses this value."),
     own_code_options,
     click.option("--replications", type=click.IntRange(min=1), metavar="N", help="Runs of every scenario."),
     click.option(

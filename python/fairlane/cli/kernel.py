@@ -25,7 +25,7 @@ def kernel_commands() -> None:
 
 @kernel_commands.command()
 @click.argument("version", required=False)
-@path_option("--source", "folder", help="A kernel's source, left unchanged [default: the package of apt].")
+@path_option("--source", "folder", help="Kernel source, left unchanged [default: apt's package].")
 @_cache
 @click.option(
     "--jobs",

@@ -30,14 +30,14 @@ _HELP = f"""Run experiments on real packets.
 The planes forwarder, kernel and p4 run in real time, in network namespaces of this machine, and need root. The plane
 linux runs a Linux kernel as a process in virtual time: see `fairlane kernel build`.
 
-The simulator's TCP profile `linux` was compared with Linux
-{COMPARED_KERNEL}: docs/agreement-linux.md.
+docs/agreement-linux.md compares the simulator's TCP profile `linux` with
+Linux {COMPARED_KERNEL}.
 """
 
 
 @click.group("lab", cls=Group, help=_HELP)
 def lab_commands() -> None:
-    """The group; `_HELP` is its help."""
+    """Command group with the help text `_HELP`."""
 
 
 def _tool(option: str, variable: str, name: str) -> Decorator:
@@ -227,16 +227,16 @@ def compare_command(
     default=1000,
     show_default=True,
     metavar="N",
-    help="Packets that are compared.",
+    help="Number of packets to compare.",
 )
-@click.option("--tolerance", default="1 ms", show_default=True, metavar="TIME", help="By how much times may differ.")
+@click.option("--tolerance", default="1 ms", show_default=True, metavar="TIME", help="Largest accepted difference.")
 @click.option("--kernel", metavar="VERSION", help="Kernel [default: the newest that was built].")
 @json_option
 def diff_command(file: Path, tolerance: str, as_json: bool, **options: Any) -> None:
     """Find where the simulator and a Linux kernel diverge.
 
-    Prints the first packet of a link that differs. Packets are compared by flow, segment and time, in the order in
-    which their transmission starts or they are dropped.
+    Prints the first packet of a link that differs. Compares flow, segment and time of the packets in the order in
+    which the link starts to send them or drops them.
     """
     from fairlane.base.quantities import parsed
     from fairlane.cli.printing import print_difference
@@ -255,7 +255,7 @@ def diff_command(file: Path, tolerance: str, as_json: bool, **options: Any) -> N
 def clean_up() -> None:
     """Remove leftovers of killed labs.
 
-    These are namespaces, processes in them, and mounts.
+    Removes namespaces, the processes in them, and mounts.
     """
     from fairlane.lab import clean
 

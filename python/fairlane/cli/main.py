@@ -3,8 +3,8 @@
 A user error prints one line on stderr and exits with 2. Ctrl-C exits with 130, SIGTERM with 143, SIGHUP with 129;
 finished runs are kept. A failed check exits with 1.
 
-Imports here delay every command, so the module of a command is loaded when that command is used. Functions import what
-only few commands of a module need, such as tables.
+Imports here delay every command, so the module of a command is loaded when that command is used. Modules that only few
+commands need, such as tables, are imported inside functions.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _prepare_output() -> None:
     if isinstance(out, io.TextIOWrapper):
         raw: object = out.buffer
         if isinstance(raw, io.RawIOBase):
-            # With PYTHONUNBUFFERED, Python ignores a short write, as on a full disk.
+            # With PYTHONUNBUFFERED, Python ignores a short write, for example on a full disk.
             out = sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), encoding=out.encoding, write_through=True)
         out.reconfigure(errors=READABLE)
 
@@ -158,7 +158,7 @@ def _report(line: str) -> None:
 
 
 def _fail_output(error: OSError) -> int:
-    """Handles an error of standard output, which is redirected to the null device. Such an error names no file."""
+    """Handles an error of standard output, which names no file: redirects further output to the null device."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
         return EXIT_NOBODY_READS

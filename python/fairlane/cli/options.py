@@ -67,7 +67,7 @@ def write_table(result: Summarised, path: Path | None) -> None:
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 LIBRARIES = "fairlane.libraries"
-"""Key in a command's context: libraries of schemes were loaded."""
+"""Key in a command's context, set if scheme libraries were loaded."""
 
 
 def _without_libraries(context: click.Context, _option: click.Parameter, address: str | None) -> str | None:
@@ -82,7 +82,7 @@ ray_option = click.option(
     metavar="[ADDRESS]",
     is_flag=False,
     flag_value="auto",
-    help="Run on a Ray cluster: auto (also without ADDRESS), local, HOST:PORT or ray://HOST:PORT.",
+    help="Run on a Ray cluster: auto (default ADDRESS), local, HOST:PORT or ray://HOST:PORT.",
 )
 settings_option = click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a key of the scenario."
@@ -103,11 +103,11 @@ class NeedsAWord(click.Command):
 
 
 class Group(click.Group):
-    """A group of commands. Without arguments it prints its help; on a terminal, so do commands that need arguments."""
+    """A group that prints its help if it gets no arguments. On a terminal, its commands do so if they need one."""
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
         """Prints the help if there are no arguments."""
-        if not arguments and not context.resilient_parsing:  # which is set for shell completion
+        if not arguments and not context.resilient_parsing:  # this is set for shell completion
             click.echo(context.get_help())
             context.exit()
         return super().parse_args(context, arguments)

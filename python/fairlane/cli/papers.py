@@ -38,7 +38,7 @@ EXIT_CHECK_FAILED = 1
 @click.command()
 @click.argument("names", nargs=-1, metavar="[PAPER[.FIGURE]]...")
 @click.option("--quick", is_flag=True, help="Preview: fewer and shorter runs.")
-@click.option("--check", is_flag=True, help="Exit with 1 if a claim that was expected to be reproduced is not.")
+@click.option("--check", is_flag=True, help="Exit with 1 if a claim is no longer reproduced.")
 @click.option("--write-verdicts", is_flag=True, help="Record the verdicts as the expected ones.")
 @path_option("--out", help="Write figures, points and claims [default: results/PAPER]. Several papers go to DIR/PAPER.")
 @run_options

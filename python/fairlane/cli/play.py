@@ -22,7 +22,7 @@ BUILT = Path("site/playground/dist/playground.html")
 
 
 def checkout() -> Path | None:
-    """Folder that this package was installed from, as pip recorded it, if the playground's source is there."""
+    """Folder from which pip installed this package; None if it does not contain the playground's source."""
     try:
         recorded = metadata.distribution("fairlane").read_text("direct_url.json")
     except metadata.PackageNotFoundError:
@@ -33,10 +33,10 @@ def checkout() -> Path | None:
 
 
 def playground(build: bool) -> Path:
-    """Path of the playground's page. If it has not been built, `build` says whether to.
+    """Path of the playground's page. With `build`, builds the page if it does not exist.
 
     Raises:
-        UserError: There is no page, and none could be built.
+        UserError: The page does not exist and was not built.
     """
     folder = checkout()
     for page in (PACKED, *([folder / BUILT] if folder else [])):
@@ -59,8 +59,8 @@ def playground(build: bool) -> Path:
 def play(only_path: bool) -> None:
     """Open the playground in a browser.
 
-    The playground simulates any scheme and any users, packet by packet. In a checkout it is built first if it is not
-    there, which needs npm.
+    The playground simulates any scheme and any users, packet by packet. In a checkout, the first call builds it, which
+    needs npm.
     """
     page = playground(build=not only_path)
     click.echo(str(page))

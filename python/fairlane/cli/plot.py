@@ -18,8 +18,8 @@ SUFFIXES = (".svg", ".png", ".pdf")
 
 @click.command()
 @click.argument("file", metavar="SCENARIO.toml", type=click.Path(path_type=Path))
-@path_option("--out", metavar="FILE", help="Write this file, .svg, .png or .pdf [default: NAME.svg].")
-@click.option("--column", is_flag=True, help="Make it as wide as a column of a paper, without a title.")
+@path_option("--out", metavar="FILE", help="Output file: .svg, .png or .pdf [default: NAME.svg].")
+@click.option("--column", is_flag=True, help="Draw it one paper column wide, without a title.")
 @settings_option
 def plot(file: Path, out: Path | None, column: bool, settings: tuple[str, ...]) -> None:
     """Draw the network of a scenario.
@@ -27,7 +27,7 @@ def plot(file: Path, out: Path | None, column: bool, settings: tuple[str, ...]) 
     Shows users and their sources, and each link with its rate, delay and scheme. For an access network, shows its
     levels instead.
     """
-    from fairlane.results import plots  # which loads matplotlib
+    from fairlane.results import plots  # slow: loads matplotlib
 
     with from_origin(file):
         scenario = Scenario.from_toml(file)

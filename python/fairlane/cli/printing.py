@@ -60,7 +60,7 @@ VERDICTS: dict[VerdictName, tuple[str, str]] = {
 
 
 def print_result(result: Result) -> None:
-    """Groups, links and ratios of one scenario."""
+    """Prints groups, links and ratios of one scenario."""
     document = result.document()
     out = Terminal()
     summary = document["summary"]
@@ -71,7 +71,7 @@ def print_result(result: Result) -> None:
 
 
 def print_comparison(comparison: Comparison, *, everything: bool = False) -> None:
-    """Prints three sentences and the metrics that differ; with `everything` the tables of results instead."""
+    """Prints three sentences and the metrics that differ; with `everything`, prints all result tables instead."""
     document = comparison.document()
     documents = document["results"]
     first = next(iter(documents.values()))
@@ -118,7 +118,7 @@ FAMILIES = {
 
 
 def print_schemes(schemes: Sequence[Scheme], *, everything: bool = False) -> None:
-    """The names of schemes by family; with `everything` a row for each."""
+    """Prints the names of schemes by family; with `everything`, prints a row for each."""
     if not everything:
         out = Terminal()
         for family, title in FAMILIES.items():
@@ -187,7 +187,7 @@ def print_papers(papers: Iterable[Paper], threads: int) -> None:
 
 
 def print_reproduction(reproduction: Reproduction) -> None:
-    """Measured points and claims of every experiment, and how many claims hold."""
+    """Prints measured points and claims of every experiment, and the number of claims that hold."""
     out = Terminal()
     for experiment in reproduction.experiments:
         count = _replications(reproduction, experiment)
@@ -225,7 +225,7 @@ def _replications(reproduction: Reproduction, experiment: Experiment) -> str:
 
 
 def print_difference(found: Difference) -> None:
-    """Both traces side by side around the first packet at which they part."""
+    """Prints both traces side by side around the first packet that differs."""
     shown = found.document()
     table = Numbers(
         "", "simulator (s)", "", "group, user, flow", "segment", "Linux (s)", "", "group, user, flow", "segment", keys=1
@@ -428,7 +428,7 @@ def _in_lines(key: str) -> Text:
 
 
 def _print_notes(out: Terminal, lines: Iterable[str]) -> None:
-    """Prints notes: caveats of the numbers."""
+    """Prints notes, which are caveats about the numbers."""
     for line in lines:
         out.print(Text.assemble(("note:", "yellow"), " ", visible(line)))
 
@@ -452,7 +452,10 @@ MAX_COLUMNS = 8
 
 
 def _points(experiment: Experiment, metric: str, cells: Sequence[Cell]) -> Numbers:
-    """Tabulates cells: last variable in rows, others in columns; if too wide, only the last variables in columns."""
+    """Tabulates cells: the last variable in rows, the others in columns.
+
+    With more than `MAX_COLUMNS` columns, the first variables are in rows and the last in columns.
+    """
     variables = ("scheme", *experiment.grid)
     down, across = variables[-1:], variables[:-1]
     if len({_at(cell, across) for cell in cells}) > MAX_COLUMNS:

@@ -54,10 +54,10 @@ _search_options = options(
     _search_options,
 )
 def adversary(schemes: tuple[str, ...], settings: tuple[str, ...], out: Path, as_json: bool, **options: Any) -> None:
-    """Find the scenario worst for an honest light user.
+    """Find the worst scenario for an honest light user.
 
-    Minimises the light user's share of its max-min share, then simplifies the scenario and writes it as a file for
-    `fairlane check`. After an interruption, run the same command to continue.
+    Minimises the light user's throughput divided by its max-min share. Then simplifies the scenario and writes it as a
+    file for `fairlane check`. After an interruption, run the same command to continue.
     """
     result = fairlane.search.adversary(schemes, settings=parse_settings(settings), out=out, progress=True, **options)
     if as_json:

@@ -107,7 +107,7 @@ WATCHING = {
     "watched": ["pcap", "trace", "qlog"],
     "link": ["pcap", "trace"],
 }
-"""Options that must accompany each option of a watched replication."""
+"""Options that have an effect only with at least one of the listed ones."""
 
 
 @click.command()
@@ -117,7 +117,7 @@ WATCHING = {
     type=click.Choice(VIRTUAL),
     default=SIMULATOR,
     show_default=True,
-    help="What runs it: linux is a kernel, see `fairlane kernel build`.",
+    help="Where to run it; linux is a kernel, see `fairlane kernel build`.",
 )
 @click.option("--kernel", metavar="VERSION", help="Kernel of the plane linux [default: the newest that was built].")
 @path_option("--pcap", metavar="FILE.pcapng", help="Capture the packets of a link.")
@@ -135,7 +135,7 @@ WATCHING = {
     type=click.IntRange(min=0, max=65_535),
     default=0,
     metavar="BYTES",
-    help="Bytes to keep of each packet, at least its headers [default: the headers].",
+    help="Bytes captured per packet; headers are always kept [default: headers only].",
 )
 @path_option("--trace", help="Write tables of the TCP senders and the queue.")
 @click.option(
@@ -189,7 +189,7 @@ def run(
     shell_complete=completing(scheme_names),
     help='Schemes to compare, such as droptail,abc or "abc,abc:gamma=8 packets"; or all. May be repeated.',
 )
-@click.option("--all", "everything", is_flag=True, help="Print every table, and not only what differs.")
+@click.option("--all", "everything", is_flag=True, help="Print every table instead of only the differences.")
 def compare(
     file: Path,
     queues: tuple[str, ...],

@@ -1,4 +1,4 @@
-"""Tables and lines for people on standard output. Texts are neither markup nor control sequences."""
+"""Tables and lines for people on standard output. Markup and control sequences in texts are not interpreted."""
 
 from __future__ import annotations
 

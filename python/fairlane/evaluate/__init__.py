@@ -1,4 +1,4 @@
-"""The command `evaluate`: schemes on a suite of scenarios, with a report card for each among all others."""
+"""The command `evaluate` runs schemes on a suite of scenarios and writes a report card with ranks for each."""
 
 from __future__ import annotations
 
@@ -30,20 +30,21 @@ def evaluate(
     scheme_lib: SchemeLib = None,
     progress: bool = False,
 ) -> Evaluation:
-    """Runs schemes in the scenarios of a suite, reusing stored runs, and ranks them among all others.
+    """Runs schemes in the scenarios of a suite, reusing stored runs, and ranks them among all schemes of the league.
 
     Args:
-        schemes: Entries: `abc`, `fq_codel:share_per=user`, `mine=abc:gamma=8 packets`. `all` means every scheme, twice
-            if it can share among flows or users. Schemes registered with `register_scheme` are not stored.
+        schemes: Entries such as `abc`, `fq_codel:share_per=user`, `mine=abc:gamma=8 packets`. `all` means every scheme,
+            twice if it can share among flows or users. Runs of schemes registered with `register_scheme` are not
+            stored.
         suite: Name of a suite, or its folder.
         quick: Run only the scenarios of a preview, three times each.
-        only: Families or scenarios to run alone, such as `cheats` or `pairs/cubic-*`.
-        require: Requirements for each entry, such as `worst_share>=0.8`; `Evaluation.unmet` has the failed ones.
+        only: Families or scenarios to run, such as `cheats` or `pairs/cubic-*`.
+        require: Requirements for each entry, such as `worst_share>=0.8`; `Evaluation.unmet` lists the failed ones.
         replications: Runs of each scenario, instead of the suite's number.
         threads: Simulator threads; all cores if None. Results do not depend on it.
         ray: Address of a Ray cluster to run on instead of threads: `auto`, `local`, HOST:PORT or ray://HOST:PORT.
         store: Folder of finished runs.
-        scheme_lib: Library of schemes to load first, or several.
+        scheme_lib: Scheme library or libraries to load first.
         progress: Report progress on stderr.
 
     Raises:

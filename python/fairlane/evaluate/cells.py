@@ -1,4 +1,4 @@
-"""Cells: values of a scheme in a scenario for each criterion, computed from the rows of its runs."""
+"""Cells are a scheme's values for each criterion in a scenario, computed from the rows of its runs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from fairlane.results.intervals import Interval, half_width_of_sum, interval
 from fairlane.results.metrics import CRITERIA
 
 GOODPUT = "victim_goodput_bps"
-"""The column that harm is made of."""
+"""The column from which harm is computed."""
 
 Cells = Mapping[tuple[str, str], Interval]
-"""By scenario and criterion."""
+"""Values by scenario and criterion."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Measured:
     rows: Mapping[str, Sequence[Row]]
 
     def cells(self, scenarios: Iterable[SuiteScenario]) -> dict[tuple[str, str], Interval]:
-        """Mean and interval of each criterion that the scenario counts for, if every run has it."""
+        """Mean and interval of each criterion of the scenario, if every run has it."""
         found = {}
         for one in scenarios:
             for key in one.scores:
@@ -40,7 +40,7 @@ class Measured:
         return found
 
     def _harm(self, one: SuiteScenario) -> list[float | None]:
-        """Losses of the victim in each run: with the same seed next to its own kind, alone, and next to the other."""
+        """Harm to the victim in each run, from runs with equal seeds: alone, with its kind, with the other sender."""
         assert one.harm
         names = one.harm.itself, one.name, one.harm.alone
         columns = ([row[GOODPUT] or 0.0 for row in self.rows[name]] for name in names)
@@ -49,9 +49,9 @@ class Measured:
 
 
 def criterion_value(key: str, of_scenarios: Sequence[Interval]) -> Interval:
-    """The mean of a criterion over scenarios, each weighted alike.
+    """The mean of a criterion over scenarios with equal weights.
 
-    Harm below zero, where the victim gains, makes up for no harm elsewhere.
+    Negative harm (the victim gains) does not compensate for harm in other scenarios.
     """
     k = len(of_scenarios)
     means = [max(one.mean, 0.0) if key == HARM else one.mean for one in of_scenarios]
@@ -64,7 +64,7 @@ def criterion_value(key: str, of_scenarios: Sequence[Interval]) -> Interval:
 
 
 def criteria_values(cells: Cells) -> dict[str, Interval]:
-    """The value of every criterion that there are cells of."""
+    """The values of all criteria that have cells."""
     by_key: dict[str, list[Interval]] = {}
     for (_, key), cell in sorted(cells.items()):
         by_key.setdefault(key, []).append(cell)

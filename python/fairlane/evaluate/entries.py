@@ -1,8 +1,8 @@
-"""Evaluated entries: a scheme with its defaults or with other parameters, which makes it another entry.
+"""Evaluated entries: a scheme with its defaults or with other parameters.
 
 abc                         a scheme
-fq_codel:share_per=user     with another parameter; several with commas between them
-mine=abc:gamma=8 packets    under a name of its own
+fq_codel:share_per=user     with a parameter; several are separated by commas
+mine=abc:gamma=8 packets    with a label
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from fairlane.simulate.catalogue import schemes
 from fairlane.simulate.variants import ALL, Variant
 
 SHARE_PER = "share_per"
-"""The parameter that says whether a scheme shares among flows or users."""
+"""The parameter that selects whether a scheme shares among flows or users."""
 
 
 @dataclass(frozen=True)
 class Entry(Variant):
-    """A scheme with its parameters, among those that are evaluated."""
+    """An evaluated scheme with its parameters."""
 
     @property
     def shares_per(self) -> str | None:
-        """`user` or `flow`, if that is a parameter of the scheme."""
+        """`user` or `flow`, if the scheme has this parameter."""
         for param in self.about["params"] if self.about else ():
             if param["name"] == SHARE_PER:
                 return str(self.settings.get(f"{param['table']}.{SHARE_PER}", param["default"]))
         return None
 
     def canonical(self, one: SuiteScenario) -> str:
-        """The scenario under this scheme: its buffer stays, parameters are the scheme's defaults.
+        """The scenario under this scheme: keeps the buffer; other parameters are the scheme's defaults.
 
-        Schemes that order packets themselves have no scheduler for traffic classes: theirs is `fifo`.
+        Schemes that order packets themselves have no scheduler for traffic classes, so they get `fifo`.
 
         Raises:
-            UserError: A parameter that the scheme does not take.
+            UserError: The scheme does not have a parameter.
         """
         base = one.scenario
         try:
@@ -50,7 +50,7 @@ class Entry(Variant):
 
 
 def entries(names: Iterable[str]) -> list[Entry]:
-    """Parses entries; `all` means those of the catalogue, twice if they can share among flows or users.
+    """Parses entries; `all` means the schemes of the catalogue, twice if they can share among flows or users.
 
     Raises:
         UserError: A scheme or parameter is unknown, or a name is given twice.
@@ -71,7 +71,7 @@ def parsed(text: str) -> Entry:
     """Parses an entry.
 
     Raises:
-        UserError: It is none.
+        UserError: The text is not an entry.
     """
     return Entry.parsed(text)
 
@@ -80,7 +80,7 @@ def _all() -> list[Entry]:
     found = []
     for scheme in schemes():
         if scheme["shapes"]:
-            continue  # It is told what each user is to get, which no scenario of a suite says.
+            continue  # needs each user's rate, which no scenario of a suite gives
         found.append(Entry(scheme["name"], scheme["name"], {}, scheme))
         for param in scheme["params"]:
             if param["name"] == SHARE_PER:

@@ -1,4 +1,4 @@
-"""Pareto pictures: all entries by two criteria, and those that no other beats in both."""
+"""Pareto figures: all entries by two criteria, and the entries that no other one dominates."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
 OTHERS, FRONT, *OWN = "0.62", *plots.COLOURS
 MOST_OWN = 4
-"""More entries than these are not singled out."""
+"""Maximum number of the user's entries that are highlighted."""
 TOUCHING = (0.04, 0.05)
-"""Parts of the axes within which points, or their numbers, overlap."""
+"""Fractions of the axes within which points, or their numbers, overlap."""
 LEGEND_CHARACTERS = 56
 DELAY_TICKS_MS = (5, 10, 20, 50, 100, 200, 500, 1000)
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two criteria of a picture.
+    """Two criteria of a figure.
 
     Attributes:
-        stem: Of its files.
-        across: Key of the criterion on the x axis.
-        up: Key of that on the y axis.
-        with_zero: Axes that span orders of magnitude, and have zeros.
+        stem: Stem of its files.
+        across: Key of the criterion on the x-axis.
+        up: Key of the criterion on the y-axis.
+        with_zero: Axes that span orders of magnitude and include zero.
     """
 
     stem: str
@@ -58,7 +58,7 @@ PAIRS = (
 
 
 def known(values: Values, pair: Pair) -> dict[str, tuple[Interval, Interval]]:
-    """Pairs of values, for every entry that has both."""
+    """Pairs of values of all entries that have both."""
     return {
         label: (of_entry[pair.across], of_entry[pair.up])
         for label, of_entry in values.items()
@@ -67,7 +67,7 @@ def known(values: Values, pair: Pair) -> dict[str, tuple[Interval, Interval]]:
 
 
 def front(values: Values, pair: Pair) -> list[str]:
-    """Entries of which no other is better by one criterion and at least as good by the other, in order of the first."""
+    """The Pareto front: entries that no other one dominates, sorted by the first criterion."""
     signs = [CRITERIA[key].sign for key in (pair.across, pair.up)]
     points = {label: (signs[0] * x.mean, signs[1] * y.mean) for label, (x, y) in known(values, pair).items()}
     found = [
@@ -79,7 +79,7 @@ def front(values: Values, pair: Pair) -> list[str]:
 
 
 def draw(values: Values, pair: Pair, own: Collection[str] = ()) -> Figure:
-    """Every entry with its intervals, the front joined and named, and entries of the reader's own."""
+    """Draws all entries with intervals, the front with lines and names, and the user's own entries."""
     metrics = _for_people(pair.across), _for_people(pair.up)
     points = {
         label: (scaled(x, metrics[0].factor), scaled(y, metrics[1].factor))
@@ -120,7 +120,7 @@ def draw(values: Values, pair: Pair, own: Collection[str] = ()) -> Figure:
 
 
 def _for_people(key: str) -> Metric:
-    """The criterion as figures show it: times in ms."""
+    """The criterion for figures, with times in ms."""
     return replace(CRITERIA[key], shown_as="ms") if CRITERIA[key].unit == "s" else CRITERIA[key]
 
 
@@ -148,7 +148,7 @@ def _points(
 
 
 def _numbers(axes: Axes, points: dict[str, tuple[Interval, Interval]], best: Sequence[str]) -> None:
-    """Numbers of the front next to its points; overlapping points share a label."""
+    """Writes the front's numbers next to its points; overlapping points share a label."""
     into_axes = axes.transData + axes.transAxes.inverted()
     clusters: list[tuple[tuple[float, float], list[int]]] = []
     for number, label in enumerate(best, 1):
@@ -169,7 +169,7 @@ def _numbers(axes: Axes, points: dict[str, tuple[Interval, Interval]], best: Seq
 
 
 def _named(best: Sequence[str]) -> str:
-    """The front with its numbers, for the legend."""
+    """Names and numbers of the front, for the legend."""
     names = ", ".join(
         f"{number}\N{NO-BREAK SPACE}{for_figure(display_name(label))}" for number, label in enumerate(best, 1)
     )

@@ -1,6 +1,6 @@
-"""The league: what entries reach in every scenario of a suite, committed, so that a new one finds its place.
+"""The league: committed results of entries in every scenario of a suite, among which a new entry is ranked.
 
-A file for each entry, as `fairlane evaluate --write-league` writes it, numbers with six significant digits:
+`fairlane evaluate --write-league` writes a file for each entry, with six significant digits:
 
     # abc, fairlane-1.0, 3f2a..., engine 7f3c..., 10 runs
     scenario,criterion,mean,half_width
@@ -37,8 +37,8 @@ class Placed:
 
     Attributes:
         label: Name of the entry.
-        cells: By scenario and criterion.
-        cost: Instructions in the core and at the edge; none if they were not counted.
+        cells: Cells by scenario and criterion.
+        cost: Instructions in the core and at the edge; empty if they were not counted.
     """
 
     label: str
@@ -47,11 +47,11 @@ class Placed:
 
     @property
     def runs(self) -> int:
-        """Runs behind each cell: as many everywhere, see `write`."""
+        """Number of runs of each cell, which is the same for all, see `write`."""
         return next(iter(self.cells.values())).n
 
     def values(self, scenarios: Iterable[str]) -> dict[str, Interval]:
-        """The value of every criterion, over some scenarios."""
+        """The value of every criterion over some scenarios."""
         names = set(scenarios)
         found = criteria_values({key: cell for key, cell in self.cells.items() if key[0] in names})
         return {key: value for key in CRITERIA if (value := found.get(key) or self.cost.get(key))}
@@ -62,7 +62,7 @@ class League:
     """All entries of a suite.
 
     Attributes:
-        entries: By label, in alphabetical order.
+        entries: Entries by label, in alphabetical order.
     """
 
     entries: Mapping[str, Placed]
@@ -74,10 +74,10 @@ def file_of(suite: Suite, label: str) -> Path:
 
 
 def read(suite: Suite) -> League:
-    """The league of a suite; empty if none was ever written.
+    """The league of a suite; empty if none was written.
 
     Raises:
-        UserError: A file is of another suite, or none of a league.
+        UserError: A file belongs to another suite, or is not a league file.
     """
     entries: dict[str, Placed] = {}
     for path in sorted((LEAGUES / suite.key).glob("*.csv")):
@@ -98,7 +98,7 @@ def read(suite: Suite) -> League:
 
 
 def write(suite: Suite, label: str, cells: Cells) -> Path:
-    """Writes the file of an entry, the same bytes for the same cells."""
+    """Writes the file of an entry; equal cells give equal bytes."""
     runs = {cell.n for cell in cells.values()}
     if len(runs) != 1:
         raise UserError(f"{label}: scenarios have different numbers of runs, a league has one")
@@ -118,7 +118,7 @@ def written(cell: Interval) -> tuple[str, str]:
 
 
 def cost(label: str) -> dict[str, Interval]:
-    """Instructions per packet of a scheme with its defaults, from docs/costs.md; none for other parameters."""
+    """Instructions per packet of a scheme with its defaults, from docs/costs.md; empty with other parameters."""
     with COSTS.open(encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines):
             if row["scheme"] == label:

@@ -1,8 +1,8 @@
-"""Checks whether this engine reproduces the league: repeats some of its runs and compares them byte by byte.
+"""Checks whether this engine reproduces the league: repeats some of its runs and compares the cells.
 
-The engine's version changes with every line of the simulator or of a scheme, even if no result does, so it cannot tell
-whether the league is current. Since measuring a whole league takes too long, a sample has every entry and every
-scenario once, the same on every machine.
+The engine version changes with every line of the simulator or of a scheme, even if no result changes, so it does not
+show whether the league is current. Measuring a whole league takes too long. Therefore a sample contains every entry and
+every scenario at least once; it is the same on every machine.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from fairlane.evaluate.work import Wanted, measure, stored
 
 @dataclass(frozen=True)
 class CheckedCell:
-    """A cell of the league, measured again.
+    """A cell of the league and its new measurement.
 
     Attributes:
-        entry: Whose it is.
-        scenario: Family and name.
-        criterion: Key.
-        committed: Mean and half width in the entry's file; None if it lacks the cell.
-        found: The same of this engine; none if it does not have the cell.
+        entry: Label of the entry.
+        scenario: Family and name of the scenario.
+        criterion: Key of the criterion.
+        committed: Mean and half width in the entry's file; None if the file lacks the cell.
+        found: Mean and half width with this engine; None if it lacks the cell.
     """
 
     entry: str
@@ -45,7 +45,7 @@ class CheckedCell:
 
     @property
     def holds(self) -> bool:
-        """True if both are byte-identical."""
+        """True if both texts are equal."""
         return self.committed == self.found
 
     def document(self) -> dict[str, Any]:
@@ -65,7 +65,7 @@ class LeagueCheck:
 
     Attributes:
         suite: Name and version of the suite.
-        cells: All that were checked.
+        cells: All checked cells.
     """
 
     suite: str
@@ -73,11 +73,11 @@ class LeagueCheck:
 
     @property
     def differing(self) -> list[CheckedCell]:
-        """Cells that are no longer the same."""
+        """Cells that have changed."""
         return [cell for cell in self.cells if not cell.holds]
 
     def document(self) -> dict[str, Any]:
-        """Counts, and the cells that differ, ready for JSON."""
+        """Counts and changed cells, ready for JSON."""
         return {
             "suite": self.suite,
             "engine": _fairlane.engine_version(),
@@ -102,8 +102,8 @@ def check_league(
     """Measures cells of the league again with this engine.
 
     Args:
-        schemes: Entries of the league whose cells are all checked; without them a sample that has every entry and
-            every scenario at least once.
+        schemes: Entries of the league to check completely; by default, a sample with every entry and every scenario at
+            least once.
         suite: Name of a suite, or its folder.
         threads: Simulator threads; all cores if None.
         ray: Address of a Ray cluster to run on instead of threads.
@@ -111,7 +111,7 @@ def check_league(
         progress: Report progress on stderr.
 
     Raises:
-        UserError: The suite has no league, or not that entry; the store cannot be written.
+        UserError: The suite has no league, or the league lacks an entry; the store cannot be written.
         Interrupted: Ctrl-C; finished runs are in the store.
     """
     read = suites.read(suite)
@@ -127,16 +127,16 @@ def check_league(
 def known_check(
     suite: Suite, league: League, wanted: Sequence[Wanted], measured: Mapping[str, Measured], store: str | Path | None
 ) -> LeagueCheck:
-    """Checks the league with runs that this engine has already made; simulates nothing.
+    """Checks the league with existing runs of this engine; simulates nothing.
 
-    These are runs of an evaluation with the league's number of replications, and the sample if all of its runs are
+    It uses the runs of an evaluation with the league's number of replications, and the sample if all its runs are
     stored.
 
     Args:
-        suite: Its suite.
+        suite: Suite of the evaluation.
         league: The league of the suite.
-        wanted: Runs of the evaluation.
-        measured: Its runs.
+        wanted: Requests of the evaluation.
+        measured: Runs of the evaluation.
         store: Folder of finished runs.
     """
     own = [each for each in wanted if _is_of_league(each, league)]
@@ -148,13 +148,13 @@ def known_check(
 
 
 def _is_of_league(each: Wanted, league: League) -> bool:
-    """True if the league has the same runs. A quick evaluation, or another scheme of that name, has others."""
+    """True if the league has the same runs, unlike those of a quick evaluation or of another scheme of that name."""
     label = each.entry.label
     return label in league.entries and each.canonical == _wanted(label, each.one, league).canonical
 
 
 def _sample(suite: Suite, league: League) -> list[Wanted]:
-    """Every entry and every scenario at least once, paired by chance that is the same everywhere."""
+    """Every entry and every scenario at least once, in random pairs that are the same everywhere."""
     labels = sorted(league.entries, key=lambda label: hashlib.sha256(f"{suite.digest} {label}".encode()).digest())
     scenarios = list(suite.scenarios.values())
     count = max(len(labels), len(scenarios)) if labels else 0
@@ -169,12 +169,12 @@ def _all_of(labels: Sequence[str], suite: Suite, league: League) -> list[Wanted]
 
 
 def _wanted(label: str, one: SuiteScenario, league: League) -> Wanted:
-    """As many runs as the league has of the entry."""
+    """Requests as many runs as the league has of the entry."""
     return Wanted(parsed(label), one, league.entries[label].runs)
 
 
 def _with_compared(chosen: Sequence[Wanted], suite: Suite) -> list[Wanted]:
-    """Needed runs, including those that harm is compared with."""
+    """Needed runs, including those needed to compute harm."""
     found: dict[tuple[str, str], Wanted] = {}
     for each in chosen:
         harm = each.one.harm

@@ -1,6 +1,6 @@
-"""Measures of a run, taken from its record: the numbers that criteria average, and some others.
+"""Measures of a run from its record: the numbers that criteria average, and some others.
 
-Nothing here depends on the order or the names of users and groups.
+They do not depend on the order or the names of users and groups.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Row = dict[str, float | None]
 UDP_HEADERS_BYTES = 30
 """Headers of a datagram: PPP 2, IP 20, UDP 8."""
 WITHIN = 0.1
-"""Distance from the target below which shares have settled."""
+"""Shares have settled if their distance from the target is below this."""
 SMOOTHED_S = 1.0
-"""Over which shares are looked at while they settle."""
+"""Window over which shares are averaged while they settle."""
 UNFINISHED = 0.05
-"""More transfers than these may not be missing at the 95th percentile."""
+"""Maximum fraction of unfinished transfers for which a 95th percentile exists."""
 
 _OF_RECORDS = [metric for metric in CRITERIA.values() if metric.scope != "evaluation"]
 """Criteria that are fields of run records."""
@@ -51,16 +51,16 @@ COLUMNS = (
     "state_edge_bytes",
     *(metric.name for metric in _OF_RECORDS),
 )
-"""Columns of the measured runs, without those of harm."""
+"""Columns of measured runs, without those for harm."""
 
 
 def measures(one: SuiteScenario, canonical: Record, run: Record) -> Row:
     """Columns of a run; None for missing values.
 
     Args:
-        one: Scenario, with the judged users and the times at which shares should settle.
-        canonical: The scenario as it was run.
-        run: Its record.
+        one: Scenario with its judged users and the phases in which shares should settle.
+        canonical: Canonical scenario of the run.
+        run: Record of the run.
     """
     pairs = list(zip(canonical["groups"], run["groups"], strict=True))
     judged = [(group, record) for group, record in pairs if not one.judged or record["name"] in one.judged]
@@ -70,7 +70,7 @@ def measures(one: SuiteScenario, canonical: Record, run: Record) -> Row:
     users = sum(record["users"] for _, record in pairs)
     of_judged = {**run, "groups": [record for _, record in judged]}
     return dict.fromkeys(COLUMNS) | {
-        # A user with more than its share has lost nothing.
+        # A user with more than its share counts as 1.
         "share_worst": min((min(share, 1.0) for share in shares), default=None),
         "share_mean": math.fsum(shares) / len(shares) if shares else None,
         "share_p1": min(percentile(shares, 0.01), 1.0) if shares else None,
@@ -92,7 +92,7 @@ def measures(one: SuiteScenario, canonical: Record, run: Record) -> Row:
 
 
 def column(key: str) -> str:
-    """The column that a criterion is the mean of."""
+    """The column that a criterion averages."""
     metric = CRITERIA[key]
     return metric.path[0] if metric.scope == "evaluation" else metric.name
 
@@ -103,19 +103,19 @@ def goodput(run: Record, group: str) -> float:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The least value that at least this share of the values does not exceed; of few values the least of all."""
+    """The smallest value such that at least the fraction `share` of the values does not exceed it."""
     ordered = sorted(values)
     return ordered[max(math.ceil(share * len(ordered)), 1) - 1]
 
 
 def _shares(group: Record, record: Record) -> list[float]:
-    """Goodput of each user over the payload that its max-min share carries."""
+    """Goodput of each user divided by the payload of its max-min share."""
     due = record["max_min_share_bps"] * max(map(_payload_share, group["sources"]))
     return [goodput / due for goodput in record["user_goodput_bps"]] if due > 0 else []
 
 
 def _payload_share(source: Record) -> float:
-    """Payload over bytes on the wire, in full packets."""
+    """Payload divided by bytes on the wire, for full packets."""
     if "segment_payload" in source:
         return float(source["segment_payload"] / (source["segment_payload"] + source["header_bytes"]))
     size = parsed(source["packet_size"], "bytes") if "packet_size" in source else None
@@ -123,7 +123,7 @@ def _payload_share(source: Record) -> float:
 
 
 def _delay(group: Record, record: Record) -> tuple[float, float] | None:
-    """Mean and 99th percentile of the one-way delay of a group, half of its round-trip time left out."""
+    """Mean and 99th percentile of a group's one-way delay, minus half of its round-trip time."""
     if (found := record["path"].get("one_way_delay")) is None:
         return None
     propagation_s = (parsed(group["rtt"], "s") or 0.0) / 2
@@ -145,7 +145,7 @@ def _transfers(times: Sequence[Record]) -> Row:
 
 
 def _use(run: Record) -> float:
-    """Utilisation of the least used link relative to that under max-min shares; at most 1."""
+    """Utilisation of the least used link, divided by its utilisation under max-min shares; at most 1."""
     return min(
         min(link["utilisation"] / link["max_min_utilisation"], 1.0) if link["max_min_utilisation"] else 1.0
         for link in run["links"]
@@ -163,7 +163,7 @@ def _losses(paths: Sequence[Record]) -> Row:
 
 
 def _convergence(phases: Sequence[Phase], run: Record) -> float | None:
-    """Mean over the phases of the time until shares have settled."""
+    """Time until shares have settled, averaged over the phases."""
     if not phases:
         return None
     series = run["series"]
@@ -172,18 +172,18 @@ def _convergence(phases: Sequence[Phase], run: Record) -> float | None:
 
 
 def settling_s(phase: Phase, rates: Mapping[str, Sequence[float]], bin_s: float) -> float:
-    """Time from the start of a phase until the shares of its groups stay at their targets until the end of the phase.
+    """Time from the start of a phase until the groups' shares reach their targets and stay there.
 
     Args:
-        phase: When, and which shares.
-        rates: Throughput of each group in equal bins from time 0 on.
+        phase: Times and target shares.
+        rates: Throughput of each group in bins from time 0 on.
         bin_s: Length of a bin.
     """
     first, last = round(phase.from_s / bin_s), round(phase.to_s / bin_s)
     width = round(SMOOTHED_S / bin_s)
     sums = {name: list(itertools.accumulate(rates[name][first:last], initial=0.0)) for name in phase.shares}
     wanted = {name: share / math.fsum(phase.shares.values()) for name, share in phase.shares.items()}
-    # From the end: the last window that is off marks the end of settling.
+    # Search backwards: the last window that misses a target marks the end of settling.
     windows = range(last - first - width, -1, -1)
     for start in windows:
         window = {name: of[start + width] - of[start] for name, of in sums.items()}

@@ -1,4 +1,4 @@
-"""The pages of `fairlane evaluate`: all entries by all criteria with Pareto pictures, and a report card for each."""
+"""The pages of `fairlane evaluate`: all entries by all criteria with Pareto figures, and a report card for each."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class CriterionRow:
-    """A line of a report card."""
+    """A row of a report card."""
 
     criterion: Metric
     value: Interval
@@ -48,7 +48,7 @@ class CriterionRow:
 
 @dataclass(frozen=True)
 class Card:
-    """A report card as its page shows it."""
+    """A report card, prepared for its page."""
 
     entry: Entry
     file: str
@@ -60,7 +60,7 @@ class Card:
 
 
 def write(evaluation: Standing, stage: Path) -> None:
-    """Writes index.html, a page for each entry that was measured, the pictures and the style sheet."""
+    """Writes index.html, a page for each measured entry, the figures and the style sheet."""
     drawings = [_draw(evaluation, pair, stage) for pair in PAIRS if _drawable(evaluation, pair)]
     cards = [card(evaluation, entry) for entry in evaluation.entries]
     pages = Pages(

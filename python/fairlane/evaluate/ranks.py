@@ -1,4 +1,4 @@
-"""Places of entries by each criterion, and which entries are most alike."""
+"""Ranks of entries by each criterion, and the most similar entries."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from fairlane.results.intervals import Interval
 from fairlane.results.metrics import CRITERIA
 
 NEAREST = 5
-"""Number of entries that a report card compares with."""
+"""Number of similar entries on a report card."""
 
 Values = Mapping[str, Mapping[str, Interval]]
-"""By entry and criterion."""
+"""Values by entry and criterion."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """A place among all entries that have the criterion.
+    """A rank among all entries that have the criterion.
 
     Attributes:
-        rank: 1 is the best; equal values share the better rank.
-        first: The best place that the intervals leave room for,
-        last: and the worst.
-        of: Entries that were compared.
+        rank: Rank; 1 is the best, and equal values share the better rank.
+        first: Best rank that the intervals allow.
+        last: Worst rank that the intervals allow.
+        of: Number of compared entries.
     """
 
     rank: int
@@ -34,12 +34,12 @@ class Rank:
 
 
 def order(one: Interval, other: Interval) -> int:
-    """1 if an interval lies above another, -1 if below, 0 if they touch: then they leave room for either order."""
+    """1 if an interval lies above another one, -1 if below, 0 if they touch, so that both orders are possible."""
     return (one.mean - one.slack > other.mean + other.slack) - (one.mean + one.slack < other.mean - other.slack)
 
 
 def ranks(values: Values, key: str) -> dict[str, Rank]:
-    """The place of every entry that has a criterion."""
+    """The ranks of all entries that have a criterion."""
     sign = CRITERIA[key].sign
     known = {label: of_entry[key] for label, of_entry in values.items() if key in of_entry}
     found = {}
@@ -53,19 +53,19 @@ def ranks(values: Values, key: str) -> dict[str, Rank]:
 
 
 def all_ranks(values: Values) -> dict[str, dict[str, Rank]]:
-    """The places of all entries, by criterion and entry."""
+    """The ranks of all entries, by criterion and entry."""
     return {key: ranks(values, key) for key in CRITERIA if any(key in one for one in values.values())}
 
 
 def best(places: Mapping[str, Mapping[str, Rank]], key: str) -> list[str]:
-    """The entries in the first place."""
+    """The entries with rank 1."""
     return [label for label, rank in places[key].items() if rank.rank == 1]
 
 
 def nearest(places: Mapping[str, Mapping[str, Rank]], label: str, most: int = NEAREST) -> Sequence[str]:
-    """The entries whose places are most like those of another, by the mean square of their differences.
+    """The entries with the most similar ranks, by the mean squared difference.
 
-    Places count as shares of the number of entries, since not every entry has every criterion.
+    Ranks are divided by the number of entries, since not every entry has every criterion.
     """
     mine = {key: of_key[label] for key, of_key in places.items() if label in of_key}
     others = sorted({name for of_key in places.values() for name in of_key} - {label})

@@ -26,9 +26,9 @@ class Requirement:
     """A bound on the mean of a criterion.
 
     Attributes:
-        criterion: Its key.
+        criterion: Key of the criterion.
         sign: `>=`, `<=`, `>` or `<`.
-        bound: In the unit of the criterion.
+        bound: Bound in the unit of the criterion.
     """
 
     criterion: str
@@ -36,7 +36,7 @@ class Requirement:
     bound: float
 
     def met(self, value: Interval | None) -> bool:
-        """True if the mean satisfies the bound; false if it was not measured."""
+        """True if the mean satisfies the bound; false if there is none."""
         return value is not None and _COMPARE[self.sign](value.mean, self.bound)
 
     def __str__(self) -> str:
@@ -47,7 +47,7 @@ def requirements(texts: Iterable[str]) -> list[Requirement]:
     """Parses requirements.
 
     Raises:
-        UserError: One is none, or of no criterion.
+        UserError: A text is not a requirement, or its criterion is unknown.
     """
     check_kind("require", texts, (Iterable,), "a list such as ['worst_share>=0.8']")
     return [_parsed(text) for text in ([texts] if isinstance(texts, str) else texts)]

@@ -1,4 +1,4 @@
-"""Result of an evaluation: report cards, ranks among all, tables and pages."""
+"""Result of an evaluation: report cards, ranks, tables and pages."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ SCHEMA = 1
 
 @dataclass(frozen=True, repr=False)
 class Evaluation(Standing):
-    """Entries, measured in scenarios of a suite, among all of its league, as documents, tables and pages."""
+    """Measured entries and their ranks in the league of a suite, as documents, tables and pages."""
 
     def document(self) -> EvaluationDocument:
-        """Everything but the single runs as one table, ready for JSON (`fairlane schema evaluation`)."""
+        """Everything except single runs, ready for JSON (`fairlane schema evaluation`)."""
         return {
             "schema": SCHEMA,
             "version": _fairlane.version(),
@@ -85,11 +85,11 @@ class Evaluation(Standing):
         return json.dumps(self.document(), allow_nan=False, ensure_ascii=False)
 
     def runs_frame(self) -> pl.DataFrame:
-        """One row per run: entry, scenario, number, and everything that was measured."""
+        """One row per run: entry, scenario, number, all measures."""
         return frames.frame(self._runs(), schema_overrides=self._floats)
 
     def cells_frame(self) -> pl.DataFrame:
-        """One row per entry, scenario and criterion that it counts for: mean, half width, runs."""
+        """One row per entry, scenario and criterion of the scenario: mean, half width, runs."""
         return frames.frame(
             {"entry": entry.label, "scenario": scenario, "criterion": key, **cell.document()}
             for entry in self.entries
@@ -97,7 +97,7 @@ class Evaluation(Standing):
         )
 
     def criteria_frame(self) -> pl.DataFrame:
-        """One row per entry of the league and criterion: value, half width, place and its bounds."""
+        """One row per entry of the league and criterion: value, half width, rank and its bounds."""
         rows = (
             {
                 "entry": label,
@@ -117,8 +117,8 @@ class Evaluation(Standing):
         return frames.frame(rows, schema_overrides={"half_width": float})
 
     def write(self, folder: str | Path) -> None:
-        """Writes runs, cells and criteria as Parquet, evaluation.json, and pages with pictures."""
-        from fairlane.evaluate import pages  # which loads matplotlib
+        """Writes runs, cells and criteria as Parquet, evaluation.json, and pages with figures."""
+        from fairlane.evaluate import pages  # slow: loads matplotlib
 
         with staged(Path(folder)) as stage:
             tables = {"runs": self.runs_frame(), "cells": self.cells_frame(), "criteria": self.criteria_frame()}
@@ -131,7 +131,7 @@ class Evaluation(Standing):
         """Writes the results as the committed league results of these entries.
 
         Raises:
-            UserError: Not the whole suite was run.
+            UserError: Only a part of the suite was run.
         """
         if len(self.scenarios) < len(self.suite.scenarios):
             raise UserError("write_league: the league is of the whole suite, without quick and only")

@@ -1,4 +1,4 @@
-"""Sentences about an entry's best and worst results, each generated from its numbers."""
+"""Sentences about an entry's best and worst results, generated from its numbers."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from fairlane.results.intervals import Interval, format_number
 from fairlane.results.metrics import CRITERIA
 
 TENTH = 0.1
-"""Number of ranks mentioned at each end."""
+"""Fraction of best and of worst ranks to mention."""
 MOST_SCENARIOS = 3
-"""Number of single scenarios mentioned at each end."""
+"""Maximum number of best and of worst scenarios to mention."""
 _SCENARIO_CRITERIA = ("worst_share", "cheats", "many_users", "completion")
-"""Shares, whose differences can be compared with each other."""
+"""Criteria that are shares, so that their differences are comparable."""
 _WORDS = {
     "worst_share": "the worst user gets {} of its share",
     "cheats": "the worst honest user gets {} of its share",
@@ -31,8 +31,8 @@ class Findings:
     """Sentences about an entry.
 
     Attributes:
-        wins: Where it is among the best, or far above most.
-        fails: Where it is among the worst, or far below most.
+        wins: Criteria and scenarios in which it is among the best, or far above the median.
+        fails: Criteria and scenarios in which it is among the worst, or far below the median.
     """
 
     wins: Sequence[str]
@@ -46,14 +46,14 @@ def findings(
     places: Mapping[str, Mapping[str, Rank]],
     scenarios: Sequence[str],
 ) -> Findings:
-    """Criteria in which an entry is in the first or last tenth, and scenarios in which it is farthest from the median.
+    """Criteria in which an entry is in the first or last tenth, and scenarios farthest from the median.
 
     Args:
-        label: The entry.
+        label: Label of the entry.
         placed: All entries with their cells.
-        values: Their values by criterion.
-        places: Their places.
-        scenarios: Those that count.
+        values: Values of the entries by criterion.
+        places: Ranks of the entries.
+        scenarios: Scenarios of the evaluation.
     """
     wins, fails = [], []
     for key, value in values[label].items():
@@ -79,7 +79,7 @@ _Far = tuple[float, str, str, Interval, float]
 
 
 def _scenarios(label: str, placed: Mapping[str, Placed], scenarios: Sequence[str]) -> list[_Far]:
-    """Scenarios in which an entry differs from the median of all by more than its interval, best first."""
+    """Scenarios in which an entry differs from the median by more than its interval, best first."""
     found = []
     for (scenario, key), cell in placed[label].cells.items():
         if key not in _SCENARIO_CRITERIA or scenario not in scenarios:

@@ -1,4 +1,4 @@
-"""Standings: values of entries for every criterion, and their ranks in the whole league."""
+"""Values of entries for every criterion, and their ranks in the league."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from fairlane.results.intervals import Interval
 
 @dataclass(frozen=True, repr=False)
 class Standing:
-    """Entries, measured in scenarios of a suite, among all of its league.
+    """Measured entries of a suite, together with its league.
 
     Attributes:
-        suite: Suite that they were measured on.
-        scenarios: Those of its scenarios that were run.
-        quick: A preview: fewer scenarios, with fewer runs.
+        suite: Suite of the measurement.
+        scenarios: Scenarios that were run.
+        quick: True for a preview with fewer scenarios and fewer runs.
         entries: Measured entries, in the requested order.
-        measured: Their runs, by label.
+        measured: Runs by label.
         league: Results of other entries.
         requirements: Requirements.
-        check: Cells of the league next to those that this engine gave.
+        check: Comparison of the league with this engine.
     """
 
     suite: Suite
@@ -43,7 +43,7 @@ class Standing:
 
     @cached_property
     def placed(self) -> dict[str, Placed]:
-        """All entries with their cells: those that were measured, then the others of the league."""
+        """All entries with their cells: first the measured ones, then the others of the league."""
         own = {
             entry.label: Placed(
                 entry.label,
@@ -56,18 +56,18 @@ class Standing:
 
     @cached_property
     def values(self) -> dict[str, dict[str, Interval]]:
-        """The value of every criterion, by entry and criterion, over the scenarios that were run."""
+        """Values by entry and criterion, over the scenarios that were run."""
         names = [one.name for one in self.scenarios]
         return {label: one.values(names) for label, one in self.placed.items()}
 
     @cached_property
     def places(self) -> dict[str, dict[str, Rank]]:
-        """The places of all entries, by criterion and entry."""
+        """The ranks of all entries, by criterion and entry."""
         return all_ranks(self.values)
 
     @property
     def unmet(self) -> list[tuple[str, Requirement]]:
-        """Requirements that an entry does not meet."""
+        """Failed requirements, with the labels of the entries."""
         return [
             (entry.label, one)
             for entry in self.entries
@@ -77,7 +77,7 @@ class Standing:
 
     @property
     def notes(self) -> list[str]:
-        """Caveats of the ranks."""
+        """Caveats about the ranks."""
         own = {entry.label for entry in self.entries}
         others = [label for label in self.league.entries if label not in own]
         found = []
@@ -93,5 +93,5 @@ class Standing:
         return found
 
     def nearest(self, label: str) -> Sequence[str]:
-        """The entries whose places are most like those of another."""
+        """The entries with the most similar ranks."""
         return nearest(self.places, label)

@@ -1,10 +1,10 @@
-"""A suite: scenario files in families, and how each is scored. A folder of files that say all of it.
+"""A suite is a folder with scenario files in families and the rules that score them.
 
     suite.toml               name, version, families in order, digest of all other files
-    FAMILY/family.toml       title, source, what it measures; of each scenario its file and how it is scored
-    FAMILY/SCENARIO.toml     a scenario as any other: `fairlane run` takes it
+    FAMILY/family.toml       title, source, subject; file and scoring of each scenario
+    FAMILY/SCENARIO.toml     an ordinary scenario, which `fairlane run` accepts
 
-The digest makes a change of content a new version: a suite whose files are not those of its digest is refused.
+A suite whose files do not match its digest is rejected, so changed content needs a new version.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SUITES = Path(__file__).parents[1] / "suites"
 DEFAULT = "fairlane-1.0"
 _HEAD, _FAMILY = "suite.toml", "family.toml"
 HARM = "harm"
-"""The criterion used to compare scenarios with others."""
+"""The criterion that compares scenarios with others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class Phase:
     """A period in which shares should reach given targets.
 
     Attributes:
-        from_s: Its start, the instant of the change.
-        to_s: Its end.
+        from_s: Start of the phase, the time of the change.
+        to_s: End of the phase.
         shares: Target shares of the groups, in any unit.
     """
 
@@ -47,11 +47,11 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """Scenarios to compare with, to measure a victim's loss by other senders.
+    """Scenarios for comparison, from which a victim's loss through another sender is computed.
 
     Attributes:
-        victim: Group.
-        alone: Where it is alone.
+        victim: Name of the victim's group.
+        alone: Scenario in which the victim is alone.
         itself: Scenario in which the other sender is of the victim's kind.
     """
 
@@ -65,15 +65,15 @@ class SuiteScenario:
     """A scenario of a suite.
 
     Attributes:
-        name: Family and scenario: `many-flows/16-flows`.
-        path: Its file.
+        name: Family and scenario, such as `many-flows/16-flows`.
+        path: Path of its file.
         measures: Subject, in one sentence.
-        source: Where it comes from.
-        scores: Criteria that it counts for.
+        source: Origin of the scenario.
+        scores: Criteria of the scenario.
         judged: Groups whose users are judged; all if empty.
-        quick: It is part of a quick evaluation.
+        quick: True if it is part of a quick evaluation.
         phases: Periods in which shares should settle.
-        harm: Scenarios to measure harm from.
+        harm: Scenarios for comparison, if it measures harm.
     """
 
     name: str
@@ -88,7 +88,7 @@ class SuiteScenario:
 
     @property
     def family(self) -> str:
-        """Key of its family."""
+        """Key of the family."""
         return self.name.partition("/")[0]
 
     def document(self) -> dict[str, Any]:
@@ -105,20 +105,20 @@ class SuiteScenario:
 
     @cached_property
     def scenario(self) -> Scenario:
-        """Content of its file."""
+        """Content of the file."""
         return Scenario.from_toml(self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Scenarios about one thing.
+    """Scenarios about one subject.
 
     Attributes:
-        key: Name of its folder.
-        title: For people.
-        source: Section of the document that requires it.
+        key: Name of the folder.
+        title: Title.
+        source: Section of the document that requires the family.
         measures: Subject.
-        scenarios: In order.
+        scenarios: Scenarios, in order.
     """
 
     key: str
@@ -134,11 +134,11 @@ class Suite:
 
     Attributes:
         name: Name.
-        version: Version; other content has another.
-        title: For people.
-        digest: SHA-256 of its files, as given in `suite.toml`.
-        folder: Where it is.
-        families: In order.
+        version: Version; changes with the content.
+        title: Title.
+        digest: SHA-256 of its files, from `suite.toml`.
+        folder: Folder of the suite.
+        families: Families, in order.
     """
 
     name: str
@@ -159,7 +159,7 @@ class Suite:
         return {one.name: one for family in self.families for one in family.scenarios}
 
     def document(self) -> dict[str, Any]:
-        """Families and scenarios, and how they are scored, ready for JSON."""
+        """Families and scenarios with their scoring, ready for JSON."""
         return {
             "suite": self.key,
             "title": self.title,
@@ -178,10 +178,10 @@ class Suite:
         }
 
     def selected(self, *, quick: bool = False, only: Sequence[str] = ()) -> list[SuiteScenario]:
-        """The scenarios of a quick evaluation or all, of those that a pattern or the name of a family fits.
+        """Scenarios that match a pattern or the name of a family; with `quick`, only those of a quick evaluation.
 
         Raises:
-            UserError: A pattern fits none.
+            UserError: A pattern matches no scenario.
         """
         for pattern in only:
             if not any(_fits(one, pattern) for one in self.scenarios.values()):
@@ -200,15 +200,15 @@ class Suite:
 
 
 def suites() -> list[str]:
-    """The names of the suites that come with Fairlane."""
+    """The names of the suites in Fairlane."""
     return sorted(path.parent.name for path in SUITES.glob(f"*/{_HEAD}"))
 
 
 def read(name: str | Path = DEFAULT) -> Suite:
-    """Suite with a name, or in a folder.
+    """Reads a suite by name or from a folder.
 
     Raises:
-        UserError: There is none, a file is wrong, or the files are not those of its digest.
+        UserError: The suite does not exist, a file is wrong, or the files do not match the digest.
     """
     folder = SUITES / name if str(name) in suites() else Path(name)
     if not (folder / _HEAD).is_file():
@@ -229,7 +229,7 @@ def read(name: str | Path = DEFAULT) -> Suite:
 
 
 def digest(folder: Path) -> str:
-    """SHA-256 of names and content of all files of a suite but `suite.toml`."""
+    """SHA-256 of names and content of all files of a suite except `suite.toml`."""
     found = hashlib.sha256()
     for path in sorted(folder.rglob("*"), key=lambda path: path.relative_to(folder).as_posix()):
         if path.is_file() and path != folder / _HEAD and "__pycache__" not in path.parts:
@@ -271,7 +271,7 @@ def _scenario(folder: Path, source: str, table: dict[str, Any]) -> SuiteScenario
 
 
 def _check(suite: Suite) -> None:
-    """Raises a UserError for a scenario that cannot be scored as its family says."""
+    """Raises a UserError for a scenario that cannot be scored as its family requires."""
     for one in suite.scenarios.values():
         for key in one.scores:
             if key not in CRITERIA:

@@ -23,8 +23,7 @@ from fairlane.sweeps.stop import Stop
 from fairlane.sweeps.sweep import finish
 
 QUICK_REPLICATIONS = 3
-"""Replication numbers instead of the suite's; they are the first of these, so that a full evaluation finds them stored.
-"""
+"""Number of replications in a quick evaluation. They are the first ones, so that a full evaluation can reuse them."""
 
 
 UNCOUNTED: Row = {"state_core_bytes": None, "state_edge_bytes": None}
@@ -35,9 +34,9 @@ class Wanted:
     """Requested runs.
 
     Attributes:
-        entry: Whose.
-        one: The scenario.
-        replications: How many; those of the scenario if None.
+        entry: Entry to run.
+        one: Scenario.
+        replications: Number of replications; the scenario's if None.
     """
 
     entry: Entry
@@ -63,7 +62,7 @@ def measure(
     store: str | Path | None,
     progress: bool,
 ) -> dict[str, Measured]:
-    """Runs of entries in scenarios, by label; simulates the missing ones.
+    """The requested runs by label of the entry; simulates missing ones.
 
     Raises:
         UserError: A scheme does not have a parameter, the store cannot be written, or the cluster does not exist.
@@ -73,7 +72,7 @@ def measure(
 
 
 def stored(wanted: Sequence[Wanted], store: str | Path | None) -> dict[str, Measured] | None:
-    """The same of the store alone; None if it lacks one."""
+    """The requested runs from the store; None if one is missing."""
     where = Store(store)
     found = []
     for one in wanted:
@@ -86,7 +85,7 @@ def stored(wanted: Sequence[Wanted], store: str | Path | None) -> dict[str, Meas
 
 
 _Runs = Iterable[tuple[Wanted, list[str]]]
-"""A request, and the records of its runs."""
+"""Requests with the records of their runs."""
 
 
 def _measured(runs: _Runs, wanted: Sequence[Wanted]) -> dict[str, Measured]:
@@ -97,7 +96,7 @@ def _measured(runs: _Runs, wanted: Sequence[Wanted]) -> dict[str, Measured]:
     for each, texts in runs:
         table = json.loads(each.canonical)
         rows = [_row(each.one, table, text, victims.get(each.one.name)) for text in texts]
-        # State of a scheme in Python is not counted.
+        # The state of a Python scheme is unknown.
         of_entry = found[each.entry.label]
         of_entry[each.one.name] = [row | (UNCOUNTED if each.entry.about is None else {}) for row in rows]
     return {label: Measured(rows) for label, rows in found.items()}

@@ -1,1 +1,1 @@
-"""Measured points, the decision rule, and its applications: claims of papers, expectations of scenarios."""
+"""Measured points, the decision rule, and what it decides: claims of papers and expectations of scenarios."""

@@ -1,4 +1,4 @@
-"""The comparisons that each kind of claim makes; whether one holds is said in judge/rule.py."""
+"""The comparisons that each kind of claim needs; judge/rule.py decides whether one holds."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Check:
     """One comparison of a claim.
 
     Attributes:
-        at: Its point.
+        at: Point of the comparison.
         text: The measured numbers.
-        mean: The measured mean, if it is one.
-        comparison: Of these numbers with the claim.
-        cells: The points that were measured for it.
+        mean: The measured mean, if there is one.
+        comparison: Comparison of the numbers with the claim.
+        cells: The measured points.
     """
 
     at: Point
@@ -37,17 +37,17 @@ class Check:
 
     @property
     def outcome(self) -> Outcome:
-        """True if it holds."""
+        """Outcome by the rule."""
         return self.comparison.outcome
 
 
 def checks_of(claim: Claim, tables: Mapping[str, Table]) -> list[Check]:
-    """The comparisons of a claim that is about metrics of points."""
+    """The comparisons of a claim about metrics of points."""
     return _KINDS[claim["kind"]](claim, tables)
 
 
 def expectation(claim: Claim, cell: Cell | Number, table: Table) -> float | None:
-    """The number that the claim gives for a cell; None if it gives none for this one."""
+    """The number that the claim gives for a cell; None if it gives none."""
     if "expect" in claim:
         number = claim["expect"].get(cell.at["metric"])
     elif "points" in claim:
@@ -69,7 +69,7 @@ def tolerance(claim: Claim, number: float, metric: str) -> float:
 
 
 def _check_numbers(claim: Claim, tables: Mapping[str, Table]) -> list[Check]:
-    """Numbers with their tolerance, and bounds: value, near, range, at_most, at_least, ratio."""
+    """Compares numbers with tolerance, and bounds: value, near, range, at_most, at_least, ratio."""
     kind = claim["kind"]
     checks = []
     for number in ratios(claim, tables) if kind == "ratio" else reduced(claim, select(claim, tables)):
@@ -112,7 +112,7 @@ def _check_ordering(claim: Claim, tables: Mapping[str, Table]) -> list[Check]:
 
 
 def _falls(claim: Claim, high: Interval, low: Interval) -> Comparison:
-    """True if the expected one is higher, within the larger of the tolerances, and by the margin."""
+    """Checks that `high` is higher than `low` by the margin, within the larger tolerance."""
     short = claim.get("tol_rel", 0.0)
     allowed = [_above(high, low, 1 - short, 0.0, short * abs(low.mean))]
     if "tol_abs" in claim:
@@ -122,13 +122,13 @@ def _falls(claim: Claim, high: Interval, low: Interval) -> Comparison:
 
 
 def _above(high: Interval, low: Interval, factor: float, less: float, allowed: float) -> Comparison:
-    """True if `high` is at least `factor * low - less`."""
+    """Checks that `high` is at least `factor * low - less`."""
     missed = _difference(factor * low.mean - less, high.mean)
     return compared(missed, math.hypot(high.uncertainty, factor * low.uncertainty), allowed, high.mean, low.mean)
 
 
 def _difference(a: float, b: float) -> float:
-    """The difference; none between two that are infinite."""
+    """The difference; 0 for equal infinite numbers."""
     return 0.0 if a == b else a - b
 
 
@@ -166,16 +166,16 @@ def _shape(claim: Claim, means: Sequence[Interval]) -> Comparison:
 
 
 def _way(claim: Claim, means: Sequence[Interval], *, up: bool) -> Comparison:
-    """A rise or a fall: its worst step back, and its ends, so that small steps back cannot add up to a turn."""
+    """Checks a rise or a fall: its worst step back, and its ends, since small steps back could add up to a turn."""
     low, high = (means[0], means[-1]) if up else (means[-1], means[0])
     width = math.hypot(low.uncertainty, high.uncertainty)
-    missed = _difference(low.mean, high.mean) or (0.0 if width else math.inf)  # two equal numbers are no rise
+    missed = _difference(low.mean, high.mean) or (0.0 if width else math.inf)  # equal numbers are not a rise
     ends = compared(missed, width, 0.0, low.mean, high.mean)
     return worst(_worst_step(claim, means, up=up), ends)
 
 
 def _worst_step(claim: Claim, means: Sequence[Interval], *, up: bool) -> Comparison:
-    """The worst step back between neighbours."""
+    """Checks the worst step back between neighbours."""
 
     def step(before: Interval, after: Interval) -> Comparison:
         back = _difference(before.mean, after.mean) if up else _difference(after.mean, before.mean)
@@ -187,7 +187,7 @@ def _worst_step(claim: Claim, means: Sequence[Interval], *, up: bool) -> Compari
 
 
 def _ends(claim: Claim, means: Sequence[Interval]) -> list[Comparison]:
-    """The values at the ends, and the least change between them."""
+    """Checks the values at the ends, and the least change between them."""
     first, last = means[0], means[-1]
     found = [
         near(end, claim[key], tolerance(claim, claim[key], ""))

@@ -1,4 +1,4 @@
-"""Requirement of a claim, in words."""
+"""Keys of a claim, and its requirement as text."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ Claim = Mapping[str, Any]
 
 
 def names(value: str | Sequence[str]) -> list[str]:
-    """A key that holds one name or a list of them."""
+    """The value of a key as a list of names."""
     return [value] if isinstance(value, str) else list(value)
 
 
 def steps(claim: Claim) -> list[list[Any]]:
-    """The values of an order from the highest on; several in one place are each compared with all of the next."""
+    """The values of an order, highest first. Each value of a step is compared with all values of the next step."""
     return [list(step) if isinstance(step, list) else [step] for step in claim["order"]]
 
 
 def is_hard(claim: Claim) -> bool:
-    """True if it is marked as hard to reproduce."""
+    """True if the claim is marked as hard to reproduce."""
     return bool(claim.get("difficulty") == "hard")
 
 
@@ -34,7 +34,7 @@ def unit_of(claim: Claim, metric: str) -> str:
 
 
 def paper_text(claim: Claim, metric: str = "") -> str:
-    """Short form of a claim's requirement, or of one of its metrics, if these differ."""
+    """Short form of a claim's requirement, or of the requirement on one of its metrics if these differ."""
     metrics = [metric] if metric else names(claim["metric"])
     if "expect" in claim and not metric:
         each = (f"{one} {paper_text(claim, one)}" for one in metrics if one in claim["expect"])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Canvas:
-    """Axes to draw the figure of an experiment on.
+    """Axes for the figure of an experiment.
 
     Attributes:
         axes: The axes.
@@ -44,15 +44,15 @@ class Canvas:
         within: tuple[float, float] = (-math.inf, math.inf),
         where: Mapping[str, Any] | None = None,
     ) -> None:
-        """Draws metrics over variable `x` with error bars, one curve for each value of two other variables.
+        """Draws metrics over variable `x` with error bars, with a curve for each pair of values of two variables.
 
         Args:
             x: Variable of the sweep.
             metrics: Metrics to draw.
-            colour: Variable that the colour shows; `scheme` and `metric` are variables too.
-            line: Variable that line and marker show.
-            names: Words of the legend for (variable, value).
-            within: Points outside of it are omitted.
+            colour: Variable shown by colour; `scheme` and `metric` are variables, too.
+            line: Variable shown by line style and marker.
+            names: Text of the legend for (variable, value).
+            within: Range of points to draw.
             where: Values of further variables.
         """
         grid = {**self.table.grid, "scheme": self.experiment.schemes, "metric": metrics}
@@ -77,7 +77,7 @@ class Canvas:
         self._mark(x, metrics)
 
     def _mark(self, x: str, metrics: Sequence[str]) -> None:
-        """Marks the numbers that claims give for the metrics, behind the curves; bounds as thin lines."""
+        """Marks the claims' numbers for the metrics behind the curves; bounds are thin lines."""
         styles: dict[bool, dict[str, Any]] = {
             False: {"color": PAPER_GREY, "linewidth": 5, "solid_capstyle": "round", "markersize": 9, "label": "paper"},
             True: {"color": "0.6", "linewidth": 1, "linestyle": ":", "markersize": 6, "label": "paper, bound"},
@@ -89,7 +89,7 @@ class Canvas:
             for points, numbers in _marks(claim, self.table, x):
                 marker = "o" if len(points) == 1 else None
                 self.axes.plot(points, numbers, marker=marker, zorder=1, **style)
-                style["label"] = None  # one entry in the legend is enough
+                style["label"] = None  # only one entry in the legend
 
 
 def _marks(claim: Claim, table: Table, x: str) -> list[tuple[list[float], list[float]]]:

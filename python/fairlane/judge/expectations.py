@@ -1,4 +1,4 @@
-"""Judges a scenario's expectations by the rule of judge/rule.py: noise never helps."""
+"""Checks a scenario's expectations by the rule of judge/rule.py: noise never helps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAMES: Mapping[Outcome, VerdictName] = {
     "differs": "violated",
 }
 _ROUNDING = 1e-9
-"""Tolerance, as a part of a bin: times must be multiples of it, except for floating-point noise."""
+"""Tolerance for floating-point noise, as a fraction of a bin; times must be multiples of a bin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +28,20 @@ class ExpectationVerdict:
     """Verdict on an expectation."""
 
     metric: Annotated[str, "Name of the metric."]
-    unit: Annotated[str, "Unit of its numbers; empty if they have none."]
-    expected: Annotated[str, "What was expected of it, as the file has it."]
-    verdict: Annotated[VerdictName, "Violated if none of the interval is as expected, inconclusive if only some is."]
+    unit: Annotated[str, "Unit of the metric; empty if it has none."]
+    expected: Annotated[str, "Expected value, as written in the file."]
+    verdict: Annotated[
+        VerdictName, "Violated if the interval is entirely outside the expectation, inconclusive if partly."
+    ]
     mean: Annotated[float | None, "Mean of the replications that have the metric; null if none has."]
     half_width: Annotated[float | None, "Half the width of the confidence interval; null for fewer than two."]
     n: Annotated[int, "Replications that have the metric."]
-    reason: Annotated[str, "Why it is inconclusive; empty if it is not."]
-    why: Annotated[str, "Why it was expected, as the file says."]
+    reason: Annotated[str, "Why the verdict is inconclusive; empty if it is not."]
+    why: Annotated[str, "Reason for the expectation, from the file."]
 
 
 def judge(expectation: Expectation, runs: Sequence[Mapping[str, Any]]) -> ExpectationVerdict:
-    """The verdict of the records of all replications."""
+    """The verdict on an expectation, from the records of all replications."""
     samples = [value for run in runs if (value := _value(expectation, run)) is not None]
     measured = interval(samples) if samples else None
     if measured and is_quantile(expectation.metric):
@@ -65,7 +67,7 @@ def judge(expectation: Expectation, runs: Sequence[Mapping[str, Any]]) -> Expect
 
 
 def bins(window_s: tuple[float | None, float | None], interval_s: float, end_s: float) -> range:
-    """The bins of a time series of a run until `end_s` that lie wholly in a window."""
+    """The bins entirely within a window, of a time series that ends at `end_s`."""
     start, end = window_s[0] or 0.0, end_s if window_s[1] is None else window_s[1]
     return range(math.ceil(start / interval_s - _ROUNDING), math.floor(min(end, end_s) / interval_s + _ROUNDING))
 
@@ -79,13 +81,13 @@ def _compared(expectation: Expectation, measured: Interval) -> Comparison:
 
 
 def _value(expectation: Expectation, run: Mapping[str, Any]) -> float | None:
-    """The metric in a run, or its mean over the window; None if the run has no such number."""
+    """The metric in a run, or its mean over the window; None if the run lacks it."""
     if expectation.window_s is None:
         value: float | None = metrics(dict(run)).get(expectation.metric)
         return value
     values = series(dict(run))[expectation.metric]
     inside = bins(expectation.window_s, run["series"]["interval_s"], run["window_s"][1])
     found = [value for index in inside if (value := values[index]) is not None]
-    # The series has the throughput of the whole group; the metric of this name is per user.
+    # The series is the throughput of the whole group, but the metric of this name is per user.
     users = {f"throughput_bps.{group['name']}": group["users"] for group in run["groups"]}
     return math.fsum(found) / len(found) / users.get(expectation.metric, 1) if found else None

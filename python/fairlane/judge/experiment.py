@@ -12,7 +12,7 @@ from fairlane.judge.grid import Point
 from fairlane.judge.readings import Standing
 
 MOST_TIMES = 4
-"""Times its replications a point gets at most, where a claim is inconclusive and runs.toml does not say."""
+"""Default limit of a point's replications while a claim is inconclusive, as a multiple of the normal number."""
 
 Record = Mapping[str, Any]
 """A run record."""
@@ -20,22 +20,22 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Experiment:
-    """A figure, table or result in words.
+    """An experiment: a figure, a table or a result stated in the text.
 
     Attributes:
-        id: Such as `abc2018.fig4a`.
-        title: In words.
+        id: Identifier, such as `abc2018.fig4a`.
+        title: Title.
         where: Place in the paper.
         kind: `figure`, `table` or `text`.
-        schemes: Schemes that are compared.
+        schemes: Compared schemes.
         metrics: Names of the metrics; the figure shows the first ones.
         grid: Values of each variable of the sweep.
-        parameters: Everything else.
+        parameters: All other parameters.
         claims: Claims of the paper.
         replications: Runs of each point.
-        settings: Scenario keys that differ from the paper's, for lack of time.
-        standing: What its claims test; claims that do not test the paper are counted separately.
-        limit: Replications that a point gets at most, where a claim is inconclusive; see `most`.
+        settings: Scenario keys that differ from the paper's to save time.
+        standing: Standing of its claims; claims that do not test the paper are counted separately.
+        limit: Maximum replications of a point while a claim is inconclusive; see `most`.
     """
 
     id: str
@@ -54,15 +54,15 @@ class Experiment:
 
     @property
     def most(self) -> int:
-        """Replications that a point gets at most, where a claim is inconclusive."""
+        """Maximum replications of a point while a claim is inconclusive."""
         return MOST_TIMES * self.replications if self.limit is None else self.limit
 
     @property
     def name(self) -> str:
-        """The id without the paper: `fig4a`."""
+        """The identifier without the paper: `fig4a`."""
         return self.id.split(".", 1)[1]
 
     def points(self) -> Iterator[Point]:
-        """Every combination of scheme and variables, the last variable running fastest."""
+        """Every combination of scheme and variables; the last variable varies fastest."""
         for values in itertools.product(self.schemes, *self.grid.values()):
             yield dict(zip(("scheme", *self.grid), values, strict=True))

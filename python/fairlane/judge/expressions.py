@@ -1,4 +1,4 @@
-"""Arithmetic and comparisons over named numbers, as used by claims; no other syntax is allowed."""
+"""Evaluates arithmetic and comparisons of named numbers for claims; rejects all other syntax."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 
 
 class ExpressionError(ValueError):
-    """Text that is not such an expression, or a name without a value."""
+    """The text is not such an expression, or a name has no value."""
 
 
 def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     """The value of `text`, a number or a truth value.
 
     Raises:
-        ExpressionError: The text holds something else than names, constants, + - * / **, comparisons, and, or, not.
+        ExpressionError: The text has anything except names, constants, + - * / **, comparisons, and, or, not.
     """
     try:
         return _value(ast.parse(text, mode="eval").body, names)

@@ -1,4 +1,4 @@
-"""Measured grids: results of an experiment at every point of its sweep, and the selection of points by claims."""
+"""Measured grids: results of an experiment at every point of its sweep, and selection of points by claims."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from fairlane.judge.expressions import ExpressionError, evaluate
 from fairlane.results.intervals import CONFIDENCE, Interval, interval
 
 Point = Mapping[str, Any]
-"""Value of each variable of the sweep, `scheme` (and, in cells, `metric`) among them."""
+"""Value of each variable of the sweep, including `scheme` and (in cells) `metric`."""
 
 _BOUND = re.compile(r"(<=|>=|<|>)\s*-?[\d.]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A run of which the metrics are known, its record is not; None where it has no such number."""
+    """A run with known metrics (None if it lacks one) but without a record."""
 
     metrics: Mapping[str, float | None]
 
@@ -29,10 +29,10 @@ class Row:
 
     Attributes:
         at: The point.
-        samples: One sample per replication for each metric, None where a run has no such number.
+        samples: One sample per replication for each metric; None if a run lacks it.
         traces: Curves over time, one per replication for each name.
-        exact: Its numbers are computed, not sampled.
-        half_widths: Of the intervals of metrics that are one number of all replications together.
+        exact: True if the numbers are computed, not sampled.
+        half_widths: Half widths of the intervals of metrics that are one number over all replications.
     """
 
     at: Point
@@ -43,11 +43,11 @@ class Row:
 
     @property
     def replications(self) -> int:
-        """Number of points."""
+        """Number of replications."""
         return max((len(values) for values in (*self.samples.values(), *self.traces.values())), default=0)
 
     def chosen(self, replications: Sequence[int]) -> Row:
-        """The row of these replications alone."""
+        """The row with only these replications."""
         if self.exact:
             return self
         return replace(
@@ -59,7 +59,7 @@ class Row:
         )
 
     def metric(self, expression: str) -> tuple[float, ...]:
-        """The samples of a metric or of a sum of metrics; none if the point does not have it."""
+        """The samples of a metric or of a sum of metrics; empty if the point lacks it."""
         if expression in self.samples:
             return tuple(sample for sample in self.samples[expression] if sample is not None)
         replications = zip(*self.samples.values(), strict=True)
@@ -76,10 +76,10 @@ class Cell:
 
     Attributes:
         at: The point and `metric`.
-        samples: One per replication.
-        confidence: Level of its interval.
-        experiment: Id of its experiment.
-        row: Where it is from; None for a mean of several.
+        samples: One sample per replication.
+        confidence: Confidence level of the interval.
+        experiment: Identifier of the experiment.
+        row: Row of the cell; None for a mean of several.
     """
 
     at: Point
@@ -104,12 +104,12 @@ class Table:
     """The points of one experiment.
 
     Attributes:
-        experiment: Its id.
-        grid: Values of each variable of the sweep in order, schemes left out.
-        parameters: Value of everything that does not vary.
-        rows: One per point.
-        confidence: Level of the intervals.
-        labels: Names of points, such as the row of a printed table, that claims use as if they were variables.
+        experiment: Identifier of the experiment.
+        grid: Values of each variable of the sweep in order, without schemes.
+        parameters: Values of all parameters that do not vary.
+        rows: One row per point.
+        confidence: Confidence level of the intervals.
+        labels: Names of points, such as rows of a printed table, that claims use like variables.
     """
 
     experiment: str
@@ -121,11 +121,11 @@ class Table:
 
     @property
     def replications(self) -> int:
-        """The fewest that a point has, computed ones left out; 0 if there is none."""
+        """Smallest number of replications of a sampled point; 0 if there is none."""
         return min((row.replications for row in self.rows if not row.exact), default=0)
 
     def without(self, replication: int) -> Table:
-        """The table as if one replication had not been made."""
+        """The table without one replication."""
         rows = [row.chosen([i for i in range(row.replications) if i != replication]) for row in self.rows]
         return replace(self, rows=rows)
 
@@ -140,7 +140,7 @@ class Table:
         condition: Mapping[str, Any] | None = None,
         predicate: str | None = None,
     ) -> list[Cell]:
-        """The cells of the points that a claim selects, in order of the grid, without those that lack the metric."""
+        """The cells that a claim selects, in order of the grid; points that lack the metric are left out."""
         schemes = list(schemes)
         selected = [
             row
@@ -158,7 +158,7 @@ class Table:
 
 
 def matches(at: Point, condition: Mapping[str, Any], grid: Mapping[str, Sequence[Any]]) -> bool:
-    """True if a point meets every part of a condition; a variable that it lacks does not match."""
+    """True if a point satisfies every part of a condition; a missing variable does not match."""
     return all(
         variable in at and _meets(at[variable], wanted, grid.get(variable, ()))
         for variable, wanted in condition.items()

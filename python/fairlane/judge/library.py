@@ -1,7 +1,6 @@
-"""Reproducible papers: each folder in `papers/` has experiments and claims as data.
+"""Reproducible papers; each folder in `papers/` contains experiments and claims as data.
 
-No module imports that folder: its papers are loaded by their names, as data are, and come with the code that only they
-need.
+No module imports these folders. Papers are loaded by name, like data, and contain the code that only they need.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ def papers() -> dict[str, Paper]:
 
 
 def find(name: str) -> tuple[Paper, list[Experiment]]:
-    """The paper and the experiments of a name: `abc2018` for all, `abc2018.fig4a` for one.
+    """The paper and the experiments of a name: `abc2018` stands for all, `abc2018.fig4a` for one.
 
     Raises:
-        UserError: There is no such paper or experiment.
+        UserError: The paper or experiment does not exist.
     """
     known = papers()
     if name in known:
@@ -49,10 +48,10 @@ def find(name: str) -> tuple[Paper, list[Experiment]]:
 
 
 def select(names: Sequence[str]) -> list[tuple[Paper, list[Experiment]]]:
-    """Papers with the experiments of these names, in the papers' order; `all` is a name too.
+    """Papers with the named experiments, in the papers' order; `all` is a valid name.
 
     Raises:
-        UserError: There is no such paper or experiment, or no name.
+        UserError: A paper or experiment does not exist, or there is no name.
     """
     if not names:
         raise UserError("no names: give a paper or its experiments")

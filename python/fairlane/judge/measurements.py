@@ -17,7 +17,7 @@ from fairlane.store import Store, key
 from fairlane.store.simulate import simulate
 
 Run = Kept | Measured
-"""A run with its record, or the metrics of a run whose record is elsewhere."""
+"""A run with its record, or the metrics of a run whose record is stored elsewhere."""
 
 Simulate = Callable[[Sequence[str]], Sequence[Sequence[Run]]]
 """Returns the runs of canonical scenarios, each with its number of replications."""
@@ -35,7 +35,7 @@ class Place:
 def places(
     paper: Paper, experiments: Sequence[Experiment], settings: Mapping[str, Any], counts: Mapping[str, int]
 ) -> Iterator[Place]:
-    """All points of the experiments, and those of others that their claims refer to."""
+    """All points of the experiments, and points of other experiments that their claims refer to."""
     for name, conditions in needed(paper, experiments).items():
         experiment = paper.experiments[name]
         for at in paper.points(experiment):
@@ -44,7 +44,7 @@ def places(
 
 
 def needed(paper: Paper, experiments: Sequence[Experiment]) -> dict[str, list[Mapping[str, Any]]]:
-    """The experiments and those that their claims refer to, each with the conditions of the points that are needed."""
+    """The experiments and those that their claims refer to, with conditions that select the needed points."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     for experiment in experiments:
         for claim in experiment.claims:
@@ -56,7 +56,7 @@ def needed(paper: Paper, experiments: Sequence[Experiment]) -> dict[str, list[Ma
 def point_scenario(
     paper: Paper, experiment: Experiment, at: Point, replications: int, settings: Mapping[str, Any] | None = None
 ) -> str:
-    """The canonical scenario of a point, with scenario keys changed to `settings`."""
+    """The canonical scenario of a point, changed by `settings`."""
     scenario = paper.scenario({**experiment.parameters, **at})
     changes = {"name": experiment.id, "run.replications": replications, **experiment.settings, **(settings or {})}
     canonical = scenario.changed(changes).canonical()
@@ -66,7 +66,7 @@ def point_scenario(
 
 
 def metrics_of(paper: Paper, place: Place, record: Record | Measured) -> Mapping[str, float | None]:
-    """All metrics of a run at a point, None where it has no such number."""
+    """All metrics of a run at a point; None for those that it lacks."""
     if isinstance(record, Measured):
         return record.metrics
     values = {**place.experiment.parameters, **place.at}
@@ -74,12 +74,12 @@ def metrics_of(paper: Paper, place: Place, record: Record | Measured) -> Mapping
 
 
 class Measurements:
-    """Rows of some points, which grow as more replications are requested.
+    """Rows of points, which grow as more replications are requested.
 
     Attributes:
-        places: The places, by index.
-        rows: Their rows, with all replications requested so far.
-        cpu_seconds: CPU time of these by experiment; a run that several points share counts once.
+        places: The points, by index.
+        rows: Rows of the points, with all replications requested so far.
+        cpu_seconds: CPU time by experiment; a run that several points share counts once.
     """
 
     def __init__(self, paper: Paper, of: Sequence[Place], simulate: Simulate) -> None:
@@ -91,7 +91,7 @@ class Measurements:
         self._counted: set[tuple[str, str, int]] = set()
 
     def extend(self, wanted: Mapping[int, int]) -> None:
-        """Extends points, by index, to a number of replications."""
+        """Extends points to the wanted number of replications, given by index."""
         by_scenario: dict[str, list[int]] = {}
         for index in wanted:
             by_scenario.setdefault(key(self.places[index].scenario), []).append(index)
@@ -102,7 +102,7 @@ class Measurements:
         runs = self._simulate(scenarios)
         for (scenario, indices), of_scenario in zip(by_scenario.items(), runs, strict=True):
             done = min(self.rows[index].replications for index in indices)
-            # Records are large: those of one scenario at a time.
+            # Records are large, so keep only those of one scenario.
             records = {
                 number: run if isinstance(run, Measured) else json.loads(run.run)
                 for number, run in enumerate(of_scenario)
@@ -135,7 +135,7 @@ class Measurements:
 
 
 def records_of(scenario: Scenario) -> list[Record]:
-    """The records of a scenario that no store keeps."""
+    """Simulates a scenario without storing its records."""
     (runs,) = simulate([scenario.canonical()], Store(None), keep=False)
     return [json.loads(run.run) for run in runs]
 

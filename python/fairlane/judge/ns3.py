@@ -1,10 +1,10 @@
-"""Claims that ns-3 does not meet either: its results at their points, and whether Fairlane's are the same.
+"""Compares claims that differ with results of ns-3 at the same points.
 
-A claim that differs counts as agreeing with ns-3 if it differs there too, at one of the points at which it does here,
-and if all numbers that ns-3 gave for it agree with ours by the rule of claims (judge/rule.py): the means differ by no
-more than 5 % of that of ns-3, and the half width of the 95 % interval of their difference (Welch) is no larger than
-that. It must differ as well in ns-3 as shipped, with the socket buffer that ns-3 has by itself. The numbers of ns-3 are
-in the paper's ns3.toml, from benches/ns3/claims.py.
+A claim that differs counts as agreeing with ns-3 under three conditions. First, it differs in ns-3, too, at one of the
+points at which it differs here. Second, all numbers of ns-3 agree with ours by the rule of claims (judge/rule.py): the
+means differ by at most 5 % of ns-3's, and the half width of the 95 % interval of their difference (Welch) is no larger
+than that. Third, it also differs in ns-3 as shipped, with ns-3's default socket buffer. The numbers are in the paper's
+ns3.toml, from benches/ns3/claims.py.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ TOLERANCE = 0.05
 
 @dataclass(frozen=True)
 class Ns3:
-    """Result of ns-3.
+    """Results of ns-3.
 
     Attributes:
-        version: Of ns-3.
-        rows: By claim id, then by experiment id.
-        shipped: The same with ns-3's own socket buffer; only points at which that can matter.
+        version: Version of ns-3.
+        rows: Rows by claim id, then by experiment id.
+        shipped: The same with ns-3's default socket buffer; only points at which that can matter.
     """
 
     version: str
@@ -43,7 +43,7 @@ class Ns3:
 
 
 def load(file: Path) -> Ns3 | None:
-    """Reads an ns3.toml; none if there is no such file."""
+    """Reads an ns3.toml; None if the file does not exist."""
     if not (document := toml.read_if_there(file)):
         return None
     found: dict[bool, dict[str, dict[str, list[Row]]]] = {False: {}, True: {}}
@@ -54,12 +54,12 @@ def load(file: Path) -> Ns3 | None:
 
 
 def with_ns3(verdict: ClaimVerdict, claim: Claim, tables: Mapping[str, Table], ns3: Ns3 | None) -> ClaimVerdict:
-    """The verdict including the result of ns-3; "as ns-3" instead of "differs" if the claim agrees with ns-3."""
+    """Adds the result of ns-3 to a verdict, and changes "differs" to "as ns-3" if the claim agrees with ns-3."""
     if verdict.verdict != "differs" or ns3 is None or claim["id"] not in ns3.rows:
         return verdict
     rows, shipped = ns3.rows[claim["id"]], ns3.shipped.get(claim["id"], {})
     ours = [check.at for check in checks_of(claim, tables) if check.outcome == "differs"]
-    extreme = claim.get("reduce") in {"max", "min"}  # which may be at another point in ns-3
+    extreme = claim.get("reduce") in {"max", "min"}  # the extreme may be at another point in ns-3
     texts, shared = [], True
     for which in [rows, *([_instead(rows, shipped)] if shipped else [])]:
         others = checks_of(claim, {name: replace(table, rows=which.get(name, ())) for name, table in tables.items()})
@@ -73,7 +73,7 @@ def with_ns3(verdict: ClaimVerdict, claim: Claim, tables: Mapping[str, Table], n
 
 
 def _instead(rows: Mapping[str, Sequence[Row]], others: Mapping[str, Sequence[Row]]) -> dict[str, list[Row]]:
-    """Rows by experiment, with others instead of those at the same points."""
+    """Rows by experiment; `others` replace rows at the same points."""
     return {
         name: [next((other for other in others.get(name, ()) if other.at == row.at), row) for row in of]
         for name, of in rows.items()
@@ -81,14 +81,14 @@ def _instead(rows: Mapping[str, Sequence[Row]], others: Mapping[str, Sequence[Ro
 
 
 def _same(table: Table, theirs: Row) -> bool:
-    """True if our number at the point of a row agrees with that of ns-3."""
+    """True if our number at the point of a row agrees with ns-3's."""
     found = [row for row in table.rows if row.at == theirs.at]
     ((metric, samples),) = theirs.samples.items()
     return bool(found) and agree(found[0].metric(metric), [sample for sample in samples if sample is not None])
 
 
 def agree(ours: Sequence[float], theirs: Sequence[float]) -> bool:
-    """True if two means agree by the criterion above."""
+    """True if two means agree by the second condition above."""
     if not ours or not theirs:
         return False
     a, b = interval(ours).mean, interval(theirs).mean
@@ -99,7 +99,7 @@ def agree(ours: Sequence[float], theirs: Sequence[float]) -> bool:
 
 
 def joint_half_width(a: Sequence[float], b: Sequence[float]) -> float:
-    """Half width of the interval of the difference of two means, variances unknown and unequal (Welch)."""
+    """Half width of the interval of the difference of two means with unknown, unequal variances (Welch)."""
     if len(a) < 2 or len(b) < 2:
         return math.inf
     variances = [statistics.variance(one) / len(one) for one in (a, b)]

@@ -1,4 +1,4 @@
-"""Papers: experiments and claims as data, with the functions that turn them into scenarios, numbers and figures."""
+"""Papers: experiments and claims as data, with functions that convert them to scenarios, numbers and figures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Expected:
-    """Outcomes as they were when they were last looked at by a person (verdicts.toml).
+    """Outcomes that a person checked last (verdicts.toml).
 
     Attributes:
         claims: Verdict and findings, as in `ClaimVerdict`, by claim id.
@@ -44,21 +44,21 @@ class Paper:
     """A paper that can be reproduced.
 
     Attributes:
-        key: Such as `abc2018`.
+        key: Key, such as `abc2018`.
         title: Authors, title, place and year.
-        folder: Where its data are.
-        experiments: By id, in the paper's order.
-        scenario: The scenario from the values of parameters and variables; under the paper's own scheme, unless it
-            puts in the one that `scheme` names.
-        metrics: Functions of run record and values; None if the run has no such number.
-        traces: Functions of run record that give a curve over time.
-        runs: How often and how long points are run, where that is not the paper's own.
-        confidence: Level of the intervals.
-        engine_schemes: Scheme in the simulator for each name of the claims that is not one: a variant.
-        exists: Tells whether a combination of scheme and variables is a point; all are if None.
-        labels: Names of points that claims use as if they were variables, such as the row of a printed table.
+        folder: Folder of its data.
+        experiments: Experiments by id, in the paper's order.
+        scenario: Creates a scenario from the values of parameters and variables, with the paper's own scheme or with
+            the one that `scheme` names.
+        metrics: Functions of run record and values; they return None if the run lacks the number.
+        traces: Functions of a run record that return a curve over time.
+        runs: Numbers and durations of runs that differ from the paper's.
+        confidence: Confidence level of the intervals.
+        engine_schemes: Simulator's scheme (a variant) for each scheme name of the claims that the simulator lacks.
+        exists: Returns whether a combination of scheme and variables is a point; all are if None.
+        labels: Names of points, such as rows of a printed table, that claims use like variables.
         computed: Rows of experiments without simulation (`kind = "analytic"`).
-        statistics: Statistics, by claim id, for claims about something other than a metric of a point.
+        statistics: Statistics by claim id, for claims that are not about a metric of a point.
     """
 
     key: str
@@ -77,7 +77,7 @@ class Paper:
     statistics: Mapping[str, Statistic] = field(default_factory=dict)
 
     def figures(self) -> Mapping[str, Draw]:
-        """The functions that draw the figure of an experiment, by its id: FIGURES of the paper's `figures.py`.
+        """Functions that draw the figures of experiments, by id: FIGURES of the paper's `figures.py`.
 
         Loaded lazily: most commands need no drawing library.
         """
@@ -87,11 +87,11 @@ class Paper:
         return figures
 
     def quick(self) -> Paper:
-        """The paper with fewer or shorter runs, for a first look."""
+        """The paper with fewer or shorter runs, as a preview."""
         return replace(self, experiments=apply(self.runs.quick, self.experiments))
 
     def points(self, experiment: Experiment) -> Iterator[Point]:
-        """The points of an experiment that is simulated."""
+        """The points of a simulated experiment."""
         if experiment.id not in self.computed:
             yield from (at for at in experiment.points() if self.exists is None or self.exists(at))
 
@@ -100,36 +100,36 @@ class Paper:
         return Table(experiment.id, experiment.grid, experiment.parameters, rows, self.confidence, self.labels)
 
     def needs(self, claim: Claim) -> list[tuple[str, Mapping[str, Any]]]:
-        """Other experiments that a claim is tested with, each with the values that it needs of them."""
+        """Other experiments that the test of a claim needs, each with the values that select its points."""
         statistic = self.statistics.get(claim["id"])
         return [*references(claim), *((other, {}) for other in (statistic.needs if statistic else ()))]
 
     def judge(self, claim: Claim, tables: Mapping[str, Table]) -> ClaimVerdict:
-        """Tests a claim; one that differs is compared with ns-3 as well."""
+        """Tests a claim; if it differs, also compares it with ns-3."""
         verdict = judge(claim, tables, self.statistics.get(claim["id"]))
         verdict = replace(verdict, standing=self.standing(claim), reading=self.chosen_by(claim))
         return with_ns3(verdict, claim, tables, self.ns3)
 
     def undecided(self, claim: Claim, tables: Mapping[str, Table]) -> list[Cell]:
-        """The points that keep a claim inconclusive; none if it is decided."""
+        """The points that keep a claim inconclusive; empty if it is decided."""
         return undecided(claim, tables, self.statistics.get(claim["id"]))
 
     def standing(self, claim: Claim) -> Standing:
-        """Standing of a claim: that of its experiment, unless its numbers chose a reading."""
+        """Standing of a claim: its experiment's, unless its numbers were used to choose a reading."""
         return "not independent" if self.chosen_by(claim) else self.experiments[claim["experiment"]].standing
 
     def marks(self, claim: Claim) -> list[str]:
-        """Remarks on a claim: that it is hard, or why it is counted separately."""
+        """Remarks on a claim: `hard`, or why it is counted separately."""
         standing = self.standing(claim)
         return [*(["hard"] if is_hard(claim) else []), *([MARKS[standing]] if standing in MARKS else [])]
 
     def chosen_by(self, claim: Claim) -> str:
-        """The readings that the numbers of a claim chose, in words; empty if they chose none."""
+        """Text about the readings that the claim's numbers were used to choose; empty if none."""
         return " ".join(reading.words for reading in self.readings if claim["id"] in reading.claims)
 
     @cached_property
     def readings(self) -> Sequence[Reading]:
-        """Readings that the paper's own numbers settled (readings.toml)."""
+        """Readings that were chosen by the paper's numbers (readings.toml)."""
         return load_readings(self.folder / "readings.toml")
 
     @cached_property
@@ -139,13 +139,13 @@ class Paper:
 
     @property
     def explanations(self) -> Mapping[str, str]:
-        """Why claims differ or cannot be judged, by claim id (explanations.toml)."""
+        """Reasons why claims differ or cannot be tested, by claim id (explanations.toml)."""
         entries = toml.read_if_there(self.folder / "explanations.toml").get("explanations", ())
         return {claim: " ".join(entry["text"].split()) for entry in entries for claim in entry["claims"]}
 
     @property
     def not_testable(self) -> Sequence[tuple[str, str, str]]:
-        """Sentences that no claim tests: section, quotation, reason (not_testable.toml)."""
+        """Sentences of the paper that no claim tests: section, quotation, reason (not_testable.toml)."""
         rows = toml.read_if_there(self.folder / "not_testable.toml").get("sentences", ())
         return [(section, words, reason) for section, words, reason in rows]
 
@@ -155,24 +155,24 @@ class Paper:
         return self.folder / "verdicts.toml"
 
     def expected(self) -> Expected:
-        """The expected outcomes; none if there is no file yet."""
+        """The expected outcomes; empty if the file does not exist yet."""
         return Expected(**toml.read_if_there(self.expected_file))
 
 
 def declared(*modules: ModuleType) -> dict[str, Any]:
-    """Declarations in a paper's modules, by attribute name: METRICS of `metrics`, and so on."""
+    """Declarations in a paper's modules by attribute name, such as METRICS of `metrics`."""
     names = ("metrics", "traces", "engine_schemes", "labels", "computed", "statistics")
     return {name: vars(module)[name.upper()] for name in names for module in modules if name.upper() in vars(module)}
 
 
 def load_paper(key: str, title: str, folder: Path, sweep_defaults: Sequence[str] = (), **parts: Any) -> Paper:
-    """A paper with the experiments and runs of its folder.
+    """Loads a paper with the experiments and runs in its folder.
 
     Args:
-        key: Such as `abc2018`.
+        key: Key, such as `abc2018`.
         title: Authors, title, place and year.
-        folder: With claims.toml and runs.toml.
-        sweep_defaults: Parameters whose default is a list of values to sweep, where an experiment does not set them.
+        folder: Folder with claims.toml and runs.toml.
+        sweep_defaults: Parameters whose default is a list of values, swept by experiments that do not set them.
         **parts: Other attributes of the paper.
     """
     runs = load_runs(folder / "runs.toml")

@@ -1,4 +1,4 @@
-"""Readings of a paper that its own numbers settled: rules of a `readings.toml`.
+"""Readings of a paper: interpretations of an unclear text that were chosen by the paper's numbers (`readings.toml`).
 
     [[readings]]
     open = "How many packets CHOKe draws above max_th."      # what the text leaves open; only where it is discrete
@@ -6,8 +6,8 @@
     numbers = "894 kb/s where Table 1 has 841; a single draw gives 0.006."  # under each reading
     claims = ["afc.table1.choke_5"]                           # whose numbers chose it
 
-A claim that chose the reading it is tested under proves nothing: it is marked as not independent wherever it is shown,
-and counted apart. A continuous parameter is never chosen by a claim.
+A claim whose numbers were used to choose the reading under which it is tested proves nothing. It is always marked as
+not independent and counted separately. Claims never choose a continuous parameter.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Literal, get_args
 from fairlane.base import toml
 
 Standing = Literal["independent", "not independent", "arithmetic", "added"]
-"""Standing of a claim: it tests the paper; it tests nothing, since its numbers chose the reading it is tested under; it
+"""Standing of a claim: it tests the paper; it tests nothing, since its numbers were used to choose the reading; it
 repeats arithmetic printed in the paper; or it is not in the paper."""
 
 
@@ -31,16 +31,16 @@ MARKS: Mapping[Standing, str] = {
     "arithmetic": "arithmetic",
     "added": "not in the paper",
 }
-"""Marks of a claim."""
+"""Remarks on claims of each standing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A discrete choice that the paper leaves open and its numbers settle.
+    """A discrete choice that the paper's text leaves open and its numbers decide.
 
     Attributes:
         open: Question that the text leaves open.
-        taken: The reading that is the default.
+        taken: The reading used by default.
         numbers: Results under each reading, next to the paper's numbers.
         claims: Ids of the claims whose numbers chose it.
     """
@@ -52,12 +52,12 @@ class Reading:
 
     @property
     def words(self) -> str:
-        """The choice in one line."""
+        """The choice as one line of text."""
         return f"{self.open} {self.taken}"
 
 
 def load_readings(file: Path) -> list[Reading]:
-    """Reads a readings.toml; none if there is no such file."""
+    """Reads a readings.toml; empty if the file does not exist."""
     return [
         Reading(
             **{name: " ".join(table[name].split()) for name in ("open", "taken", "numbers")}, claims=table["claims"]

@@ -1,4 +1,4 @@
-"""From measured grids to the numbers that a claim is about: selecting points, grouping, reducing, dividing."""
+"""Computes the numbers of a claim from measured grids: selects points, groups, reduces and divides them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairlane.results.intervals import Interval, jackknife
 
 
 class NotApplicable(Exception):  # noqa: N818 it is an outcome, not an error
-    """The claim cannot be put to the test; the message says why."""
+    """The claim cannot be tested; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +21,9 @@ class Number:
     """Values compared with a claim.
 
     Attributes:
-        at: Where it was measured.
-        interval: The number.
-        cells: The points that it is made of.
+        at: Point of the measurement.
+        interval: Mean with interval.
+        cells: The points from which it was computed.
     """
 
     at: Point
@@ -39,7 +39,7 @@ def select(claim: Claim, tables: Mapping[str, Table]) -> list[Cell]:
 
 
 def groups(cells: Sequence[Cell], without: str, keep: set[str] | None = None) -> list[tuple[Point, list[Cell]]]:
-    """Cells that agree in every variable but `without`, or in those of `keep` alone."""
+    """Groups cells that agree in all variables except `without`, or in the variables of `keep`."""
     found: dict[Hashable, tuple[Point, list[Cell]]] = {}
     for cell in cells:
         at = {key: value for key, value in cell.at.items() if key != without and (keep is None or key in keep)}
@@ -48,19 +48,19 @@ def groups(cells: Sequence[Cell], without: str, keep: set[str] | None = None) ->
 
 
 def is_each(claim: Claim) -> bool:
-    """True if the claim is about every point separately."""
+    """True if the claim applies to every point separately."""
     return claim.get("reduce", "every") in {"every", "most"}
 
 
 def reduced(claim: Claim, cells: Sequence[Cell]) -> list[Number]:
-    """Tested values: every cell, or one number for each scheme and metric."""
+    """Values to test: every cell, or one number for each scheme and metric."""
     if is_each(claim):
         return [Number(cell.at, cell.interval, [cell]) for cell in cells]
     return [reduce(claim, group) for _, group in groups(cells, without="", keep={"scheme", "metric"})]
 
 
 def reduce(claim: Claim, cells: Sequence[Cell]) -> Number:
-    """One number for several cells."""
+    """Reduces several cells to one number."""
     match claim.get("reduce", "every"):
         case "every" | "most":
             (chosen,) = cells
@@ -78,7 +78,7 @@ def reduce(claim: Claim, cells: Sequence[Cell]) -> Number:
 
 
 def _argmax(claim: Claim, cells: Sequence[Cell]) -> Number:
-    """Position of the largest mean, with every position that could be it: the argmax of judge/rule.py."""
+    """Position of the largest mean, with an interval of all possible positions (argmax in judge/rule.py)."""
     argument = claim["argument"]
     means = [cell.interval for cell in cells]
     best = max(range(len(cells)), key=lambda i: means[i].mean)
@@ -98,7 +98,7 @@ def _pooled_quantile(share: float, cells: Sequence[Cell]) -> Interval:
     def quantile(pooled: Sequence[float]) -> float:
         return sorted(pooled)[max(math.ceil(share * len(pooled)), 1) - 1]
 
-    if len(cells) == 1 and len(cells[0].samples) == 1:  # of all runs already
+    if len(cells) == 1 and len(cells[0].samples) == 1:  # already one number over all runs
         return cells[0].interval
     number = quantile([sample for cell in cells for sample in cell.samples])
     if all(cell.interval.exact for cell in cells):
@@ -109,7 +109,7 @@ def _pooled_quantile(share: float, cells: Sequence[Cell]) -> Interval:
 
 
 def _mean_cell(cells: Sequence[Cell]) -> Cell:
-    """The mean of cells in each replication, so that its interval allows for cells that vary together."""
+    """The mean of cells in each replication, so that its interval accounts for their correlation."""
     common = min(len(cell.samples) for cell in cells)
     means = [math.fsum(cell.samples[index] for cell in cells) / len(cells) for index in range(common)]
     at = {key: cells[0].at[key] for key in cells[0].at if all(cell.at[key] == cells[0].at[key] for cell in cells)}
@@ -118,7 +118,7 @@ def _mean_cell(cells: Sequence[Cell]) -> Cell:
 
 
 def ratios(claim: Claim, tables: Mapping[str, Table]) -> list[Number]:
-    """Numerator over denominator at equal values of all variables that neither side fixes, reduced."""
+    """Ratios of numerator and denominator at equal values of all variables that neither side fixes, reduced."""
     above, fixed_above = _side(claim, "numerator", tables)
     below, fixed_below = _side(claim, "denominator", tables)
     shared = [
@@ -139,7 +139,7 @@ def ratios(claim: Claim, tables: Mapping[str, Table]) -> list[Number]:
 
 
 def references(claim: Claim) -> list[tuple[str, dict[str, Any]]]:
-    """The experiments that a ratio refers to, each with the values that it fixes (`scheme` and variables)."""
+    """The experiments that a ratio refers to, each with the values (`scheme` and variables) that it fixes."""
     sides = [claim.get("numerator", {}), claim.get("denominator", {})]
     fixed = [{key: value for key, value in side.items() if key not in {"experiment", "metric"}} for side in sides]
     return [(side["experiment"], values) for side, values in zip(sides, fixed, strict=True) if "experiment" in side]
@@ -198,7 +198,7 @@ def _known(mean: float, width: float, runs: int, exact: bool) -> Interval:
 
 
 def point_text(at: Point, variables: Sequence[str]) -> str:
-    """A point by some of its variables."""
+    """Text about a point with some of its variables."""
     return ", ".join(
         str(at[variable]) if variable in {"scheme", "metric"} else f"{variable} = {at[variable]}"
         for variable in variables

@@ -1,4 +1,4 @@
-"""The command `reproduce`: runs the experiments of a paper, tests its claims, draws its figures."""
+"""The command `reproduce` runs the experiments of a paper, tests its claims and draws its figures."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _HOLDS = {"reproduced": {"reproduced"}, "as ns-3": {"reproduced", "as ns-3"}}
-"""Verdicts that are no worse than one that was held."""
+"""For each verdict that holds, the verdicts that are no worse."""
 
 EXPECTED = ("metric", "verdict", "measured", "worst", "runs")
-"""Part of a finding that verdicts.toml stores."""
+"""Fields of a finding that verdicts.toml stores."""
 
 Runner = Callable[[Sequence[str], Store], Sequence[Sequence[Run]]]
-"""Runs canonical scenarios, each with its number of replications, reusing stored runs. Returns their run records
-(JSON), or the metrics of runs whose records are stored elsewhere."""
+"""Runs canonical scenarios with their numbers of replications, reusing stored runs. Returns run records (JSON), or the
+metrics of runs whose records are stored elsewhere."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,13 +50,13 @@ class Reproduction:
     Attributes:
         paper: The paper.
         experiments: Requested experiments.
-        tables: Measured grid by experiment id, including those that claims refer to, as far as needed.
-        verdicts: Of all claims of the experiments.
-        replications: Of each experiment.
-        most: Replications that a point of each experiment gets at most, where a claim is inconclusive.
+        tables: Measured grid by experiment id, including needed points of experiments that claims refer to.
+        verdicts: Verdicts on all claims of the experiments.
+        replications: Number of replications of each experiment.
+        most: Maximum replications of a point of each experiment while a claim is inconclusive.
         settings: Scenario keys that differ from the paper's.
-        cpu_seconds: CPU time of the runs of each experiment, when they were simulated.
-        quick: Runs were fewer and shorter than those whose verdicts count.
+        cpu_seconds: CPU time of the runs of each experiment, from when they were simulated.
+        quick: True if runs were fewer and shorter than full ones.
     """
 
     paper: Paper
@@ -75,7 +75,7 @@ class Reproduction:
         return [verdict for verdict in self.verdicts if verdict.claim in claims]
 
     def counts(self) -> dict[Standing, Counter[VerdictName]]:
-        """Counts of verdicts; claims that do not test the paper independently are counted separately."""
+        """Counts of verdicts for each standing."""
         found: dict[Standing, Counter[VerdictName]] = {}
         for verdict in self.verdicts:
             found.setdefault(verdict.standing, Counter())[verdict.verdict] += 1
@@ -87,7 +87,7 @@ class Reproduction:
 
     def figure(self, experiment: Experiment) -> Figure:
         """The figure of an experiment."""
-        from fairlane.judge.drawing import Canvas  # which loads matplotlib
+        from fairlane.judge.drawing import Canvas  # slow: loads matplotlib
         from fairlane.results import plots
 
         count = self.replications[experiment.id]
@@ -104,7 +104,7 @@ class Reproduction:
         return drawn
 
     def document(self) -> dict[str, Any]:
-        """Everything as one table, ready for JSON."""
+        """The reproduction as a document, ready for JSON."""
         return {
             "schema": 2,
             "version": _fairlane.version(),
@@ -135,18 +135,18 @@ class Reproduction:
         return json.dumps(self.document(), allow_nan=False, ensure_ascii=False)
 
     def scenarios(self, experiment: Experiment) -> list[str]:
-        """The canonical scenario of every point of an experiment; none if it is computed."""
+        """The canonical scenarios of all points of an experiment; empty if it is computed."""
         count = self.replications[experiment.id]
         points = self.paper.points(experiment)
         return [point_scenario(self.paper, experiment, at, count, self.settings) for at in points]
 
     def notes(self, experiment: Experiment) -> list[str]:
-        """Caveats of an experiment's scenarios, one line each."""
+        """Caveats about an experiment's scenarios, one line each."""
         scenarios = enumerate(self.scenarios(experiment))
         return joined({f"point {number}": notes_of(scenario) for number, scenario in scenarios})
 
     def regressions(self) -> list[str]:
-        """One line for each claim that is not reproduced as expected, or of which nothing is expected."""
+        """One line for each claim that is not reproduced as expected, or that has no expected verdict."""
         expected = self.paper.expected().claims
         lines = []
         for verdict in self.verdicts:
@@ -157,7 +157,7 @@ class Reproduction:
         return lines
 
     def write(self, folder: str | Path) -> list[Path]:
-        """Writes, for each experiment, its points (Parquet) and figure (PNG, SVG); and claims.json.
+        """Writes points (Parquet) and figure (PNG, SVG) of each experiment, and claims.json.
 
         Returns:
             The figures, as PNG.
@@ -168,7 +168,7 @@ class Reproduction:
 
     def write_into(self, stage: Path) -> list[Path]:
         """Writes the same files into an existing folder; returns the figures."""
-        from fairlane.results import plots  # which loads matplotlib
+        from fairlane.results import plots  # slow: loads matplotlib
 
         figures = []
         for experiment in self.experiments:
@@ -180,7 +180,7 @@ class Reproduction:
         return figures
 
     def write_expected(self) -> None:
-        """Makes the verdicts and CPU times the expected ones, those of other experiments stay."""
+        """Records verdicts and CPU times as the expected ones; keeps those of other experiments."""
         import tomli_w
 
         old = self.paper.expected()
@@ -226,13 +226,13 @@ def reproduce(
     runner: Runner | None = None,
     stored: bool = False,
 ) -> Reproduction:
-    """Runs some experiments of a paper, reusing stored runs, and tests their claims.
+    """Runs experiments of a paper, reusing stored runs, and tests their claims.
 
-    Points that keep a claim inconclusive get more replications (judge/rounds.py), but not of quick runs, with
-    `replications`, or with a `runner`.
+    Points that keep a claim inconclusive get more replications (judge/rounds.py), except with `quick`, `replications`
+    or `runner`.
 
     Args:
-        names: `abc2018` for a whole paper, `abc2018.fig4a` for one experiment; all of the same paper.
+        names: `abc2018` for a whole paper, `abc2018.fig4a` for one experiment; all names must be of one paper.
         quick: Preview with fewer points, replications or seconds, as defined in the paper's runs.toml.
         replications: Runs of each point, instead of the paper's number.
         settings: Scenario keys to change in every run, such as `{"tcp.delayed_ack": 1}`.
@@ -240,11 +240,11 @@ def reproduce(
         store: Folder of finished replications.
         progress: Report progress on stderr.
         runner: Runner to use instead of the simulator.
-        stored: Add replications of points only as far as they are stored.
+        stored: Add only replications that are stored.
 
     Raises:
-        UserError: An unknown name, names of several papers, or a store that cannot be written.
-        ScenarioError: A setting that no scenario takes.
+        UserError: A name is unknown, names are of several papers, or the store cannot be written.
+        ScenarioError: A setting is invalid.
         Interrupted: Ctrl-C; finished runs are in the store.
     """
     paper, experiments = _select(names, quick=quick)
@@ -287,8 +287,8 @@ def plan(*names: str, quick: bool, replications: int | None, settings: Mapping[s
     """The paper and every point that `reproduce` with these arguments needs.
 
     Raises:
-        UserError: An unknown name, or names of several papers.
-        ScenarioError: A setting that no scenario takes.
+        UserError: A name is unknown, or names are of several papers.
+        ScenarioError: A setting is invalid.
     """
     paper, experiments = _select(names, quick=quick)
     return paper, list(places(paper, experiments, settings, _counts(paper, replications)))
@@ -297,18 +297,18 @@ def plan(*names: str, quick: bool, replications: int | None, settings: Mapping[s
 def missing(
     *names: str, quick: bool, replications: int | None, settings: Mapping[str, Any], store: str | Path | None
 ) -> dict[str, int]:
-    """Number of missing runs for each experiment and its claims: those that `reproduce` of it alone would simulate.
+    """Number of runs of each experiment that `reproduce` of this experiment would simulate.
 
     Args:
-        names: As for `reproduce`, and so are the others.
+        names: As for `reproduce`, like all other arguments.
         quick: Use fewer and shorter runs.
         replications: Runs of each point, instead of the paper's number.
-        settings: Scenario keys that differ in every run.
+        settings: Scenario keys to change in every run.
         store: Folder of finished replications.
 
     Raises:
-        UserError: An unknown name, or names of several papers.
-        ScenarioError: A setting that no scenario takes.
+        UserError: A name is unknown, or names are of several papers.
+        ScenarioError: A setting is invalid.
     """
     paper, experiments = _select(names, quick=quick)
     counts = _counts(paper, replications)

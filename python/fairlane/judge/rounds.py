@@ -1,9 +1,9 @@
-"""Judges the claims of experiments; of those that are inconclusive the undecided points get more replications.
+"""Tests the claims of experiments, and adds replications at points that keep a claim inconclusive.
 
-A claim starts with the replications of its experiments. While it is inconclusive, the points responsible get twice as
-many, with consecutive seeds, until it is decided or a point has the maximum: `most` of the experiment, or four times
-its replications if runs.toml has none. The replications of a claim depend only on its own runs. So the verdict is the
-same whatever else is reproduced, with any number of threads, and after an interruption.
+A claim starts with the replications of its experiments. While it is inconclusive, the responsible points get twice as
+many, with consecutive seeds, until it is decided or a point reaches the maximum. The maximum is `most` of the
+experiment, or four times its replications if runs.toml has none. The replications of a claim depend only on its own
+runs. So the verdict does not depend on what else is reproduced, on the number of threads, or on interruptions.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from fairlane.judge.paper import Paper
 from fairlane.judge.verdicts import ClaimVerdict
 
 GROWTH = 2
-"""Times as many replications in each round."""
+"""Factor by which replications grow in each round."""
 
 Granted = Callable[[Mapping[int, int]], bool]
-"""True if points may get this number of replications."""
+"""Returns whether points may get these numbers of replications."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Result.
+    """Verdicts with their data.
 
     Attributes:
-        verdicts: Of all claims of the experiments, in their order.
-        tables: By experiment: every point with the maximum replications that a claim of its experiment used.
+        verdicts: Verdicts on all claims of the experiments, in order.
+        tables: Tables by experiment; a point has all replications that any claim of its experiment used.
     """
 
     verdicts: Sequence[ClaimVerdict]
@@ -40,7 +40,7 @@ class Judged:
 
 @dataclass
 class _Open:
-    """A claim and how many replications of places it takes, where those are more than of its experiment."""
+    """A claim, and the points that need more replications than their experiment, with the numbers."""
 
     claim: Claim
     more: dict[int, int] = field(default_factory=dict)
@@ -48,14 +48,14 @@ class _Open:
 
 @dataclass
 class Rounds:
-    """Judges claims on measurements, round by round.
+    """Tests claims on measurements, round by round.
 
     Attributes:
         paper: The paper.
-        measured: Its points, with the replications of their experiments.
-        computed: Rows of experiments that need no simulation, by experiment.
+        measured: Points of the paper, with the replications of their experiments.
+        computed: Rows of experiments without simulation, by experiment.
         counts: Replications of each experiment.
-        most: Replications that a point of each experiment may get.
+        most: Maximum replications of a point of each experiment.
     """
 
     paper: Paper
@@ -72,7 +72,7 @@ class Rounds:
             self._of.setdefault(place.experiment.id, []).append(index)
 
     def judge(self, experiments: Sequence[Experiment], granted: Granted) -> Judged:
-        """Judges the claims of some experiments."""
+        """Tests the claims of experiments."""
         claims = [_Open(claim) for experiment in experiments for claim in experiment.claims]
         verdicts: dict[str, ClaimVerdict] = {}
         pending = claims
@@ -98,7 +98,7 @@ class Rounds:
         return Judged([verdicts[one.claim["id"]] for one in claims], {name: self._table(name, shown) for name in names})
 
     def _more(self, one: _Open, tables: Mapping[str, Table]) -> dict[int, int]:
-        """The places that an inconclusive claim needs more replications of, and how many then."""
+        """The points at which an inconclusive claim needs more replications, with the new numbers."""
         more = {}
         for index in self._undecided(one.claim, tables):
             name = self._place(index)
@@ -109,7 +109,7 @@ class Rounds:
 
     def _undecided(self, claim: Claim, tables: Mapping[str, Table]) -> list[int]:
         cells = self.paper.undecided(claim, tables)
-        if cells and claim["id"] in self.paper.statistics:  # made of all points together
+        if cells and claim["id"] in self.paper.statistics:  # computed from all points together
             return [index for name in self._names(claim) for index in self._of.get(name, ())]
         keys = (self._key(cell.experiment, cell.at) for cell in cells)
         return list(dict.fromkeys(self._index[key] for key in keys if key in self._index))
@@ -121,15 +121,15 @@ class Rounds:
         return self.measured.places[index].experiment.id
 
     def _names(self, claim: Claim) -> list[str]:
-        """The experiments that a claim is judged on."""
+        """The experiments whose data a claim needs."""
         return list(dict.fromkeys([claim["experiment"], *(name for name, _ in self.paper.needs(claim))]))
 
     def _tables(self, one: _Open) -> dict[str, Table]:
-        """Data on which a claim is judged."""
+        """Data for the test of a claim."""
         return {name: self._table(name, one.more) for name in self._names(one.claim)}
 
     def _table(self, name: str, more: Mapping[int, int]) -> Table:
-        """The table of an experiment, with more replications of some places."""
+        """The table of an experiment, with more replications at some points."""
         rows: list[Row] = list(self.computed.get(name, ()))
         for index in self._of.get(name, ()):
             row, count = self.measured.rows[index], more.get(index, self.counts[name])
@@ -138,7 +138,7 @@ class Rounds:
 
 
 def _most(counts: Iterable[Mapping[int, int]]) -> dict[int, int]:
-    """The largest count of each place."""
+    """The largest count of each point."""
     most: dict[int, int] = {}
     for some in counts:
         most |= {index: max(count, most.get(index, 0)) for index, count in some.items()}

@@ -1,4 +1,4 @@
-"""Replications and durations of a paper's points: rules in `runs.toml`.
+"""Rules for the replications and durations of a paper's points, in `runs.toml`.
 
     [[full]]                        # where the paper's own number does not do
     experiments = ["abc2018.fig9a"] # all if left out
@@ -11,7 +11,7 @@
     settings = { "run.measure" = "20 s" }
     grid = { R0_mbps = [1.0, 10.0] }
 
-A later rule wins. `settings` are scenario keys, `grid` the values that are kept of a variable.
+Later rules override earlier ones. `settings` are scenario keys, `grid` has the values of a variable to keep.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from fairlane.judge.experiment import Experiment
 
 @dataclass(frozen=True)
 class Rule:
-    """Changes for some experiments.
+    """Changes to some experiments.
 
     Attributes:
-        experiments: Ids; all of the paper if None.
+        experiments: Identifiers; all experiments of the paper if None.
         replications: Runs of each point; unchanged if None.
-        most: Runs that a point gets at most, where a claim is inconclusive; unchanged if None.
+        most: Maximum runs of a point while a claim is inconclusive; unchanged if None.
         settings: Scenario keys to change.
         grid: Values to keep of a variable.
-        why: The reason.
+        why: Reason.
     """
 
     experiments: Sequence[str] | None = None
@@ -66,8 +66,8 @@ class Runs:
     """The rules of a paper.
 
     Attributes:
-        full: For the runs whose verdicts count.
-        quick: On top of these, for a first look.
+        full: Rules for full runs.
+        quick: Additional rules for quick runs.
     """
 
     full: Sequence[Rule] = ()
@@ -80,7 +80,7 @@ def load_runs(file: Path) -> Runs:
 
 
 def apply(rules: Sequence[Rule], experiments: Mapping[str, Experiment]) -> dict[str, Experiment]:
-    """The experiments under the rules."""
+    """Applies rules to experiments."""
     changed = dict(experiments)
     for rule in rules:
         changed = {name: rule.applied(experiment) for name, experiment in changed.items()}

@@ -1,7 +1,7 @@
-"""Claims of a paper put to the test of measured grids.
+"""Tests claims of a paper on measured grids.
 
-A claim is a table of a paper's claims.toml; the comment at its start explains the keys. judge/checks.py has the
-comparisons for each kind of claim, judge/rule.py the rule that decides them.
+A claim is a table in a paper's claims.toml; the comment at the start of that file explains the keys. judge/checks.py
+has the comparisons for each kind of claim, judge/rule.py the rule that decides them.
 """
 
 from __future__ import annotations
@@ -34,35 +34,35 @@ class ClaimFinding:
     """Measured value of one metric of a claim."""
 
     metric: Annotated[str, "Name of the metric."]
-    unit: Annotated[str, "Unit of its numbers; empty if they have none."]
+    unit: Annotated[str, "Unit of the metric; empty if it has none."]
     verdict: Annotated[Outcome, "Outcome of this metric alone."]
-    paper: Annotated[str, "What the paper says, as a number with its tolerance or as a rule."]
-    measured: Annotated[str, "What was measured."]
-    worst: Annotated[str, "The point that is farthest out, or nearest to it; empty where there is one point only."]
-    passed: Annotated[int, "Number of comparisons that are reproduced."]
+    paper: Annotated[str, "The paper's value, as a number with tolerance or as a rule."]
+    measured: Annotated[str, "Measured value."]
+    worst: Annotated[str, "Point with the largest deviation, or the smallest margin; empty for a single point."]
+    passed: Annotated[int, "Number of reproduced comparisons."]
     checks: Annotated[int, "Number of comparisons."]
-    runs: Annotated[int, "Most replications of a point; 0 if nothing was sampled."]
+    runs: Annotated[int, "Largest number of replications of a point; 0 if nothing was sampled."]
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimVerdict:
     """Verdict on a claim of a paper."""
 
-    claim: Annotated[str, "Its id."]
-    statement: Annotated[str, "Its words."]
+    claim: Annotated[str, "Identifier."]
+    statement: Annotated[str, "Statement of the claim."]
     where: Annotated[str, "Place in the paper."]
-    verdict: Annotated[VerdictName, "Outcome; of quick runs consistent and deviates, never reproduced and differs."]
-    findings: Annotated[
-        Sequence[ClaimFinding], "What was measured of each of its metrics; none if it cannot be tested."
-    ] = ()
-    reason: Annotated[str, "Why it cannot be tested; empty if it can."] = ""
-    ns3: Annotated[str, "What ns-3 gives at its farthest point; empty if it was not asked."] = ""
+    verdict: Annotated[VerdictName, "Outcome; quick runs give consistent or deviates, never reproduced or differs."]
+    findings: Annotated[Sequence[ClaimFinding], "Findings for each metric; empty if the claim cannot be tested."] = ()
+    reason: Annotated[str, "Why the claim cannot be tested; empty if it can."] = ""
+    ns3: Annotated[str, "Result of ns-3 at the point with the largest deviation; empty if it was not run."] = ""
     standing: Annotated[
         Standing,
         "Independent if it tests the paper; not independent if its numbers chose a reading, arithmetic if it only "
         "computes a number again, added if it is not in the paper.",
     ] = "independent"
-    reading: Annotated[str, "The reading that its numbers chose; empty if they chose none."] = ""
+    reading: Annotated[
+        str, "Interpretation of the paper that the claim's numbers were used to choose; empty if none."
+    ] = ""
 
     @property
     def runs(self) -> int:
@@ -71,13 +71,13 @@ class ClaimVerdict:
 
     @property
     def measured(self) -> str:
-        """Measurements, by metric, or the reason why there are none."""
+        """Measured values by metric, or the reason why there are none."""
         if len(self.findings) == 1:
             return self.findings[0].measured
         return "; ".join(f"{finding.metric} {finding.measured}" for finding in self.findings) or self.reason
 
     def quick(self) -> ClaimVerdict:
-        """The verdict as one of quick runs."""
+        """The verdict with the names for quick runs."""
         return replace(self, verdict=QUICK.get(self.verdict, self.verdict))
 
     def to_dict(self) -> dict[str, Any]:
@@ -87,13 +87,13 @@ class ClaimVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """Statistic of a claim, if it is neither a metric of a point nor one of its reductions.
+    """Statistic of a claim that is not about a metric of a point or a reduction of metrics.
 
     Attributes:
-        table: Computes the table on which the claim is tested from measured ones, by experiment id; None if a needed
-            one was not measured. A number of all replications together gets the jackknife's interval.
-        needs: Experiments that it takes, besides the claim's own.
-        extreme: It is the minimum or maximum of all runs: no estimate, without an interval.
+        table: Computes the table for the test from measured tables by experiment id; returns None if a needed one is
+            missing. A number over all replications gets the jackknife's interval.
+        needs: Experiments needed in addition to the claim's own.
+        extreme: True for a minimum or maximum over all runs, which is not an estimate and has no interval.
     """
 
     table: Callable[[Mapping[str, Table]], Table | None]
@@ -101,7 +101,7 @@ class Statistic:
     extreme: bool = False
 
     def of(self, tables: Mapping[str, Table]) -> Table | None:
-        """The table, its numbers of several replications together with their intervals."""
+        """The table; numbers over several replications have intervals."""
         made = self.table(tables)
         runs = min((table.replications for table in tables.values() if table.replications), default=0)
         if made is None or runs < 2:
@@ -127,20 +127,20 @@ def rows_at(experiment: str, **at: Any) -> Statistic:
 
 
 def judge(claim: Claim, tables: Mapping[str, Table], statistic: Statistic | None = None) -> ClaimVerdict:
-    """Tests a claim on the tables of its experiment and of those that it refers to, by experiment id."""
+    """Tests a claim on the tables (by experiment id) of its experiment and of those that it refers to."""
     try:
         checks = examine(claim, tables, statistic)
     except (NotApplicable, ExpressionError) as reason:
         return _verdict(claim, "not applicable", reason=str(reason))
     findings = _findings(claim, checks)
-    if statistic:  # made of the runs of all points together
+    if statistic:  # computed from the runs of all points
         runs = max((row.replications for table in tables.values() for row in table.rows if not row.exact), default=0)
         findings = [replace(finding, runs=runs) for finding in findings]
     return _verdict(claim, _outcome(claim, checks), findings=findings)
 
 
 def undecided(claim: Claim, tables: Mapping[str, Table], statistic: Statistic | None = None) -> list[Cell]:
-    """The points that keep a claim from being decided; none if it is."""
+    """The points that keep a claim inconclusive; empty if it is decided."""
     with suppress(NotApplicable, ExpressionError):
         checks = examine(claim, tables, statistic)
         if _outcome(claim, checks) == "inconclusive":
@@ -152,7 +152,7 @@ def examine(claim: Claim, tables: Mapping[str, Table], statistic: Statistic | No
     """All comparisons of a claim.
 
     Raises:
-        NotApplicable: The tables have nothing to compare.
+        NotApplicable: The tables contain nothing to compare.
         ExpressionError: A formula or predicate is wrong.
     """
     if statistic:
@@ -167,7 +167,7 @@ def examine(claim: Claim, tables: Mapping[str, Table], statistic: Statistic | No
 
 
 def _with_interval(row: Row, without: Sequence[Table | None], confidence: float) -> Row:
-    """The row with the jackknife's interval of each of its numbers."""
+    """The row with jackknife intervals of its numbers."""
     others = [next((other for other in table.rows if other.at == row.at), None) if table else None for table in without]
     half_widths: dict[str, float | None] = {}
     for name, (number,) in row.samples.items():
@@ -183,7 +183,7 @@ def _outcome(claim: Claim, checks: Sequence[Check]) -> Outcome:
 
 
 def _findings(claim: Claim, checks: Sequence[Check]) -> list[ClaimFinding]:
-    """One for each metric."""
+    """One finding per metric."""
     by_metric: dict[str, list[Check]] = {}
     for check in checks:
         by_metric.setdefault(check.at.get("metric", ", ".join(names(claim["metric"]))), []).append(check)
@@ -223,6 +223,6 @@ def _summary(checks: Sequence[Check]) -> str:
 
 
 def _place(check: Check, checks: Sequence[Check]) -> str:
-    """The point of a test, by the variables in which the checks differ."""
+    """Text about the point of a check, with the variables in which the checks differ."""
     varying = [key for key in check.at if any(other.at.get(key) != check.at[key] for other in checks)]
     return point_text(check.at, varying)

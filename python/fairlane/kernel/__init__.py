@@ -1,4 +1,4 @@
-"""The kernel of the plane `linux`: built from the distribution's source, kept in a cache."""
+"""The kernel of the plane `linux`, built from the distribution's source and kept in a cache."""
 
 from fairlane.kernel.cache import Built, find
 

@@ -25,9 +25,9 @@ from fairlane.kernel import cache, changes, configuration, ours, programs, sourc
 from fairlane.kernel.cache import Built
 
 STEPS = 710
-"""Files that make compiles, about; for the estimate only."""
+"""Approximate number of files that make compiles, for the estimate of remaining time."""
 NEEDED_BYTES = 1_000_000_000
-"""Disk space, while a kernel is built from a download."""
+"""Disk space needed while a kernel is built from a download."""
 BOOT_LIMIT_S = 60
 _STEP = re.compile(r" +(CC|AS|HOSTCC)\b.*")
 _FIXED = {
@@ -36,21 +36,21 @@ _FIXED = {
     "KBUILD_BUILD_HOST": "fairlane",
     "KBUILD_BUILD_VERSION": "1",
 }
-"""Constant in the kernel, so that builds are reproducible."""
+"""Values that the kernel contains; constant, so that builds are reproducible."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """Result and requirements of a build.
+    """Result and cost of a build.
 
     Attributes:
-        kernel: It.
-        is_new: It was built, not found.
-        seconds: Of real time.
-        cpu_seconds: Of all processes.
-        files: That were compiled; fewer if a build was resumed.
-        bytes: Of disk, at the end of the build.
-        lacking: Symbols of the configuration that the version has not.
+        kernel: The kernel.
+        is_new: True if it was built, false if an equal one existed.
+        seconds: Elapsed time.
+        cpu_seconds: CPU time of all processes.
+        files: Number of compiled files; fewer if a build was resumed.
+        bytes: Disk space at the end of the build.
+        lacking: Configuration symbols that the version lacks.
     """
 
     kernel: Built
@@ -74,15 +74,15 @@ def build(
     """Builds a kernel, unless an equal one exists.
 
     Args:
-        version: As in `6.12`; without it the newest that apt has.
-        folder: A kernel's source instead, which stays unchanged.
-        cache_folder: Takes the kernel [default: see `cache.cache_folder`].
-        jobs: Concurrent compilers [default: one for every processor].
-        keep_source: Leave the unpacked source and the objects: another build takes seconds.
+        version: Version such as `6.12`; default: the newest in apt.
+        folder: Folder with a kernel's source to use instead; it is not changed.
+        cache_folder: Folder for the kernel; default: `cache.cache_folder`.
+        jobs: Concurrent compilers; default: one per processor.
+        keep_source: Keep the unpacked source and the objects, so that another build takes seconds.
         show: Report progress on stderr.
 
     Raises:
-        UserError: It cannot be built; the message says what is missing.
+        UserError: The kernel cannot be built; the message says what is missing.
     """
     if platform.machine() != "x86_64":
         raise UserError(f"a kernel that runs as a process needs an x86_64 processor, not {platform.machine()}")
@@ -100,7 +100,7 @@ def build(
 
 
 class _Build:
-    """One build, in its order."""
+    """The steps of a build, in order."""
 
     def __init__(self, origin: source.Origin, where: Path, work: Path, jobs: int, lock: int, *, show: bool) -> None:
         self._origin = origin
@@ -158,7 +158,7 @@ class _Build:
             shutil.rmtree(self._work)
 
     def _compile_init(self) -> None:
-        """The guest's program comes first: it shows in a second whether the compiler and the C library are whole."""
+        """Compiles the guest's program first, which shows within a second whether compiler and C library work."""
         try:
             programs.must(["cc", "-O2", "-static", "-o", str(self._work / "init"), str(ours.INIT), "-lm"], "cc")
         except UserError as error:
@@ -174,13 +174,13 @@ class _Build:
         return configuration.check(self._objects / ".config", text, self._version)
 
     def _compile(self) -> int:
-        """Returns the number of files."""
+        """Compiles the kernel; returns the number of compiled files."""
         there = sum(1 for _ in self._objects.rglob("*.o"))
         tell(f"compiling Linux {self._version} with {self._jobs} jobs; the log is {self._log}", show=self._show)
         return self._make("linux", steps=max(STEPS - there, 1))
 
     def _make(self, *words: str, steps: int = 1) -> int:
-        """Runs make, which holds the lock for as long as it runs; gives the number of its steps."""
+        """Runs make, which holds the lock while it runs; returns the number of its steps."""
         command = ["make", f"-j{self._jobs}", "ARCH=um", f"O={self._objects}", *words]
         done = 0
         with (
@@ -215,7 +215,7 @@ class _Build:
         return done
 
     def _finish(self, stage: Path, manifest: dict[str, object]) -> None:
-        """The folder of the kernel, once it has booted."""
+        """Fills the folder of the kernel, and boots it."""
         stage.mkdir()
         shutil.copy2(self._objects / "linux", stage / "linux")
         (self._work / "init").rename(stage / "init")
@@ -224,10 +224,10 @@ class _Build:
 
 
 def boot(folder: Path) -> None:
-    """Boots a kernel with a run that has no plan, which the guest reports before it powers off.
+    """Boots a kernel without a plan; the guest reports the missing plan and powers off.
 
     Raises:
-        UserError: It did not get there.
+        UserError: The kernel did not boot.
     """
     with tempfile.TemporaryDirectory(prefix="fairlane-boot-") as run:
         Path(run, "init").symlink_to((folder / "init").absolute())
@@ -239,7 +239,7 @@ def boot(folder: Path) -> None:
 
 
 def _bounded(command: Sequence[str | Path], folder: Path, limit_s: float) -> str:
-    """Runs a command and all that it starts for a bounded time; gives what it said."""
+    """Runs a command and its children for a bounded time; returns the output."""
     with subprocess.Popen(
         command,
         cwd=folder,

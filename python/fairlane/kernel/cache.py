@@ -1,4 +1,4 @@
-"""Kernels that were built, each in a folder of the cache with the guest's program and a manifest."""
+"""Built kernels, each in a folder of the cache with the guest's program and a manifest."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Built:
     """A kernel that can run.
 
     Attributes:
-        folder: Has all of it.
-        version: As in `6.12`.
-        release: As in `6.12.117`.
-        identity: Equal for equal kernels: release, and a hash of its source and of our files.
-        manifest: How it was built.
+        folder: Folder of the kernel.
+        version: Version such as `6.12`.
+        release: Release such as `6.12.117`.
+        identity: Release, and a hash of its source and of our files; equal for equal kernels.
+        manifest: Description of the build.
     """
 
     folder: Path
@@ -49,7 +49,7 @@ class Built:
 
     @property
     def is_current(self) -> bool:
-        """True if it was built from our files in their current state."""
+        """True if it was built from the current version of our files."""
         return bool(self.manifest["ours"] == ours.digest())
 
     @property
@@ -67,10 +67,10 @@ def cache_folder(folder: Path | None = None) -> Path:
 
 
 def find(version: str | None = None, cache: Path | None = None) -> Built:
-    """The newest kernel that is up to date, of a version or release if one is given.
+    """The newest up-to-date kernel, optionally of a version or release.
 
     Raises:
-        UserError: There is none; the message has the command that builds it.
+        UserError: There is none; the message contains the command to build it.
     """
     found = [kernel for kernel in kernels(cache) if version in (None, kernel.version, kernel.release)]
     current = [kernel for kernel in found if kernel.is_current]
@@ -96,10 +96,10 @@ def kernels(cache: Path | None = None) -> list[Built]:
 
 
 def remove(version: str, cache: Path | None = None) -> list[Path]:
-    """Removes all of a version, its source and download too, or one kernel by its release or identity.
+    """Removes all kernels of a version with source and download, or one kernel by release or identity.
 
     Raises:
-        UserError: There is none, or it is being built.
+        UserError: The kernel does not exist or is being built.
     """
     folder = cache_folder(cache)
     kept = kernels(cache)
@@ -120,16 +120,16 @@ def remove(version: str, cache: Path | None = None) -> list[Path]:
 
 
 def work_folder(cache: Path, version: str) -> Path:
-    """Build folder of a version; it stays after an interrupt."""
+    """Build folder of a version, which is kept after an interrupt."""
     return cache / "work" / version
 
 
 @contextmanager
 def locked(cache: Path, version: str, *, wait: bool, show: bool) -> Iterator[int]:
-    """Nobody else builds or removes the version within the block; gives the lock for those who work on after a kill.
+    """Locks a version against other builds and removals; yields the lock for child processes that survive a kill.
 
     Raises:
-        UserError: Somebody does, and we do not wait.
+        UserError: Another process holds the lock, and `wait` is false.
     """
     import fcntl
 

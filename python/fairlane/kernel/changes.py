@@ -1,6 +1,6 @@
-"""Our changes of the kernel's source: a few words each, replaced by others.
+"""Our changes to the kernel's source, each the replacement of a short text.
 
-Each text must be there exactly once. So a version that differs where we change it is refused, never half changed.
+Each text must occur exactly once. So a version that differs at these places is rejected and never partly changed.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from fairlane.base.errors import UserError
 from fairlane.base.files import write_aside
 
 ORIGINALS = ".fairlane/originals"
-"""In a changed tree: the files as they were."""
+"""Folder in a changed tree with the original files."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """A text of the kernel and what stands there afterwards.
+    """A text of the kernel and its replacement.
 
     Attributes:
-        file: Below the root of the source.
-        old: Occurs once in the file.
-        new: Takes its place.
-        why: One sentence.
-        below: The change is for versions before this one; later ones need none.
+        file: Path below the root of the source.
+        old: Text that occurs once in the file.
+        new: Replacement.
+        why: Reason, in one sentence.
+        below: First version that does not need the change.
     """
 
     file: str
@@ -119,17 +119,17 @@ CHANGES = (
 
 
 def digest() -> str:
-    """Of all changes; the reasons do not count."""
+    """Digest of all changes, without the reasons."""
     return hashlib.sha256(repr([astuple(change)[:3] for change in CHANGES]).encode()).hexdigest()
 
 
 def apply(tree: Path, version: tuple[int, int], changes: tuple[Change, ...] = CHANGES) -> None:
-    """Changes a tree; changing it again has no further effect.
+    """Changes a tree; repeating it has no further effect.
 
-    Files keep their time if nothing in them changes, so make compiles only what has.
+    Unchanged files keep their modification time, so make compiles only changed ones.
 
     Raises:
-        UserError: A text is not there, or not once; nothing was changed.
+        UserError: A text does not occur exactly once; nothing was changed.
     """
     wanted = [change for change in changes if change.below is None or version < change.below]
     originals = tree / ORIGINALS

@@ -1,4 +1,4 @@
-"""Configuration of the kernel: required options, and a check that it has them."""
+"""Configuration of the kernel: required options, and a check that they are set."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from fairlane.base.errors import UserError
 
 MAY_LACK = {"NET_SCH_DUALPI2", "RANDOM_TRUST_BOOTLOADER"}
-"""In some versions only."""
+"""Symbols that some versions lack."""
 _LINE = re.compile(r"CONFIG_(\w+)=(.*)")
 
 
@@ -18,10 +18,10 @@ def wanted(fragment: str) -> dict[str, str]:
 
 
 def check(config: Path, fragment: str, version: str) -> list[str]:
-    """The symbols that this version lacks and may lack.
+    """Returns the optional symbols that this version lacks.
 
     Raises:
-        UserError: It lacks another one.
+        UserError: The version lacks a required symbol.
     """
     got = wanted(config.read_text(encoding="utf-8"))
     lacking = [name for name, value in wanted(fragment).items() if got.get(name, "n") != value]

@@ -1,4 +1,4 @@
-"""Our own files of the kernel and its guest: links to `planes/linux/`, files in a wheel."""
+"""Our files for the kernel and its guest; symbolic links to `planes/linux/` in a checkout, files in a wheel."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from fairlane.kernel import changes
 
 FOLDER = Path(__file__).with_name("guest")
 IN_KERNEL = {"link.c": "drivers/net/fairlane_link.c", "process.c": "arch/um/os-Linux/fairlane_user.c"}
-"""Our files that become part of the kernel, and their places in its source."""
+"""Our files that become part of the kernel, and their paths in its source."""
 INIT = FOLDER / "init.c"
 CONFIG = FOLDER / "config"
 
 
 @cache
 def digest() -> str:
-    """Of all that is ours in a kernel: a kernel of another one is stale."""
+    """Digest of our part of a kernel; a kernel with another digest is stale."""
     found = hashlib.sha256(changes.digest().encode())
     for name in sorted((*IN_KERNEL, INIT.name, CONFIG.name)):
         content = (FOLDER / name).read_bytes()
@@ -27,7 +27,7 @@ def digest() -> str:
 
 
 def put_into(tree: Path) -> None:
-    """Copies our files into a source; unchanged ones keep their time."""
+    """Copies our files into a source tree; unchanged ones keep their modification time."""
     for name, place in IN_KERNEL.items():
         content = (FOLDER / name).read_bytes()
         target = tree / place

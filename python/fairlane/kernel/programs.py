@@ -1,4 +1,4 @@
-"""Programs of the system that a build runs: which are missing, and how they are called."""
+"""Runs the system's programs for a build, and finds missing ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PACKAGES = {
     "tar": "tar",
     "xz": "xz-utils",
 }
-"""Debian package of each."""
+"""Debian package of each program."""
 COMPILING = ("bc", "bison", "cc", "flex", "gcc", "ld", "make")
 UNPACKING = ("tar", "xz")
 DOWNLOADING = ("apt-cache", "apt-get", "dpkg-deb", *UNPACKING)
@@ -32,12 +32,12 @@ _KEPT = ("HOME", "PATH", "TMPDIR")
 
 
 def environment() -> dict[str, str]:
-    """For programs: without what a user has set for other compilations, or make for its own children."""
+    """Environment for programs, without the user's settings for compilers and make's settings for its children."""
     return {name: os.environ[name] for name in _KEPT if name in os.environ} | {"LC_ALL": "C"}
 
 
 def check(names: Sequence[str]) -> None:
-    """Raises a UserError that names all programs that are missing and their packages."""
+    """Raises a UserError that names all missing programs and their packages."""
     missing = [name for name in names if shutil.which(name) is None]
     if missing:
         packages = " ".join(sorted({PACKAGES[name] for name in missing}))
@@ -46,7 +46,7 @@ def check(names: Sequence[str]) -> None:
 
 
 def run(command: Sequence[str], *, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Runs a program to its end."""
+    """Runs a program and waits for its end."""
     return subprocess.run(
         command,
         cwd=folder,
@@ -60,10 +60,10 @@ def run(command: Sequence[str], *, folder: Path | None = None) -> subprocess.Com
 
 
 def must(command: Sequence[str], what: str, *, folder: Path | None = None) -> str:
-    """Runs a program and gives its output.
+    """Runs a program and returns its output.
 
     Raises:
-        UserError: It failed; the message says at what, and has its first line about an error.
+        UserError: The program failed; the message contains `what` and the first error line.
     """
     result = run(command, folder=folder)
     if result.returncode != 0:
@@ -72,7 +72,7 @@ def must(command: Sequence[str], what: str, *, folder: Path | None = None) -> st
 
 
 def first_error(text: str) -> str:
-    """The line of a program's output that says most."""
+    """The most informative line of a failed program's output."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     for word in ("No space left on device", "error:", "E: ", "Error", "error"):
         for line in lines:

@@ -1,6 +1,6 @@
-"""The source of a kernel: a package of the distribution, its archive if installed, or a folder of the user's.
+"""Source of a kernel: a package of the distribution, its archive if installed, or a user's folder.
 
-A tree that was unpacked whole has a marker file, which comes last. A tree without it is removed and unpacked again.
+A marker file is written after a tree has been unpacked completely. A tree without it is removed and unpacked again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NEEDLESS_BELOW = (
     "tools/perf",
     "tools/testing",
 )
-"""Of these folders the kernel for User-Mode Linux takes lists (Kconfig, Makefile) alone."""
+"""Folders from which a User-Mode Linux kernel needs only Kconfig files and Makefiles."""
 _LEFT_OUT = [f"--exclude=*/{folder}/*{ending}" for folder in _NEEDLESS_BELOW for ending in _NEEDLESS]
 _BUILT = (".git", ".config", "include/config", "include/generated", "arch/*/include/generated", "*.o", "*.a", "*.cmd")
 """Files in a user's folder that are not source."""
@@ -48,11 +48,11 @@ class Origin:
     """Location of a version's source.
 
     Attributes:
-        version: As in `6.12`.
-        key: A hash of the archive or package; None for a folder, whose files are compared.
-        archive: The installed archive.
-        folder: The user's.
-        package: Name, version and bytes of what apt has.
+        version: Version such as `6.12`.
+        key: Hash of the archive or package; None for a folder, whose files are compared.
+        archive: Installed archive.
+        folder: The user's folder.
+        package: Name, version and size in bytes of apt's package.
     """
 
     version: str
@@ -69,11 +69,11 @@ class Origin:
 
 @dataclass(frozen=True)
 class Source:
-    """A tree that is whole.
+    """A complete source tree.
 
     Attributes:
-        origin: Its key.
-        content: A hash: of the archive in a package, of an archive, of a folder's files.
+        origin: Key of the origin.
+        content: Hash of the archive (also if in a package), or of a folder's files.
     """
 
     origin: str | None
@@ -81,21 +81,21 @@ class Source:
 
 
 def needs(version: str | None, folder: Path | None) -> tuple[str, ...]:
-    """The programs that bring the source."""
+    """The programs needed to get the source."""
     return programs.UNPACKING if folder or version in _installed() else programs.DOWNLOADING
 
 
 def number(version: str) -> tuple[int, int]:
-    """For comparison: 6.12 comes after 6.1."""
+    """Converts a version for comparison: 6.12 comes after 6.1."""
     major, minor = version.split(".")
     return int(major), int(minor)
 
 
 def find_origin(version: str | None) -> Origin:
-    """The source of a version, or of the newest that can be had; an installed one is taken before a download.
+    """The source of a version, or of the newest available one; prefers an installed archive to a download.
 
     Raises:
-        UserError: There is none; the message has the versions that can be had.
+        UserError: There is none; the message lists the available versions.
     """
     installed = _installed()
     if version in installed:
@@ -112,7 +112,7 @@ def find_origin(version: str | None) -> Origin:
 
 
 def folder_origin(folder: Path) -> Origin:
-    """A folder of the user's."""
+    """Origin of a user's folder."""
     try:
         major, minor, *_ = _numbers(folder)
     except (OSError, ValueError):
@@ -121,12 +121,12 @@ def folder_origin(folder: Path) -> Origin:
 
 
 def release(tree: Path) -> str:
-    """As in `6.12.117`."""
+    """Release, such as `6.12.117`."""
     return ".".join(map(str, _numbers(tree)))
 
 
 def _numbers(tree: Path) -> list[int]:
-    """Of the version; a ValueError if the source has none."""
+    """Numbers of the version; raises a ValueError if the source has none."""
     text = (tree / "Makefile").read_text(encoding="utf-8", errors="replace")
     values = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)$", text, re.MULTILINE))
     if not ({"VERSION", "PATCHLEVEL"} <= values.keys() and (tree / "arch/um/Kconfig").exists()):
@@ -162,7 +162,7 @@ def unpack(origin: Origin, tree: Path, downloads: Path, *, show: bool) -> Source
 
 
 def _installed() -> dict[str, Path]:
-    """Archives of packages, by version."""
+    """Archives of installed packages, by version."""
     found = INSTALLED.glob(f"{_PACKAGE}*.tar.xz")
     by_version = {path.name.removeprefix(_PACKAGE).removesuffix(".tar.xz"): path for path in found}
     return {version: path for version, path in by_version.items() if VERSION.fullmatch(version)}
@@ -186,7 +186,7 @@ def _package(version: str) -> Origin:
 
 
 def _download(origin: Origin, folder: Path, *, show: bool) -> Path:
-    """The package; an existing one is used if its hash is right."""
+    """Downloads the package, unless an existing one has the right hash."""
     assert origin.package
     name, version, size = origin.package
     folder.mkdir(parents=True, exist_ok=True)
@@ -208,7 +208,7 @@ def _untar(archive: Path, tree: Path, *, show: bool) -> None:
 
 
 def _copy(folder: Path, tree: Path, *, show: bool) -> str:
-    """Makes a tree of a folder, files with their times; gives a hash of them."""
+    """Copies a folder with modification times to a tree; returns a hash of the files."""
     tell(f"copying {folder}", show=show)
     tree.mkdir(parents=True)
     built = [f"--exclude=./{name}" if "/" in name or name[0] == "." else f"--exclude={name}" for name in _BUILT]

@@ -1,4 +1,4 @@
-"""The lab: scenarios on real packets, in network namespaces of one machine, alongside the simulator."""
+"""The lab runs scenarios on real packets, in network namespaces of one machine, alongside the simulator."""
 
 from fairlane.lab.comparison import compare
 from fairlane.lab.experiments import lab

@@ -1,4 +1,4 @@
-"""The command `lab compare`: your scenario under several queues, on real packets and in the simulator."""
+"""The command `lab compare` runs a scenario under several queues, on real packets and in the simulator."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from fairlane.store import Store
 from fairlane.store.simulate import simulate
 
 OF_PATHS = {metric.name: metric for metric in shown("lab", "group")}
-"""Metrics of a group's packets that a plane may be able to see."""
+"""Metrics of a group's packets that some planes can measure."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class PlaneResult:
     Attributes:
         queue: Name of the scheme or variant.
         plane: Plane that forwarded.
-        result: The runs. Those of real planes lack what only a simulator sees.
+        result: The runs. Runs on real planes lack what only a simulator can measure.
     """
 
     queue: str
@@ -46,7 +46,7 @@ class PlaneResult:
     result: Result
 
     def metrics(self) -> dict[str, Interval]:
-        """Means over the runs: of what every run has, goodput per user of each group."""
+        """Means over the runs of the metrics that every run has, such as goodput per user of each group."""
         runs = [_metrics(run) for run in self.result.runs]
         samples = {name: [value for run in runs if (value := run[name]) is not None] for name in runs[0]}
         return {name: interval(values) for name, values in samples.items() if len(values) == len(runs)}
@@ -85,28 +85,28 @@ def compare(
     kernel: str | None = None,
     progress: bool = False,
 ) -> list[PlaneResult]:
-    """Runs a scenario under each of the queues on each of the planes: on `linux` and `simulator` in virtual time.
+    """Runs a scenario under each queue on each plane. The planes `linux` and `simulator` run in virtual time.
 
     Args:
-        scenario: A scenario, or the path of its TOML file; on planes in real time a one-sided dumbbell with one source
-            for each user.
+        scenario: A scenario, or the path of its TOML file. Planes in real time need a one-sided dumbbell with one
+            source per user.
         queues: As for `fairlane.compare`; the scenario's own queue stays as it is.
         planes: `forwarder`, `kernel`, `p4`, `linux`, `simulator`.
-        replications: In place of `run.replications`.
-        settings: Scenario keys to change; one that begins with a plane, as in `p4:run.measure`, on this plane only.
+        replications: Replaces `run.replications`.
+        settings: Scenario keys to change. A key prefixed with a plane, such as `p4:run.measure`, applies only there.
         store: Folder of finished runs.
         jobs: Concurrent runs; if None, half the processors in real time, all on `linux`.
-        kernel: Version of the kernel of the plane `linux`; the newest that was built if None.
+        kernel: Kernel version of the plane `linux`; if None, the newest one that was built.
         progress: Report progress on stderr.
 
     Returns:
-        Queue by queue, for each plane.
+        Results by queue, then by plane.
 
     Raises:
         ScenarioError: The scenario cannot be simulated.
         UserError: The file cannot be read, a queue is unknown or not available on a plane, the lab cannot build the
             scenario, or this machine lacks the plane.
-        LabError: The lab could not do it.
+        LabError: The lab failed.
         Interrupted: Ctrl-C; finished runs are in the store.
     """
     check_planes(planes)
@@ -116,7 +116,7 @@ def compare(
     scenarios = {plane: _scenarios(base, chosen, plane, replications, settings or {}) for plane in planes}
     real = [plane for plane in planes if plane != SIMULATOR]
     prepare(real)
-    for plane in real:  # what a plane lacks is told before another one runs for long
+    for plane in real:  # report what a plane lacks before another one runs for long
         check(scenarios[plane], plane)
         engines_of(None, scenarios[plane], plane, kernel)
     where = Store(store)
@@ -146,7 +146,7 @@ def _scenarios(
 
 
 def document(found: Sequence[PlaneResult]) -> dict[str, Any]:
-    """The means as a table, ready for JSON: a row for each queue and plane."""
+    """The means, ready for JSON, with a row for each queue and plane."""
     return {
         "schema": 1,
         "version": _fairlane.version(),
@@ -164,7 +164,7 @@ def document(found: Sequence[PlaneResult]) -> dict[str, Any]:
 
 
 def write(found: Sequence[PlaneResult], folder: Path) -> list[str]:
-    """Writes the frames of all runs as Parquet; `lab_plane` is the plane, null for the simulator.
+    """Writes the frames of all runs as Parquet. Column `lab_plane` is the plane, null for the simulator.
 
     Returns:
         The names of the files.

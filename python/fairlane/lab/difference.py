@@ -1,4 +1,4 @@
-"""The command `lab diff`: the first packet of a link at which simulator and kernel part."""
+"""The command `lab diff` finds the first packet of a link that differs between simulator and kernel."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from fairlane.linux.runs import find
 from fairlane.simulate.scenario import Scenario
 
 ROWS_BEFORE, ROWS = 6, 16
-"""Events that are shown before the first difference, and in all."""
+"""Number of events shown before the first difference, and in total."""
 STARTED, DROPPED = "sent", "dropped"
-"""Events at a link: the transmission of a packet starts, or it is dropped."""
+"""Events at a link: start of a packet's transmission, and drop of a packet."""
 _KINDS = {1: STARTED, 2: DROPPED}
-"""Those of the guest; it writes arrivals as well, which captures of the simulator lack."""
+"""Codes of these events in the guest's trace. The guest also writes arrivals, which the simulator's captures lack."""
 _TRACED = struct.Struct("<QIHHHHBB10x")
 _EVENTS_A_PACKET = 2
-"""Of the guest: it arrives, and is sent or dropped."""
+"""Number of events per packet in the guest's trace: arrival, then sent or dropped."""
 _BEFORE_FIRST, _HEADERS_BYTES = 0xFFFFFFFF, 60
-"""Sequence of a SYN in the guest's trace; most bytes of a packet without payload."""
+"""Sequence number of a SYN in the guest's trace, and largest size of a packet without payload."""
 _PACKET = 6
-"""Block of pcapng with a packet."""
+"""Block type of a packet in pcapng."""
 _LEAST_BYTES, _PACKET_BYTES = 1 << 16, 600
-"""Of a capture: more than its head, and than a packet with its ACKs takes."""
+"""Upper bounds of bytes in a capture: of its header, and of a packet with its ACKs."""
 MOST_WAITING = 4096
-"""Arrivals in the guest's trace beyond those of packets that are sent or dropped in it: those that wait."""
+"""Largest expected number of packets that still wait at the end of the guest's trace, which has only their arrivals."""
 WAIT_S = 0.1
 _SERVER = bytes((192, 0, 2, 1))
 _TCP = 6
 _INDEX_BITS = 20
-"""Of a flow's number in the simulator; above are connections, one after another."""
+"""Bits of a flow's number in the simulator; the higher bits number successive connections."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,10 @@ class Packet:
     """An event at the link.
 
     Attributes:
-        time_s: When.
+        time_s: Time of the event.
         kind: `sent` or `dropped`.
         flow: Number of the flow.
-        byte: First byte of payload in the connection; -1 for a SYN, None for a datagram.
+        byte: Offset of the first payload byte in the connection; -1 for a SYN, None for a datagram.
     """
 
     time_s: float
@@ -70,11 +70,11 @@ class Difference:
         scenario: Name of the scenario.
         queue: Scheme of the link.
         link: Name of the link.
-        release: That of the kernel.
-        flows: User, group, and payload of a full segment of each flow.
+        release: Release of the kernel.
+        flows: User, group, and payload of a full segment, for each flow.
         simulator: Events in the simulator.
         kernel: Events in the kernel.
-        first: Number of the first that differs; None if none does.
+        first: Number of the first event that differs; None if all are equal.
     """
 
     scenario: str
@@ -87,7 +87,7 @@ class Difference:
     first: int | None
 
     def document(self) -> dict[str, Any]:
-        """The events around the first difference as a table, ready for JSON."""
+        """The events around the first difference, ready for JSON."""
         return {
             "schema": 1,
             "version": _fairlane.version(),
@@ -117,7 +117,7 @@ class Difference:
         return {"time_s": event.time_s, "event": event.kind, **about}
 
     def around(self) -> range:
-        """The places to show: some before the first difference, and those that follow; the last if there is none."""
+        """Numbers of the events to show: around the first difference, or the last ones if there is none."""
         total = max(len(self.simulator), len(self.kernel))
         begin = max(0, total - ROWS if self.first is None else self.first - ROWS_BEFORE)
         return range(begin, min(total, begin + ROWS))
@@ -137,16 +137,16 @@ def difference(
 
     Args:
         scenario: A scenario, or the path of its TOML file.
-        queue: Name of the scheme to use instead of the scenario's.
+        queue: Scheme to use instead of the scenario's.
         link: Name of the link; the first if None.
         replication: Number of the run.
-        count: Packets that are compared, those that are dropped included.
-        tolerance_s: By how much the times may differ.
+        count: Number of packets to compare, including dropped ones.
+        tolerance_s: Largest accepted difference of times.
         kernel: Version of the kernel.
 
     Raises:
-        UserError: The plane `linux` cannot have the scenario, or there is no such link or kernel.
-        GuestError: The kernel gave no result.
+        UserError: The plane `linux` does not support the scenario, or the link or kernel does not exist.
+        GuestError: The kernel returned no result.
     """
     given = scenario if isinstance(scenario, Scenario) else Scenario.from_toml(scenario)
     canonical = given.canonical()
@@ -162,7 +162,7 @@ def difference(
     kinds = [flow.kind for flow in made.flows]
     on_kernel = in_order(islice(traced(output.files.get("trace.bin", b""), kinds), count))
     simulated = _simulated(canonical, replication, index, count)
-    # The kernel's trace has a number of events, of which arrivals leave too few where many packets wait.
+    # The kernel's trace has a limited number of events. If many packets wait, arrivals take up too many of them.
     compared = min(count, len(on_kernel)) if len(on_kernel) < len(simulated) else count
     table = json.loads(canonical)
     groups = [table["groups"][user["group"]]["name"] for user in made.layout["users"]]
@@ -179,7 +179,7 @@ def difference(
 
 
 def in_order(events: Iterable[Packet]) -> list[Packet]:
-    """Events of one kind and moment by flow and number: Linux lists the drops of a batch backwards."""
+    """Sorts simultaneous events of one kind by flow and number, since Linux lists the drops of a batch backwards."""
     moments = groupby(events, key=lambda event: (event.kind, event.time_s))
     return [
         event
@@ -189,7 +189,7 @@ def in_order(events: Iterable[Packet]) -> list[Packet]:
 
 
 def first_difference(one: Sequence[Packet], other: Sequence[Packet], tolerance_s: float) -> int | None:
-    """The number of the first event that is another, or at another time; None if all are alike."""
+    """Number of the first event that differs, also in time; None if all are equal."""
     for number, (left, right) in enumerate(zip_longest(one, other)):
         if left is None or right is None:
             return number
@@ -201,12 +201,12 @@ def first_difference(one: Sequence[Packet], other: Sequence[Packet], tolerance_s
 
 
 def has_payload(byte: int | None, length: int) -> bool:
-    """True for packets that are compared: not the ACKs of a sender, which the simulator has only in the handshake."""
+    """True for packets to compare. Excludes a sender's ACKs, which the simulator has only in the handshake."""
     return byte is None or byte < 0 or length > _HEADERS_BYTES
 
 
 def traced(content: bytes, kinds: Sequence[str]) -> Iterator[Packet]:
-    """The events of the guest's `trace.bin`, given the kind of each flow."""
+    """Parses the events of the guest's `trace.bin`, given the kind of each flow."""
     for time_ns, sequence, flow, _host, length, _queue, event, _ecn in _TRACED.iter_unpack(content):
         if event not in _KINDS:
             continue
@@ -216,7 +216,7 @@ def traced(content: bytes, kinds: Sequence[str]) -> Iterator[Packet]:
 
 
 def _simulated(scenario: str, replication: int, link: int, count: int) -> list[Packet]:
-    """The first events at a link in the simulator: the run ends when the capture has enough of them."""
+    """The first events at a link in the simulator; ends the run when the capture has enough."""
     with TemporaryDirectory(prefix="fairlane-diff-") as folder:
         file = Path(folder) / "link.pcapng"
         run = _fairlane.WatchedRun(scenario, replication, pcap=file, drops=True, link=link)
@@ -231,7 +231,7 @@ def _simulated(scenario: str, replication: int, link: int, count: int) -> list[P
 
 
 def captured(content: bytes) -> Iterator[Packet]:
-    """The events of packets to the server in a capture of the simulator's, whose last block may be cut."""
+    """Parses the events of packets to the server in a simulator's capture, whose last block may be truncated."""
     place = 0
     while place + 12 <= len(content):
         kind, length = struct.unpack_from(">II", content, place)

@@ -1,4 +1,4 @@
-"""Planes in one figure: a pair of axes for each scheme and metric, a colour for each plane."""
+"""All planes in one figure: axes for each scheme and metric, a colour for each plane."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fairlane.judge.reproduce import Reproduction
 
 STYLES = {SIMULATOR: ("-", None), FORWARDER: ("--", "o"), KERNEL: ("--", "s"), P4: ("--", "^"), LINUX: ("--", "D")}
-"""Line and marker: the simulator is the reference."""
+"""Line style and marker of each plane; the simulator is the reference."""
 PANEL_IN = (4.2, 3.1)
 
 
@@ -31,7 +31,7 @@ class _Recorder(Canvas):
 
 
 def planes_in_one(found: Mapping[str, Reproduction], experiment_id: str) -> Figure:
-    """The figure of an experiment with all planes in it, from stored results."""
+    """The figure of an experiment with all planes."""
     from fairlane.results import plots
 
     first = next(iter(found.values()))

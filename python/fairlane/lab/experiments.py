@@ -1,4 +1,4 @@
-"""The command `lab run`: experiments of a paper on real packets, alongside the simulator."""
+"""The command `lab run` runs experiments of a paper on real packets, alongside the simulator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fairlane.lab.schedule import check, engines_of, run_in_lab
 from fairlane.store import Store
 
 SETTINGS = {"run.warmup": "5 s", "run.measure": "15 s"}
-"""Real time is dear. Meters remember 3 s."""
+"""Short times, since runs take real time. The memory of meters is 3 s."""
 REPLICATIONS = 5
 
 
@@ -43,21 +43,21 @@ def lab(
         planes: `forwarder`, `kernel`, `p4`, `linux`, `simulator`.
         quick: Run fewer points.
         replications: Runs of each point.
-        settings: Scenario keys to change in every run, on top of a warm-up of 5 s and a window of 15 s. A key prefixed
-            with a plane, as in `p4:run.measure` or `p4:run.replications`, is changed on this plane only.
-        store: Folder of finished runs, the simulator's too.
-        known: Tables of runs that other labs have made, see `table`: they are not made again. The simulator's are.
+        settings: Scenario keys to change in every run, in addition to a warm-up of 5 s and a window of 15 s. A key
+            prefixed with a plane, such as `p4:run.measure` or `p4:run.replications`, applies only there.
+        store: Folder of finished runs, also those of the simulator.
+        known: Tables of runs from other labs (see `table`), which are not repeated, except for the simulator's.
         jobs: Concurrent runs; if None, half the processors in real time, all on `linux`.
-        kernel: Version of the kernel of the plane `linux`; the newest that was built if None.
+        kernel: Kernel version of the plane `linux`; if None, the newest one that was built.
         progress: Report progress on stderr.
 
     Returns:
         Results by plane.
 
     Raises:
-        UserError: As `reproduce`; or this machine or scenario lacks the plane; or a table is invalid, or has runs that
-            do not match those of this machine.
-        LabError: The lab could not do it.
+        UserError: As for `reproduce`; or a plane is missing on this machine or does not support a scenario; or a table
+            is invalid, or its runs do not match those of this machine.
+        LabError: The lab failed.
     """
     check_planes(planes)
     wanted = {plane: _wanted(plane, quick, replications, settings or {}) for plane in planes}
@@ -66,7 +66,7 @@ def lab(
         plane: [place.scenario for place in plan(*names, **wanted[plane])[1]] for plane in planes if plane != SIMULATOR
     }
     prepare({plane for plane, own in scenarios.items() if plane not in read or not read[plane].has_all(own)})
-    for plane, own in scenarios.items():  # what a plane lacks is told before another one runs for hours
+    for plane, own in scenarios.items():  # report what a plane lacks before another one runs for hours
         check(own, plane)
         engines_of(read.get(plane), own, plane, kernel)
     found = {}
@@ -79,7 +79,7 @@ def lab(
 
 
 def _wanted(plane: str, quick: bool, replications: int, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Work of `reproduce` on a plane."""
+    """Arguments of `reproduce` for a plane."""
     own = settings_of(plane, settings)
     return {"quick": quick, "replications": own.pop("run.replications", replications), "settings": own}
 
@@ -94,7 +94,7 @@ def made(
     known: Sequence[Path],
     kernel: str | None = None,
 ) -> list[table.Row]:
-    """All runs that `lab` with these arguments has made so far or was given, a row each."""
+    """All runs that `lab` with these arguments has made so far or received, one row each."""
     read = table.read(known)
     rows: list[table.Row] = []
     for plane in planes:
@@ -110,19 +110,19 @@ def made(
 
 
 def settings_of(plane: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys that are changed on a plane, on top of a short warm-up and window.
+    """Scenario keys to change on a plane, including a short warm-up and window.
 
     Raises:
-        UserError: A key begins with something that is no plane.
+        UserError: The prefix of a key is not a plane.
     """
     return {**SETTINGS, **own_settings(plane, settings)}
 
 
 def own_settings(plane: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys that are changed on a plane; its own go before those of all.
+    """Scenario keys to change on a plane; those for this plane override those for all planes.
 
     Raises:
-        UserError: A key begins with something that is no plane.
+        UserError: The prefix of a key is not a plane.
     """
     common: dict[str, Any] = {}
     own: dict[str, Any] = {}
@@ -138,12 +138,12 @@ def own_settings(plane: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def write(found: Mapping[str, Reproduction], rows: Sequence[table.Row], folder: Path) -> list[Path]:
-    """Writes points and claims of every plane, figures with all planes in them, `lab.md` and `runs.csv`.
+    """Writes points and claims of every plane, figures of all planes, `lab.md` and `runs.csv`.
 
     Args:
         found: Results by plane.
         rows: All runs, see `made`.
-        folder: Where to.
+        folder: Folder to write into.
 
     Returns:
         The figures, as PNG.
@@ -167,24 +167,24 @@ def write(found: Mapping[str, Reproduction], rows: Sequence[table.Row], folder: 
 
 
 def write_runs(rows: Sequence[table.Row], folder: Path) -> None:
-    """Writes the table of runs alone: of a lab that was interrupted."""
+    """Writes only the table of runs, after an interrupt."""
     if rows:
         with staged(folder) as stage:
             table.write(rows, stage / table.NAME)
 
 
 def check_planes(planes: Sequence[str]) -> None:
-    """Raises a UserError unless all are planes."""
+    """Raises a UserError for a name that is not a plane."""
     for plane in planes:
         if problem := problem_of_plane(plane):
             raise UserError(f"--plane: {problem}")
 
 
 def prepare(planes: Collection[str]) -> None:
-    """Makes the machine ready for runs on planes in real time, what killed labs have left removed.
+    """Prepares the machine for runs on planes in real time, and removes leftovers of killed labs.
 
     Raises:
-        UserError: These options are not possible; the message says what is missing.
+        UserError: The machine cannot run these planes; the message says what is missing.
     """
     if set(planes) - set(VIRTUAL):
         _check_machine()
@@ -194,7 +194,7 @@ def prepare(planes: Collection[str]) -> None:
 
 
 def _check_machine() -> None:
-    """Raises a UserError unless namespaces can be created here and the programs exist."""
+    """Raises a UserError if namespaces cannot be created or a program is missing."""
     import shutil
     import sys
 

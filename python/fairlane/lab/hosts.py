@@ -1,4 +1,4 @@
-"""Hosts and cables: clients and server with addresses, veth pairs without offloads."""
+"""Clients and server with addresses, connected by veth pairs without offloads."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from fairlane.lab.namespaces import Namespaces, run
 from fairlane.lab.setup import SERVER_ADDRESS, SERVER_MAC, Setup
 
 OFFLOADS = ("tso", "gso", "gro", "sg", "tx", "rx")
-"""With any of these the queue would see packets of many segments, or frames without checksum."""
+"""Offloads to disable: they would give the queue packets of many segments, or frames without checksum."""
 SEND_BUFFER_BYTES = 4 * 1024 * 1024
 """Largest send buffer of a host with offloads (tcp_wmem), whose memory is nearly all payload."""
 SEGMENT_BYTES, SEGMENT_MEMORY_BYTES = 1448, 2280
-"""Payload of a segment, and the memory (skb->truesize) of one with a separate buffer, as all have without offloads: 832
-bytes more, for header and descriptors (tcp.c tcp_stream_alloc_skb)."""
+"""Payload of a segment, and memory (skb->truesize) of a segment with a separate buffer, as all have without offloads.
+The difference of 832 bytes is for header and descriptors (tcp.c tcp_stream_alloc_skb)."""
 
 
 def cable(namespaces: Namespaces, a: tuple[str, str], b: tuple[str, str]) -> None:
-    """Joins two namespaces, each given with the name of its interface, by a veth pair, up and without offloads."""
+    """Connects two (namespace, interface) by a veth pair that is up and without offloads."""
     (at_a, name_a), (at_b, name_b) = a, b
     run(["ip", "-n", at_a, "link", "add", name_a, "type", "veth", "peer", "name", name_b, "netns", at_b])
     for at, name in (a, b):
@@ -29,7 +29,7 @@ def cable(namespaces: Namespaces, a: tuple[str, str], b: tuple[str, str]) -> Non
 
 
 def _keep_order(namespaces: Namespaces, at: str, name: str) -> None:
-    """One processor handles the received frames of an interface: with two, frames could overtake each other."""
+    """Lets one processor handle all received frames of an interface, so that frames stay in order."""
     processors = sorted(os.sched_getaffinity(0))
     mask = f"{1 << processors[os.getpid() % len(processors)]:x}"
     each = f"for queue in /sys/class/net/{name}/queues/rx-*; do echo {mask} > $queue/rps_cpus; done"
@@ -40,19 +40,19 @@ def address(namespaces: Namespaces, at: str, name: str, ip: str, mac: str) -> No
     """Sets the addresses of a host's interface."""
     namespaces.run(at, ["ip", "link", "set", name, "address", mac])
     namespaces.run(at, ["ip", "addr", "add", f"{ip}/16", "dev", name])
-    # State that one connection learnt about the path must not reach the next.
+    # A connection must not inherit what an earlier one learnt about the path.
     namespaces.set(at, "net.ipv4.tcp_no_metrics_save", 1)
     most = SEND_BUFFER_BYTES * SEGMENT_MEMORY_BYTES // SEGMENT_BYTES
     namespaces.set(at, "net.ipv4.tcp_wmem", f"4096 16384 {most}")
-    # iperf3 sets the congestion control of an open connection. If the machine's default is BBR, pacing stays on
-    # afterwards (sk_pacing_status). Reno has no such side effect, and every namespace may use it.
+    # iperf3 sets the congestion control of an open connection. If the default is BBR, pacing stays on afterwards
+    # (sk_pacing_status). Reno has no such side effect and is allowed in every namespace.
     namespaces.set(at, "net.ipv4.tcp_congestion_control", "reno")
 
 
 def introduce(namespaces: Namespaces, setup: Setup, clients: list[str], server: str) -> None:
-    """Gives the hosts static ARP entries, so that no ARP waits in the queues, and sets which hosts request ECN."""
+    """Sets static ARP entries, so that no ARP packets enter the queues, and sets which hosts request ECN."""
     for client, name in zip(setup.clients, clients, strict=True):
-        # The server accepts ECN if requested: 2, the default.
+        # The server accepts ECN if requested (2, the default).
         namespaces.set(name, "net.ipv4.tcp_ecn", int(client.source.ecn))
         _neighbour(namespaces, name, SERVER_ADDRESS, SERVER_MAC)
         _neighbour(namespaces, server, client.address, client.mac)

@@ -1,4 +1,4 @@
-"""Every key of a scenario: where the lab honours it on real packets, or why it cannot.
+"""Every key of a scenario: its counterpart on real packets, or why the lab does not support it.
 
 A key that the lab does not support must have its default. So must a key that is not listed here.
 """
@@ -17,12 +17,12 @@ AQMS = {
     "csfq": ("q_min", "q_threshold", "aggregate_constant", "window", "variant", "cut_budget", "overflow_bound"),
     "htb": ("leaf", "rate", "ceil", "quantum", "r2q", "burst", "cburst"),
 }
-"""Keys of the queue, for each scheme of the node and of the kernel."""
+"""Keys of the queue for each scheme of the node and of the kernel."""
 MARKERS = {
     "abc": ("memory", "accounting_be", "accounting_ef"),
     "csfq": ("rate_constant", "share_per"),
 }
-"""Keys of the marker, for each scheme of the node."""
+"""Keys of the marker for each scheme of the node."""
 
 
 KERNEL = Refused("the lab's TCP is that of this machine's kernel")
@@ -44,7 +44,7 @@ _TCP = {
     "tso": Refused("all offloads of the lab's hosts are off", same=("0 B",)),
 }
 _UDP: dict[str, Rule] = {
-    "rate": Honoured("option --rate of the sender, less the two bytes of PPP"),
+    "rate": Honoured("option --rate of the sender, without the two bytes of PPP"),
     "packet_size": Honoured("option --payload of the sender"),
     "ecn": Refused("the lab's datagrams are not ECN-capable", same=("not_ect",)),
     "stop": NO_STOP,
@@ -77,10 +77,10 @@ KEYS: dict[str, Rule] = {
     "probes.transfer_times": ENDLESS,
     "probes.transfer_sizes": ENDLESS,
     "groups[].name": Honoured("name in the record"),
-    "groups[].users": Honoured("a host for each"),
-    "groups[].traffic_class": Honoured("class of the users of forwarder and node"),
-    "groups[].reference_rate": Honoured("reference rate of the users of forwarder and node"),
-    "groups[].weight": Honoured("weight of the users of the forwarder; of the node: factor of the reference rate"),
+    "groups[].users": Honoured("a host per user"),
+    "groups[].traffic_class": Honoured("class of the users in forwarder and node"),
+    "groups[].reference_rate": Honoured("reference rate of the users in forwarder and node"),
+    "groups[].weight": Honoured("weight of the users in the forwarder; in the node, a factor of the reference rate"),
     "groups[].start_from": Honoured("start of the senders"),
     "groups[].start_until": Honoured("start of the senders; must not be after the warm-up"),
     "groups[].access_rate": Honoured("rate of the ports towards these clients"),
@@ -109,16 +109,16 @@ KEYS: dict[str, Rule] = {
     "groups[].sources[cbr].jitter": Honoured("option --jitter of the sender"),
     **{f"groups[].sources[poisson].{name}": rule for name, rule in _UDP.items()},
 }
-"""By key, without the numbers of groups and sources; those of sources by kind. `queue` and `marker`: `in_node`."""
+"""Rules by key, without the numbers of groups and sources; rules of sources by kind. See `in_node` for the others."""
 
 
 def in_node(scheme: str) -> dict[str, tuple[str, ...]]:
-    """Keys of the tables `queue` and `marker` that kernel and switch have; the forwarder has all."""
+    """Keys of the tables `queue` and `marker` that kernel and switch support; the forwarder supports all."""
     return {"queue": ("scheme", "limit", *AQMS.get(scheme, ())), "marker": ("scheme", *MARKERS.get(scheme, ()))}
 
 
 def check(scenario: str, plane: str) -> None:
-    """Raises a UserError that names the first key of a canonical scenario that a plane cannot honour."""
+    """Raises a UserError that names the first key of a canonical scenario that a plane does not support."""
     honoured.check(scenario, KEYS, plane, "the lab")
     if plane != FORWARDER:
         _check_node(json.loads(scenario), plane)

@@ -1,4 +1,4 @@
-"""One run in the lab: sets up network and traffic, measures a window, and writes the record."""
+"""Executes one run in the lab: sets up network and traffic, measures a window, and returns the record."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ from fairlane.lab.setup import AT_ONCE_S, SERVER_ADDRESS, Client, Setup
 
 MOST_LATE_MEAN_S = 200e-6
 MOST_LATE_P99_S = 2e-3
-"""Maximum lateness of the forwarder or a UDP sender. A run beyond it is rejected: it differs from the scenario."""
+"""Maximum 99th percentile of the lateness of the forwarder or a UDP sender; runs above it are rejected."""
 MOST_LOST_SHARE = 1e-4
 RATE_SLACK = 0.02
-"""Maximum relative error of a sender's rate. A sender beyond it waited for the processor."""
+"""Maximum relative error of a sender's rate. A larger error means that the sender waited for the processor."""
 LONGER_S = 2.0
-"""Time that senders continue after the window: one that ended within it would leave its share to the others."""
+"""Time for which senders continue after the window. A sender that ended earlier would leave its share to others."""
 SPARE_S = 8.0
 """Additional time for iperf3 to exchange its results through the bottleneck."""
 SETTLE_S = 0.3
 AHEAD_S = 0.5
-"""Head start of TCP over UDP, so that a client that is starved afterwards has a connection, and so a goodput."""
+"""Head start of TCP over UDP, so that a client that UDP starves later has a connection and a measurable goodput."""
 
 
 def measure(setup: Setup, plane: str, replication: int) -> tuple[str, float]:
     """Runs a set-up once.
 
     Returns:
-        The run record (JSON), of the same form as the simulator's, and the CPU time of the run in seconds.
+        The run record (JSON) in the simulator's format, and the CPU time of the run in seconds.
 
     Raises:
         RejectedError: The machine was too busy.
-        LabError: Something does not work.
+        LabError: The lab failed.
     """
     before = _cpu_seconds()
     with Namespaces() as namespaces, TemporaryDirectory(prefix="fairlane-lab-") as folder, ExitStack() as stack:
@@ -139,7 +139,7 @@ class _Traffic:
         source, setup = client.source, self._setup
         total_s = setup.warmup_s + setup.measure_s + LONGER_S - late_s
         if source.kind == "tcp":
-            # iperf3 takes whole seconds. Its option to omit a warm-up (-O) distorts the next interval.
+            # iperf3 accepts only whole seconds. Its option to omit a warm-up (-O) distorts the next interval.
             times = ["-t", str(math.ceil(total_s + AHEAD_S)), "-i", "1"]
             to = ["iperf3", "-c", SERVER_ADDRESS, "-p", str(client.port), "--connect-timeout", "3000"]
             command = self._limited([*to, *times, "-J", "-P", str(source.flows), "-C", source.congestion_control])
@@ -160,7 +160,7 @@ class _Traffic:
         return self._folder / f"{end}{client.number}.json"
 
     def found(self, client: Client) -> tuple[float, user_paths.Row]:
-        """Goodput of a client within the window, and the delays and losses that hosts can measure."""
+        """Goodput of a client within the window, and its delays and losses as measured by the hosts."""
         if client.source.kind != "tcp":
             self._check_sender(client)
             streams = self._sinks[client.number].answer()["streams"]
@@ -184,7 +184,7 @@ class _Traffic:
         _judge_lateness(f"the sender of client {client.number}", lateness["mean_s"], lateness["p99_s"])
         source = client.source
         packets = report["rate_bps"] / (8 * (source.payload_bytes + 28)) * report["time_s"]
-        # The standard deviation of a Poisson process is the root of its count. Allow four of them.
+        # The standard deviation of a Poisson count is its square root. Allow four of them.
         slack = RATE_SLACK + (4 / packets**0.5 if source.kind == "poisson" and packets else 0.0)
         if abs(report["rate_bps"] / source.rate_bps - 1) > slack:
             raise RejectedError(
@@ -218,7 +218,7 @@ def _record(
     bottleneck: Mapping[str, Any],
     found: Sequence[tuple[float, user_paths.Row]],
 ) -> str:
-    """The record; fields that only a simulation has are absent, `lab` says where it was measured."""
+    """The record without fields that only a simulation has; `lab` describes the measurement."""
     link = dict(bottleneck["link"])
     users = link.pop("users", [])
     goodputs = [goodput for goodput, _ in found]
@@ -259,6 +259,6 @@ def _record(
 
 
 def _cpu_seconds() -> float:
-    """CPU time of all processes that this one has waited for."""
+    """CPU time of all child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime

@@ -1,7 +1,7 @@
-"""Network namespaces of a run: made with unique names, removed with everything in them whatever happens.
+"""Network namespaces of a run, created with unique names and always removed with everything in them.
 
-A name contains its owner: `fairlane-lab-PID-START-ROLE`, with the process and the time at which the kernel started it.
-So leftovers of a killed lab can be distinguished from namespaces in use.
+A name contains the owner's process id and start time: `fairlane-lab-PID-START-ROLE`. So leftovers of a killed lab can
+be distinguished from namespaces in use.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from fairlane.base.signals import ENDING
 
 PREFIX = "fairlane-lab"
 COMMAND_S = 20
-"""No command that sets something up takes longer."""
+"""Time limit of a set-up command."""
 END_S = 3.0
-"""Time that a process has to end after SIGTERM."""
+"""Time for a process to end after SIGTERM."""
 
 
 class LabError(FairlaneError):
@@ -30,7 +30,7 @@ class LabError(FairlaneError):
 
 
 class RejectedError(LabError):
-    """A run whose network did not behave as requested: the machine was too busy, and another attempt may succeed."""
+    """The network of a run did not behave as requested since the machine was too busy; a retry may succeed."""
 
 
 @contextmanager
@@ -45,7 +45,7 @@ def undisturbed() -> Iterator[None]:
 
 
 class Namespaces:
-    """The namespaces and processes of one run, to be used in a `with` block."""
+    """The namespaces and processes of one run, for a `with` block."""
 
     def __init__(self) -> None:
         self._owner = f"{PREFIX}-{os.getpid()}-{_started(os.getpid())}"
@@ -84,9 +84,9 @@ class Namespaces:
         self._processes, self._talking, self._names, self._mounts = [], [], [], []
 
     def add(self, role: str) -> str:
-        """A new namespace; its loopback is up, IPv6 is off. Returns its name."""
+        """Creates a namespace with loopback up and IPv6 off; returns its name."""
         name = f"{self._owner}-{role}"
-        self._names.append(name)  # first: an interrupt may come right after it is made
+        self._names.append(name)  # before creating it, so that an interrupt cannot leave it behind
         run(["ip", "netns", "add", name])
         run(["ip", "-n", name, "link", "set", "lo", "up"])
         self.set(name, "net.ipv6.conf.all.disable_ipv6", 1)
@@ -104,9 +104,9 @@ class Namespaces:
     def start(
         self, name: str, command: Sequence[str], stdout: IO[bytes] | None = None, stderr: IO[bytes] | None = None
     ) -> subprocess.Popen[bytes]:
-        """Starts a process in a namespace, in a separate process group: on Ctrl-C, this process ends it."""
+        """Starts a process in a namespace, in a separate process group, so that this process ends it on Ctrl-C."""
         null, words = subprocess.DEVNULL, ["ip", "netns", "exec", name, *command]
-        # A group, not a session, which would have the same priority as any other.
+        # A group, not a session: sessions would all get the same priority.
         process = subprocess.Popen(words, stdin=null, stdout=stdout or null, stderr=stderr or null, process_group=0)
         self._processes.append(process)
         return process
@@ -119,7 +119,7 @@ class Namespaces:
         return process
 
     def mount_bpf(self) -> Path:
-        """A separate BPF file system, which ends with the run."""
+        """Mounts a separate BPF file system for the run."""
         folder = Path("/run") / self._owner
         folder.mkdir(exist_ok=True)
         self._mounts.append(folder)
@@ -131,7 +131,7 @@ def run(command: Sequence[str]) -> str:
     """Runs a short command and returns its output.
 
     Raises:
-        LabError: It failed, or is not there.
+        LabError: The command failed or does not exist.
     """
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_S, check=False)
@@ -145,7 +145,7 @@ def run(command: Sequence[str]) -> str:
 
 
 def remove(name: str) -> None:
-    """Ends whatever runs in a namespace, by process id, and removes it; no error if it is not there."""
+    """Ends all processes in a namespace, by process id, and removes it if it exists."""
     with suppress(LabError):
         for pid in run(["ip", "netns", "pids", name]).split():
             with suppress(ProcessLookupError, PermissionError):
@@ -154,7 +154,7 @@ def remove(name: str) -> None:
 
 
 def clean() -> list[str]:
-    """Removes the namespaces and mounts of labs that are no longer there.
+    """Removes the namespaces and mounts of labs whose processes have ended.
 
     Returns:
         Names of the removed namespaces.
@@ -173,7 +173,7 @@ def clean() -> list[str]:
 
 
 def _is_left(name: str) -> bool:
-    """True if the name is one of ours whose process has ended."""
+    """True for a name of a namespace of ours whose process has ended."""
     parts = name.removeprefix(f"{PREFIX}-").split("-")
     if not name.startswith(f"{PREFIX}-") or len(parts) < 2 or not (parts[0] + parts[1]).isdigit():
         return False
@@ -181,12 +181,12 @@ def _is_left(name: str) -> bool:
 
 
 def _started(pid: int) -> int:
-    """When the kernel started a process, in ticks; 0 if there is none, or one that has ended and is still listed."""
+    """Start time of a process in ticks; 0 if it does not exist or is a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return 0
-    # The name of the program, in brackets, may hold anything; the time is the 20th field behind it.
+    # The program's name, in brackets, may contain anything; the time is the 20th field after it.
     fields = stat.rpartition(")")[2].split()
     return 0 if fields[0] in "ZX" else int(fields[19])
 

@@ -1,4 +1,4 @@
-"""The program `fairlane-node`: where it is, and talking to its forwarder and sinks."""
+"""Finds the program `fairlane-node`, and communicates with its forwarder and sinks."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from fairlane.base.errors import UserError
 from fairlane.lab.namespaces import LabError, Namespaces, RejectedError
 
 REPORT_S = 10.0
-"""Time that a process has to print a report."""
+"""Time limit for a process to print a report."""
 
 
 def program() -> str:
-    """The path of `fairlane-node`: $FAIRLANE_NODE, in $PATH, or built in this repository, optimised or not.
+    """Path of `fairlane-node`: $FAIRLANE_NODE, in $PATH, or a release or debug build in this repository.
 
     Raises:
-        UserError: It is in none of these places.
+        UserError: The program is in none of these places.
     """
     target = Path(os.environ.get("CARGO_TARGET_DIR") or Path(__file__).parents[3] / "target")
     built = [str(path) for profile in ("release", "debug") if (path := target / profile / "fairlane-node").exists()]
@@ -34,7 +34,7 @@ def program() -> str:
 
 
 class Reporter:
-    """A forwarder or sink: prints a line of JSON when it is ready, and a report on request."""
+    """A forwarder or sink, which prints a line of JSON when it is ready, and reports on request."""
 
     def __init__(self, namespaces: Namespaces, at: str, arguments: list[str]) -> None:
         self._out: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 closed with the object
@@ -42,7 +42,7 @@ class Reporter:
         self.process = namespaces.start(at, [program(), *arguments], self._out, self._errors)
         self._lines = 0
         self._name = arguments[0]
-        self.answer()  # it is ready
+        self.answer()  # wait until it is ready
 
     def ask(self) -> None:
         """Requests a report."""
@@ -53,8 +53,8 @@ class Reporter:
         """Returns the requested report.
 
         Raises:
-            RejectedError: It does not come in time.
-            LabError: It has ended.
+            RejectedError: The report does not arrive in time.
+            LabError: The process has ended.
         """
         until = time.monotonic() + REPORT_S
         while time.monotonic() < until:
@@ -69,7 +69,7 @@ class Reporter:
         raise RejectedError(f"fairlane-node {self._name}: no report within {REPORT_S:g} s")
 
     def report(self) -> dict[str, Any]:
-        """Returns a current report; raises as `answer`."""
+        """Requests and returns a report; raises the same errors as `answer`."""
         self.ask()
         return self.answer()
 

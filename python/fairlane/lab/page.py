@@ -1,4 +1,4 @@
-"""Results as a page of Markdown: points and claims of all planes side by side, with intervals."""
+"""Results as a Markdown page: points and claims of all planes side by side, with intervals."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from fairlane.lab.table import Row
 
 TITLES = {SIMULATOR: "simulator", FORWARDER: "forwarder", KERNEL: "kernel", P4: "P4 switch", LINUX: "Linux"}
-"""Planes in words."""
+"""Labels of the planes."""
 
 Found = Mapping[str, "Reproduction"]
 """Results by plane."""
 
 
 def page(found: Found, rows: Sequence[Row]) -> str:
-    """The page: for each experiment its figure, how well it went, its points, its claims.
+    """The page, with figure, measurement quality, points and claims of each experiment.
 
     Args:
         found: Results by plane.
@@ -65,7 +65,7 @@ def _runs(count: int, window: str) -> str:
 
 
 def _noise(rows: Sequence[Row]) -> str:
-    """Lateness of emulated links, and waiting time of switches for a processor: checks of the measurement itself."""
+    """Quality of the measurement: lateness of emulated links, and time that switches waited for a processor."""
     sentences = []
     for plane, title in TITLES.items():
         own = [row for row in rows if row["plane"] == plane]
@@ -81,14 +81,14 @@ def _noise(rows: Sequence[Row]) -> str:
 
 
 def explanations(reproduction: Reproduction) -> Mapping[tuple[str, str], str]:
-    """Why claims differ on planes (lab.toml of the paper), by claim and plane."""
+    """Explanations of claims that differ on planes (the paper's lab.toml), by claim and plane."""
     entries = toml.read_if_there(reproduction.paper.folder / "lab.toml").get("explanations", ())
     pairs = ((entry, *pair) for entry in entries for pair in product(entry["claims"], entry["planes"]))
     return {(claim, plane): " ".join(entry["text"].split()) for entry, claim, plane in pairs}
 
 
 def _points(found: Found, experiment: Experiment) -> str:
-    """A row for each point and scheme; the metrics of each plane."""
+    """A row for each point and scheme, with the metrics of each plane."""
     metrics = experiment.metrics
     names = [*experiment.grid, "scheme", *(f"{metric}, {TITLES[plane]}" for metric in metrics for plane in found)]
     first = next(iter(found.values()))
@@ -104,7 +104,7 @@ def _points(found: Found, experiment: Experiment) -> str:
 
 
 def _claims(found: Found, experiment: Experiment) -> str:
-    """A row for each metric of each claim: measured value and outcome on each plane; then the reasons of failures."""
+    """A row for each metric of each claim, with value and outcome on each plane; then the explanations."""
     first = next(iter(found.values()))
     reasons = explanations(first)
     rows, notes = [], []
@@ -127,7 +127,7 @@ def _claims(found: Found, experiment: Experiment) -> str:
 
 
 def _outcome(verdict: ClaimVerdict, metric: str) -> str:
-    """Measured value of a metric of a claim, after its outcome."""
+    """Outcome and measured value of a claim's metric."""
     for finding in verdict.findings:
         if finding.metric == metric:
             outcome = verdict.verdict if len(verdict.findings) == 1 else finding.verdict

@@ -1,8 +1,8 @@
-"""A process that executes runs one by one, for a lab with several such processes: `python -m fairlane.lab.process`.
+"""A process that executes runs one by one; a lab starts several (`python -m fairlane.lab.process`).
 
-It reads jobs from its input, one line of JSON each, and answers each with a line. Every run belongs to one process,
-with namespaces that carry its id, so the resources of a run end with the process and do not affect others. When its
-input ends, the lab is gone: it aborts the current run and cleans up.
+It reads jobs from its input, one line of JSON each, and answers each with a line. The namespaces of a run contain the
+process's id, so the resources of a run end with its process and do not affect others. The end of the input means that
+the lab has ended; the process then aborts the current run and cleans up.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from fairlane.lab.namespaces import LabError, RejectedError
 from fairlane.lab.setup import setup_of
 
 REALTIME_PRIORITY = 10
-"""Priority of all processes here, in the class SCHED_RR, below forwarders: a host must not wait for a processor."""
+"""Priority of a run's processes in class SCHED_RR, below forwarders, since a host must not wait for a processor."""
 NICENESS = -10
-"""Used if that is not allowed."""
+"""Niceness used if SCHED_RR is not allowed."""
 
 
 class Worker:
-    """Makes the runs that come, until there are no more."""
+    """Executes jobs until the input ends."""
 
     def __init__(self) -> None:
         self._jobs: SimpleQueue[str | None] = SimpleQueue()
@@ -61,7 +61,7 @@ class Worker:
 
 
 def _answer(job: dict[str, Any]) -> dict[str, Any]:
-    """The run record, or why there is none."""
+    """The run record, or the reason why there is none."""
     try:
         run, cpu_seconds = measure(setup_of(job["scenario"]), job["plane"], job["replication"])
         return {"run": run, "cpu_seconds": cpu_seconds}
@@ -79,8 +79,8 @@ def _ask_for_priority() -> None:
     with suppress(OSError):
         if os.getpriority(os.PRIO_PROCESS, 0) > NICENESS:
             os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
-        # Where sessions share the processors equally, niceness counts only within a session, so the session's own must
-        # be set.
+        # With autogroups, sessions share the processors equally and niceness counts only within a session, so set the
+        # session's own niceness.
         Path("/proc/self/autogroup").write_text(str(os.getpriority(os.PRIO_PROCESS, 0)))
 
 

@@ -1,7 +1,7 @@
-"""The length of a queue of the kernel, read over netlink often enough for a mean over time.
+"""Reads the length of a kernel queue over netlink, often enough for a mean over time.
 
-`tc` shows the same number, but takes longer to start than a queue of packets lasts. The queue found by arriving packets
-would be another mean: arrivals are not evenly spaced, and a scheme drops some of them because of the queue.
+`tc` shows the same number, but its start takes longer than a queue lasts. The queue that arriving packets find would
+give another mean: arrivals are not evenly spaced, and a scheme drops some of them because of the queue.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from fairlane.lab.namespaces import LabError
 
 GAPS_S = (0.002, 0.008)
-"""Between two readings; drawn evenly from this, so that they cannot keep step with packets."""
+"""Range of the time between two readings, drawn uniformly so that readings do not synchronise with packets."""
 
 # linux/netlink.h, linux/rtnetlink.h, linux/gen_stats.h
 _HEADER = struct.Struct("=IHHII")
@@ -31,12 +31,12 @@ _NEW_NETWORK = 0x40000000
 
 
 class Sampler(threading.Thread):
-    """Reads the length of one queue again and again, from within its namespace.
+    """Reads the length of one queue repeatedly, from within its namespace.
 
     Args:
         namespace: Name of the namespace.
         interface: The interface.
-        handle: Of the queue, such as 0x100000 for `10:`.
+        handle: Handle of the queue, such as 0x100000 for `10:`.
     """
 
     def __init__(self, namespace: str, interface: str, handle: int) -> None:
@@ -59,7 +59,7 @@ class Sampler(threading.Thread):
             self._error = error
 
     def stop(self) -> list[int]:
-        """Ends it; the lengths that were read.
+        """Stops the readings; returns the lengths.
 
         Raises:
             LabError: The queue could not be read.
@@ -72,7 +72,7 @@ class Sampler(threading.Thread):
 
 
 def _enter(namespace: str) -> None:
-    """Moves the calling thread, and it alone, into a network namespace."""
+    """Moves only the calling thread into a network namespace."""
     libc = ctypes.CDLL(None, use_errno=True)
     descriptor = os.open(Path("/run/netns") / namespace, os.O_RDONLY)
     try:
@@ -83,7 +83,7 @@ def _enter(namespace: str) -> None:
 
 
 def _length(route: socket.socket, index: int, handle: int) -> int:
-    """Packets in the queue now."""
+    """Current number of packets in the queue."""
     size = _HEADER.size + _TCMSG.size
     route.send(_HEADER.pack(size, _RTM_GETQDISC, _REQUEST_DUMP, 0, 0) + _TCMSG.pack(0, index, 0, 0, 0))
     found = None

@@ -1,4 +1,4 @@
-"""Runs in the lab what the store lacks, several runs at a time, and stores finished ones."""
+"""Executes runs that the store lacks in the lab, several at a time, and stores them."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from fairlane.store import Store
 from fairlane.store.point import MEASURED, Identity
 
 TRIES = 4
-"""Attempts of a run before the machine counts as too busy."""
+"""Number of attempts of a run before the machine counts as too busy."""
 TRIES_BESIDE_OTHERS = 2
-"""Number of attempts alongside other runs; afterwards the run waits until it can be alone."""
+"""Number of attempts alongside other runs; afterwards the run waits until it can run alone."""
 
 Keep = Callable[[Job, Kept, int], None]
-"""Takes a run, and how many were rejected so far."""
+"""Receives a run and the number of rejected attempts so far."""
 
 
 def run_in_lab(
@@ -44,21 +44,21 @@ def run_in_lab(
     kernel: str | None = None,
     show_progress: bool = False,
 ) -> Sequence[Sequence[Kept | Measured]]:
-    """The runs of every canonical scenario in order of replication: with records, or metrics of those that are known.
+    """The runs of every canonical scenario in order of replication, with records; known runs only with metrics.
 
     Args:
-        scenarios: Canonical scenarios; each says how many replications it needs.
-        store: Where finished runs are looked up and kept.
-        plane: Plane that forwards: a key of `planes.PLANES`.
-        known: Runs that were made elsewhere.
+        scenarios: Canonical scenarios with their numbers of replications.
+        store: Store of finished runs.
+        plane: Plane that forwards, a key of `planes.PLANES`.
+        known: Runs from other machines.
         jobs: Concurrent runs, each in a separate network; `default_jobs` if None.
         kernel: Version of the kernel of the plane `linux`.
         show_progress: Report progress on stderr.
 
     Raises:
-        UserError: A scenario has something that the lab cannot build; known runs do not go with those of this machine.
+        UserError: The lab does not support a scenario, or known runs do not match those of this machine.
         LabError: The network cannot be built, or the machine is too busy; finished runs are in the store.
-        Interrupted: Ctrl-C; all that was finished is in the store.
+        Interrupted: Ctrl-C; finished runs are in the store.
     """
     if plane == LINUX:
         return linux.runs(scenarios, store, keep=True, kernel=kernel, jobs=jobs, show_progress=show_progress)
@@ -91,7 +91,7 @@ def run_in_lab(
 
 
 def check(scenarios: Sequence[str], plane: str) -> None:
-    """Raises a UserError that names what a plane cannot build of some canonical scenarios."""
+    """Raises a UserError that names the parts of canonical scenarios that a plane does not support."""
     if plane == LINUX:
         linux.check(scenarios)
         return
@@ -101,11 +101,11 @@ def check(scenarios: Sequence[str], plane: str) -> None:
 
 
 def engine_of(plane: str, scheme: str, kernel: str | None = None) -> str:
-    """Identity of a scheme's engine on a plane: the lab, this version, and the program loaded into a switch.
+    """Identity of a scheme's engine on a plane: the lab, its version, and the program of a switch.
 
     Raises:
-        UserError: The plane does not have the scheme; the program of a switch, or its compiler, is not there.
-        LabError: It does not compile.
+        UserError: The plane does not have the scheme; a switch's program or its compiler is missing.
+        LabError: The program does not compile.
     """
     if plane == LINUX:
         return linux.engine(linux.find(kernel))
@@ -119,11 +119,11 @@ def engine_of(plane: str, scheme: str, kernel: str | None = None) -> str:
 def engines_of(
     known: PlaneRuns | None, scenarios: Sequence[str], plane: str, kernel: str | None = None
 ) -> dict[str, str]:
-    """Identity of what decides the missing runs of each scenario: if all runs are known, no switch is needed.
+    """Engine of each scenario's missing runs. If all runs are known, no switch is needed.
 
     Raises:
-        UserError: As `engine_of`; or new runs do not go with the known ones.
-        LabError: As `engine_of`.
+        UserError: As for `engine_of`; or new runs do not match the known ones.
+        LabError: As for `engine_of`.
     """
     schemes = {scenario: json.loads(scenario)["queue"]["scheme"] for scenario in scenarios}
     engines = {}
@@ -157,12 +157,12 @@ class _Point:
 def _make(wanted: Sequence[Job], count: int, keep: Keep) -> None:
     """Executes all runs, at most `count` at a time.
 
-    One that is rejected is made again after the others of its replication, one that is rejected again last and alone.
+    A rejected run is repeated after the other runs of its replication. If rejected again, it runs alone at the end.
 
     Raises:
-        LabError: Something does not work; or a run was rejected too often, the others are finished.
+        LabError: The lab failed; or a run was rejected too often, and all others have finished.
     """
-    # Point by point within each replication: what changes on the machine meanwhile, changes for all points.
+    # All points of a replication are adjacent, so that changes of the machine over time affect all points.
     together = [(job.replication, 0, number, job) for number, job in enumerate(wanted)]
     heapify(together)
     alone = deque[Job]()

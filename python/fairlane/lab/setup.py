@@ -1,4 +1,4 @@
-"""A scenario on Linux: hosts with addresses, sources as commands, links as tables of the forwarder."""
+"""Converts a scenario for Linux: hosts with addresses, sources as commands, links as tables of the forwarder."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from fairlane.base.quantities import UNITS, parsed
 UDP_HEADER_BYTES = 28
 """IPv4 and UDP headers."""
 SIMULATED_HEADER_BYTES = 30
-"""The same in the simulator, with 2 bytes of PPP."""
+"""The same headers in the simulator, with 2 bytes of PPP."""
 PACKET_BYTES = (SIMULATED_HEADER_BYTES + 24, SIMULATED_HEADER_BYTES + 1472)
-"""Minimum UDP payload and maximum packet in the simulator: the sender writes 24 bytes, and more than 1500 bytes of IP
-would be truncated.
+"""Minimum and maximum UDP packet in the simulator. The sender writes 24 bytes of payload, and an IP packet of more than
+1500 bytes would be truncated.
 """
 AT_ONCE_S = 0.1
-"""UDP whose window of starts ends by then starts after TCP."""
+"""UDP sources whose start window ends by this time start after TCP."""
 CONTROL_ROUND_TRIPS = 3
 """Messages of iperf3 before its first data connection: handshake, cookie, parameters."""
 MOST_USERS = 100
@@ -34,11 +34,11 @@ class Source:
     Attributes:
         kind: `tcp`, `cbr` or `poisson`.
         flows: TCP flows.
-        rate_bps: Rate of UDP, headers of IP and UDP included.
+        rate_bps: Rate of UDP, including IP and UDP headers.
         payload_bytes: Payload of a UDP packet.
         jitter: Width of the jitter of constant gaps, as a multiple of the gap.
-        congestion_control: Of TCP.
-        ecn: TCP requests ECN.
+        congestion_control: Congestion control of TCP.
+        ecn: True if TCP requests ECN.
     """
 
     kind: str
@@ -55,11 +55,11 @@ class Client:
     """A user.
 
     Attributes:
-        number: From 0.
-        group: Number of its group.
-        terms: As the forwarder takes them: `reference_rate` of weight 1, `weight`, `traffic_class`.
-        access: Rate and delay of its access link.
-        start_s: Earliest and latest time at which it starts to send.
+        number: Number of the user, from 0.
+        group: Number of the group.
+        terms: Settings for the forwarder: `reference_rate` at weight 1, `weight`, `traffic_class`.
+        access: Rate and delay of the access link.
+        start_s: Earliest and latest start of sending.
         source: Traffic source.
         rtt_s: Round-trip time without queues.
     """
@@ -74,16 +74,16 @@ class Client:
 
     @property
     def opening_s(self) -> float:
-        """Time from the start of its iperf3 to the opening of its last connection.
+        """Time from the start of iperf3 to the opening of the last connection.
 
-        One after another: three round trips for the control connection, then one for each flow; all send when the last
+        It consists of three round trips for the control connection, then one per flow. All flows send when the last one
         is open.
         """
         return (CONTROL_ROUND_TRIPS + self.source.flows) * self.rtt_s if self.source.kind == "tcp" else 0.0
 
     @property
     def reference_bps(self) -> int:
-        """Reference rate, the weight included."""
+        """Reference rate, multiplied by the weight."""
         return round(bits_per_second(self.terms["reference_rate"]) * float(self.terms["weight"]))
 
     @property
@@ -98,7 +98,7 @@ class Client:
 
     @property
     def port(self) -> int:
-        """The server's port for it."""
+        """The server's port for this client."""
         return 5201 + self.number
 
 
@@ -112,8 +112,8 @@ class Setup:
 
     Attributes:
         scenario: The canonical scenario.
-        table: The same as a table.
-        clients: All users, group by group.
+        table: The canonical scenario as a table.
+        clients: All users, by group.
     """
 
     scenario: str
@@ -122,12 +122,12 @@ class Setup:
 
     @property
     def warmup_s(self) -> float:
-        """Time before the window that is measured."""
+        """Time before the measurement window."""
         return seconds(self.table["run"]["warmup"])
 
     @property
     def measure_s(self) -> float:
-        """Length of the window."""
+        """Length of the measurement window."""
         return seconds(self.table["run"]["measure"])
 
     @property
@@ -140,7 +140,7 @@ def setup_of(scenario: str) -> Setup:
     """The set-up of a canonical scenario.
 
     Raises:
-        UserError: It has something that the lab cannot build.
+        UserError: The lab does not support the scenario.
     """
     table = json.loads(scenario)
     topology = table["topology"]
@@ -199,7 +199,7 @@ def _source(index: int, sources: Sequence[Table]) -> Source:
                     f'groups[{index}].sources[0].packet_size: "{size}", the lab has packets of {least} to {most} B'
                 )
             payload = simulated - SIMULATED_HEADER_BYTES
-            # The same packets per second as in the simulator, whose packets are two bytes longer.
+            # The same packet rate as in the simulator, whose packets are two bytes longer.
             rate = bits_per_second(source["rate"]) * (payload + UDP_HEADER_BYTES) / simulated
             return Source(kind, rate_bps=round(rate), payload_bytes=payload, jitter=source.get("jitter", 0.0))
         case kind:
@@ -207,21 +207,21 @@ def _source(index: int, sources: Sequence[Table]) -> Source:
 
 
 IN_LINUX = {"reno": "reno", "cubic": "cubic", "bbr1": "bbr", "dctcp": "dctcp", "vegas": "vegas"}
-"""Congestion controls of the simulator that Linux has as well, with their names there."""
+"""Congestion controls of the simulator that Linux has, too, with their names in Linux."""
 
 
 def seconds(text: str) -> float:
-    """A time of a canonical scenario."""
+    """Parses a time of a canonical scenario."""
     return _number(text, "s")
 
 
 def bits_per_second(text: str) -> float:
-    """A rate of a canonical scenario."""
+    """Parses a rate of a canonical scenario."""
     return _number(text, "bit/s")
 
 
 def size_bytes(text: str) -> int:
-    """A size of a canonical scenario."""
+    """Parses a size of a canonical scenario."""
     return round(_number(text, "bytes"))
 
 

@@ -1,4 +1,4 @@
-"""BMv2's simple_switch: where its tools are, compiling the program, talking to a switch that runs."""
+"""BMv2's simple_switch: finds its tools, compiles the program, communicates with a running switch."""
 
 from __future__ import annotations
 
@@ -27,35 +27,35 @@ PROMPT = b"RuntimeCmd: "
 
 
 def check() -> None:
-    """Raises a UserError that says what this plane lacks, and how to install it."""
+    """Raises a UserError that says what this plane lacks and how to install it."""
     program()
     for tool in (p4c, simple_switch, command_line):
         tool()
 
 
 def p4c() -> str:
-    """The compiler `p4c-bm2-ss`.
+    """Path of the compiler `p4c-bm2-ss`.
 
     Raises:
-        UserError: It is not there.
+        UserError: The file does not exist.
     """
     return _tool("p4c-bm2-ss", "FAIRLANE_P4C")
 
 
 def simple_switch() -> str:
-    """The switch.
+    """Path of `simple_switch`.
 
     Raises:
-        UserError: It is not there.
+        UserError: The file does not exist.
     """
     return _tool("simple_switch", "FAIRLANE_SIMPLE_SWITCH")
 
 
 def command_line() -> str:
-    """BMv2's `simple_switch_CLI`: next to the switch or in PATH.
+    """Path of `simple_switch_CLI`, next to the switch or in PATH.
 
     Raises:
-        UserError: It is not there.
+        UserError: The file does not exist.
     """
     beside = Path(simple_switch()).with_name("simple_switch_CLI")
     if "FAIRLANE_SIMPLE_SWITCH_CLI" not in os.environ and beside.exists():
@@ -72,10 +72,10 @@ def _tool(name: str, variable: str) -> str:
 
 
 def program(scheme: str = "abc") -> Path:
-    """Program for a scheme: $FAIRLANE_P4_PROGRAM, or that of this repository; drop-tail is `abc.p4` without AQM.
+    """Program for a scheme: $FAIRLANE_P4_PROGRAM, or the repository's; drop-tail is `abc.p4` without AQM.
 
     Raises:
-        UserError: It is not there.
+        UserError: The file does not exist.
     """
     own = Path(__file__).parents[3] / "planes" / "p4" / ("csfq.p4" if scheme == "csfq" else "abc.p4")
     path = Path(os.environ.get("FAIRLANE_P4_PROGRAM") or own)
@@ -85,10 +85,10 @@ def program(scheme: str = "abc") -> Path:
 
 
 def compiled(scheme: str = "abc") -> Path:
-    """The program for a scheme, for simple_switch. Compiling takes half a minute: it is kept in the user's cache.
+    """The compiled program of a scheme. Compilation takes half a minute, so the user's cache keeps the result.
 
     Raises:
-        LabError: It does not compile.
+        LabError: The program does not compile.
     """
     source, compiler = program(scheme), p4c()
     options = os.environ.get("FAIRLANE_P4C_OPTIONS", "").split()
@@ -161,7 +161,7 @@ class Switch:
         """Sends a command and returns the answer.
 
         Raises:
-            LabError: The switch refuses it, or is gone.
+            LabError: The switch rejects the command, or has ended.
         """
         with self._lock:
             if self._cli.stdin is None:
@@ -177,17 +177,17 @@ class Switch:
         return answer
 
     def waited(self) -> tuple[int, int]:
-        """Time in ns that all threads have waited for a processor, and how often they got one."""
+        """Time in ns that all threads have waited for a processor, and number of times they got one."""
         tasks = Path(f"/proc/{self._process.pid}/task").glob("*/schedstat")
         words = [task.read_text().split() for task in tasks]
         return sum(int(word[1]) for word in words), sum(int(word[2]) for word in words)
 
     def counter(self, name: str, index: int) -> int:
-        """Packets of a counter."""
+        """Number of packets in a counter."""
         return self._number(r"(\d+) packets|packets=(\d+)", "counter_read", name, index)
 
     def queue(self, port: int) -> float:
-        """The queue of a port as the program counts it; the mean of before and after, as two readings take time."""
+        """Queue length of a port: difference of two counters, one of which is read before and after the other."""
         names = ("queue_departed", "queue_accepted", "queue_departed")
         before, accepted, after = (self.register(name, 2 * port) for name in names)
         return ((accepted - before) % 2**32 + max(0, accepted - after)) / 2
@@ -223,7 +223,7 @@ def _words(text: bytes) -> str:
 
 
 class Sampler(threading.Thread):
-    """Reads the queue that the program sees, again and again."""
+    """Reads the program's queue length repeatedly."""
 
     def __init__(self, switch: Switch, port: int) -> None:
         super().__init__(daemon=True)
@@ -240,7 +240,7 @@ class Sampler(threading.Thread):
                 return
 
     def stop(self) -> list[float]:
-        """Parsed output."""
+        """Stops reading; returns the queue lengths."""
         self._over.set()
         self.join()
         return self._samples

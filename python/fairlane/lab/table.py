@@ -1,6 +1,6 @@
-"""A table of measured runs, one row each: written next to the figures, and reusable by another lab.
+"""A table of measured runs, one row each, written next to the figures and reusable by another lab.
 
-So measurements of several machines or days can be combined in one figure, and anyone with the table can draw it.
+So measurements from several machines or days can be combined in one figure, and anyone with the table can draw it.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ if TYPE_CHECKING:
     from fairlane.store import Store
 
 NAME = "runs.csv"
-"""The table's name in the folder of figures."""
+"""File name of the table in the folder of figures."""
 DIGITS = 7
-"""Significant digits of its numbers: more than any of them has."""
+"""Significant digits of the numbers; more than their precision."""
 TEXTS = ("plane", "experiment", "scheme", "engine", "scenario")
-"""Text columns of every table; `scenario` is a prefix of the hash of the keys that the lab uses."""
+"""Text columns of every table; `scenario` is the start of a hash of the keys that the lab uses."""
 QUALITY = {
     "late_mean_us": ("lateness_mean_s",),
     "late_p99_us": ("lateness_p99_s",),
     "switch_wait_mean_us": ("switch", "wait_mean_s"),
 }
-"""Timing of a run, from the entry `lab` of a record, in s."""
+"""Timing columns in s, from the entry `lab` of a record."""
 
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class PlaneRuns:
-    """Runs of one plane that were made before.
+    """Earlier runs of one plane.
 
     Attributes:
-        file: The table that the first of them was read from.
-        rows: By scenario key and replication.
+        file: The table from which the first run was read.
+        rows: Rows by scenario key and replication.
     """
 
     file: Path
@@ -67,26 +67,26 @@ class PlaneRuns:
         }
 
     def has_all(self, scenarios: Iterable[str]) -> bool:
-        """True if nothing needs to run for these canonical scenarios."""
+        """True if all runs of these canonical scenarios are known."""
         return all(self.of(one).keys() >= set(range(replications(one))) for one in scenarios)
 
     def engine(self, scenarios: Iterable[str]) -> str:
-        """Engine of these canonical scenarios, of which there must be some; see `schedule.engine_of`."""
+        """Engine of the runs of these canonical scenarios (see `schedule.engine_of`); some must be known."""
         return next(str(row["engine"]) for scenario in scenarios for row in self.of(scenario).values())
 
     def check_engine(self, engine: str, scenarios: Iterable[str]) -> None:
-        """Raises a UserError unless new runs of these canonical scenarios, of `engine`, belong to these."""
+        """Raises a UserError if new runs of `engine` of these canonical scenarios do not match the known ones."""
         for row in (row for scenario in scenarios for row in self.of(scenario).values()):
             if row["engine"] != engine:
                 raise UserError(f"{self.file}: has runs of {row['engine']}, new ones would be of {engine}")
 
 
 def read(files: Sequence[Path]) -> dict[str, PlaneRuns]:
-    """The runs of some tables by plane.
+    """Reads the runs of tables by plane.
 
     Raises:
-        UserError: A file cannot be read or is not such a table; runs of one plane come from different programs; or a
-            run occurs twice with different numbers.
+        UserError: A file cannot be read or is not such a table; runs of a plane come from different programs; or a run
+            occurs twice with different numbers.
     """
     planes: dict[str, PlaneRuns] = {}
     engines: dict[tuple[str, str], str] = {}
@@ -129,7 +129,7 @@ def scenario_key(scenario: str) -> str:
 
 
 def identity(scenario: str, engine: str) -> Identity:
-    """Store key of a canonical scenario; measured runs are stored by the keys that the lab uses."""
+    """Identity of a canonical scenario in the store, which contains only the keys that the lab uses."""
     if not engine.startswith(MEASURED):
         return Identity.of(scenario)
     if engine.startswith(linux.ENGINE):
@@ -140,15 +140,15 @@ def identity(scenario: str, engine: str) -> Identity:
 def rows(
     plane: str, paper: Paper, places: Sequence[Place], engines: Mapping[str, str], store: Store, known: PlaneRuns | None
 ) -> Iterator[Row]:
-    """All runs of some points on a plane, by experiment, point and number: those of the store and those that are known.
+    """All stored and known runs of points on a plane, by experiment, point and number.
 
     Args:
-        plane: Its name.
+        plane: Name of the plane.
         paper: The paper.
         places: The points.
         engines: Engine identity of each scenario's runs.
-        store: Where finished runs are.
-        known: Runs that were made elsewhere.
+        store: Store of finished runs.
+        known: Runs from other machines.
     """
     for place in places:
         engine = engines[place.scenario]
@@ -191,7 +191,7 @@ def _rounded(value: float) -> float:
 
 
 def write(found: Iterable[Row], file: Path) -> None:
-    """Writes a table (CSV): numbers of a run in the units of the paper's claims, `engine` and `scenario` last."""
+    """Writes a table (CSV) with numbers in the units of the paper's claims; `engine` and `scenario` are last."""
     import polars as pl
 
     frame = pl.DataFrame(list(found), infer_schema_length=None)

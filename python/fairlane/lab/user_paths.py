@@ -1,8 +1,8 @@
 """Paths of users on real links: one-way delay, smoothed RTT, losses and marks, by group, user and flow.
 
-UDP receivers report the delay of packets, which carry their sending time; iperf3 reports the kernel's state of each TCP
-flow (TCP_INFO) once a second; the forwarder counts by user. Values that a plane or transport does not report are None
-or absent.
+UDP packets carry their sending time, so receivers can report delays. iperf3 reports the kernel's state of each TCP flow
+(TCP_INFO) once a second. The forwarder counts by user. Values that a plane or transport does not report are None or
+absent.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ COUNTS = ("delivered_packets", "dropped_packets", "marked_packets")
 
 
 def within(intervals: Sequence[Row], begin_s: float, measure_s: float) -> Iterator[Row]:
-    """The intervals of a report of iperf3 that are nearest to the window."""
+    """The intervals of an iperf3 report that best match the window."""
     first_s = begin_s - WHOLE_S / 2
     for interval in intervals:
         if first_s <= interval["sum"]["start"] < first_s + measure_s:
@@ -29,9 +29,9 @@ def within(intervals: Sequence[Row], begin_s: float, measure_s: float) -> Iterat
 
 
 def of_tcp(report: str, begin_s: float, measure_s: float) -> Row:
-    """The path of a user's TCP flows within the window, from the JSON of an iperf3 client; `flows` has one for each.
+    """Path of a user's TCP flows within the window, from an iperf3 client's JSON; `flows` has each flow's path.
 
-    A client that said nothing, since it was starved or had to be ended, has no samples.
+    A client without a report, since it was starved or killed, has no samples.
     """
     try:
         intervals = json.loads(report).get("intervals", ())
@@ -41,7 +41,7 @@ def of_tcp(report: str, begin_s: float, measure_s: float) -> Row:
     retransmitted: dict[int, int] = {}
     for interval in within(intervals, begin_s, measure_s):
         for stream in interval["streams"]:
-            if "rtt" not in stream:  # a receiver's
+            if "rtt" not in stream:  # of a receiver
                 continue
             samples = rtts.setdefault(stream["socket"], [])
             if stream["rtt"] > 0:
@@ -59,7 +59,7 @@ def of_tcp(report: str, begin_s: float, measure_s: float) -> Row:
 
 
 def of_udp(streams: Sequence[Row]) -> Row:
-    """The path of a user's UDP flow within the window, from what its sink counted: losses are missing numbers."""
+    """Path of a user's UDP flow within the window, from the sink's counters; missing sequence numbers are losses."""
     (stream,) = streams or ({"packets": 0, "lost_packets": 0, "delay": None},)
     delay = stream["delay"]
     return {
@@ -70,12 +70,12 @@ def of_udp(streams: Sequence[Row]) -> Row:
 
 
 def path(own: Row, counted: Mapping[str, int] | None = None) -> Row:
-    """Path of a user: reports of its hosts, overridden by the plane's counters."""
+    """Path of a user from reports of its hosts, overridden by the plane's counters."""
     return _with_shares({"one_way_delay": None, **own, **(counted or {})})
 
 
 def group_path(paths: Sequence[Row]) -> Row:
-    """The path of a group: sums and means over those of its users; percentiles if it has one."""
+    """Path of a group: sums and means over its users; percentiles only if there is one user."""
     if len(paths) == 1:
         return {name: value for name, value in paths[0].items() if name != "flows"}
     of_group: Row = {"one_way_delay": _merged([one["one_way_delay"] for one in paths])}
@@ -89,7 +89,7 @@ def group_path(paths: Sequence[Row]) -> Row:
 
 
 def times(samples: Sequence[float]) -> Row | None:
-    """Mean and percentiles of times in s (nearest rank); None without any."""
+    """Mean and percentiles (nearest rank) of times in s; None without samples."""
     if not samples:
         return None
     ordered = sorted(samples)
@@ -99,7 +99,7 @@ def times(samples: Sequence[float]) -> Row | None:
 
 
 def _merged(several: Sequence[Row | None]) -> Row | None:
-    """Mean and maximum of times of several users: their percentiles cannot be had from percentiles."""
+    """Mean and maximum of times over several users; percentiles cannot be merged."""
     there = [one for one in several if one]
     if not there:
         return None
@@ -109,7 +109,7 @@ def _merged(several: Sequence[Row | None]) -> Row | None:
 
 
 def _with_shares(found: Row) -> Row:
-    """The shares that follow from counts, None without these."""
+    """Adds the shares computed from counts; None without counts."""
     delivered, dropped, marked = (found.get(name) for name in COUNTS)
     total = None if delivered is None or dropped is None else delivered + dropped
     return {

@@ -26,12 +26,12 @@ def default_jobs() -> int:
 
 @dataclass(frozen=True)
 class Job:
-    """A run to make.
+    """A run to execute.
 
     Attributes:
         scenario: The canonical scenario.
         plane: Plane that forwards.
-        replication: Its number.
+        replication: Number of the run.
     """
 
     scenario: str
@@ -39,16 +39,16 @@ class Job:
     replication: int
 
     def line(self) -> bytes:
-        """The job as a worker reads it."""
+        """The job as a line of a worker's input."""
         return json.dumps(vars(self)).encode() + b"\n"
 
 
 Outcome = Kept | RejectedError | LabError
-"""The run, or why there is none."""
+"""The run, or the error."""
 
 
 class Workers:
-    """Processes that make runs, to be used in a `with` block; they end with it, in the middle of a run if need be."""
+    """Processes that execute runs, for a `with` block; they end with it, even during a run."""
 
     def __init__(self, count: int) -> None:
         self._idle: list[subprocess.Popen[bytes]] = []
@@ -56,7 +56,7 @@ class Workers:
         self._selector = selectors.DefaultSelector()
         for _ in range(count):
             command = [sys.executable, "-m", "fairlane.lab.process"]
-            # In a separate session: on Ctrl-C, this process ends it.
+            # In a separate session, so that this process ends it on Ctrl-C.
             self._all.append(subprocess.Popen(command, stdin=PIPE, stdout=PIPE, start_new_session=True))
             self._idle.append(self._all[-1])
 
@@ -74,19 +74,19 @@ class Workers:
 
     @property
     def busy(self) -> int:
-        """Runs that are being made."""
+        """Number of active runs."""
         return len(self._all) - len(self._idle)
 
     def begin(self, job: Job) -> None:
         """Passes a job to an idle worker."""
         worker = self._idle.pop()
         self._selector.register(worker.stdout, selectors.EVENT_READ, (worker, job))  # type: ignore[arg-type]
-        with suppress(BrokenPipeError):  # its end shows at its output
+        with suppress(BrokenPipeError):  # `finished` notices the worker's end at its output
             worker.stdin.write(job.line())  # type: ignore[union-attr]
             worker.stdin.flush()  # type: ignore[union-attr]
 
     def finished(self) -> Iterator[tuple[Job, Outcome]]:
-        """Waits until at least one run has ended; those that have."""
+        """Waits until at least one run has ended; yields those that have."""
         for key, _ in self._selector.select():
             worker, job = key.data
             self._selector.unregister(worker.stdout)
@@ -94,7 +94,7 @@ class Workers:
             yield job, _outcome(worker.stdout.readline())
 
     def _end(self) -> None:
-        """The end of a worker's input is its end."""
+        """Closes the input of the workers, which ends them."""
         for worker in self._all:
             with suppress(BrokenPipeError):
                 worker.stdin.close()  # type: ignore[union-attr]

@@ -1,1 +1,1 @@
-"""The plane `linux`: a scenario on a real Linux kernel, which runs as a process and in virtual time."""
+"""The plane `linux` runs a scenario on a real Linux kernel, as a process in virtual time."""

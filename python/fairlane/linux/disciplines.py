@@ -1,7 +1,7 @@
-"""Translation of a scheme and its parameters to Linux: arguments of `tc`, or the reason why that is impossible.
+"""Translates a scheme and its parameters to arguments of `tc`, or gives the reason why that is impossible.
 
-Read from net/sched/sch_*.c of Linux 6.12 and from the parsers of iproute2 6.1. A parameter without an option must have
-the value that is written in the kernel's source.
+Based on net/sched/sch_*.c of Linux 6.12 and on the parsers of iproute2 6.1. A parameter without an option must have the
+value in the kernel's source.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from fairlane.simulate.honoured import Table, shown
 
 FULL_PACKET_BYTES = 1500
 SEGMENT_MEMORY_BYTES = 2304
-"""Memory (skb->truesize) that a full packet takes, which CAKE counts where others count packets."""
+"""Memory (skb->truesize) of a full packet, which CAKE counts instead of packets."""
 UNLIMITED_BYTES = 1 << 30
-"""Where the kernel limits memory besides packets, and the simulator does not."""
+"""Memory limit for schemes whose memory the kernel limits in addition to packets, unlike the simulator."""
 SHARE_OF_USERS = 0x10
 """First minor number of the leaves of users, as in the lab's plane `kernel`."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """A link whose queue is wanted.
+    """A link that needs a queue.
 
     Attributes:
-        device: Name of its device.
-        rate_bps: Its rate.
-        queue: The table of its queue.
-        key: Where that is in the scenario, for messages.
-        users: Of each user that crosses it: address, weight, traffic class.
+        device: Name of the device.
+        rate_bps: Rate in bit/s.
+        queue: Table of the queue.
+        key: Key of this table in the scenario, for messages.
+        users: Address, weight and traffic class of each user that crosses the link.
     """
 
     device: str
@@ -51,8 +51,8 @@ class Option:
     """A parameter that is an option of `tc`.
 
     Attributes:
-        text: The option and the conversion, for the table of the documentation.
-        make: Its arguments.
+        text: Option and conversion, for the table in the documentation.
+        make: Returns the arguments.
     """
 
     text: str
@@ -61,11 +61,11 @@ class Option:
 
 @dataclass(frozen=True)
 class Fixed:
-    """A parameter that the kernel has no option for.
+    """A parameter for which the kernel has no option.
 
     Attributes:
-        values: Required value: the kernel's.
-        why: Where that is written.
+        values: Values equivalent to the kernel's behaviour.
+        why: Place in the kernel's source.
     """
 
     values: tuple[Any, ...]
@@ -74,7 +74,7 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Unused:
-    """A parameter without effect here, whatever it is.
+    """A parameter that has no effect on this plane.
 
     Attributes:
         why: The reason.
@@ -106,7 +106,7 @@ def _packets(value: str) -> int | None:
 
 
 def _in_bytes(value: str) -> int:
-    """A length in packets or bytes, packets being full ones."""
+    """A length given in bytes or in full-size packets, converted to bytes."""
     packets = _packets(value)
     return _bytes(value) if packets is None else packets * FULL_PACKET_BYTES
 
@@ -161,7 +161,7 @@ _RED: dict[str, Rule] = {
 
 
 def _burst(least: int, mean_packet: int, weight: float) -> int | None:
-    """The burst from which `tc` computes the weight (tc_red_eval_ewma), if some burst gives it."""
+    """The burst from which `tc` computes the given weight (tc_red_eval_ewma); None if no burst gives it."""
     exponent = round(-math.log2(weight))
     for burst in range(least // mean_packet + 1, 1 << 16):
         wanted = burst + 1 - least / mean_packet
@@ -296,7 +296,7 @@ _QUANTUM_OF_CAKE = 1514
 
 
 def _cake_quantum(value: str | None, link: Link) -> list[str]:
-    # The simulator's rule for the quantum is that of CAKE's shaper, which the plane does not use.
+    # The simulator computes the quantum like CAKE's shaper, which this plane does not use.
     bytes_ = _bytes(value) if value is not None else max(300, min(_QUANTUM_OF_CAKE, link.rate_bps // 8 >> 12))
     if bytes_ != _QUANTUM_OF_CAKE:
         given = "absent" if value is None else shown(value)
@@ -320,7 +320,7 @@ class Discipline:
     """A scheme that Linux has.
 
     Attributes:
-        qdisc: Its name there, and options that it always has.
+        qdisc: Name of the qdisc, and options that are always set.
         rules: Translation of each parameter.
     """
 
@@ -509,11 +509,11 @@ DISCIPLINES: dict[str, Discipline] = {
         full_packet=Fixed(("1500 B",), "must_drop: the MTU of the device"),
     ),
 }
-"""By scheme."""
+"""Disciplines by scheme."""
 WITHOUT = {
     "drr": "sch_drr has a buffer for each class, and not one that all share, of which the longest queue loses",
 }
-"""Schemes of the name of a qdisc that is another one, and why."""
+"""Schemes that differ from the qdisc of the same name, and the difference."""
 
 
 def _plain_number(value: str) -> str:
@@ -526,10 +526,10 @@ def _full_packets(value: str) -> str:
 
 
 def commands(link: Link) -> list[list[str]]:
-    """The commands that give a device the queue of its link, as arguments of `tc`.
+    """Arguments of the `tc` commands that set up the queue of a link on its device.
 
     Raises:
-        UserError: The kernel has no such scheme, or not with these parameters.
+        UserError: The kernel lacks the scheme, or does not support these parameters.
     """
     scheme = link.queue["scheme"]
     discipline = DISCIPLINES.get(scheme)
@@ -538,7 +538,7 @@ def commands(link: Link) -> list[list[str]]:
         raise UserError(f'{link.key}.scheme: "{scheme}"{why} has {", ".join(DISCIPLINES)}')
     words: list[str] = []
     refused: list[str] = []
-    # A parameter that is absent may still need an option.
+    # A parameter that is not set may still need an option.
     for name in dict.fromkeys([*link.queue, *discipline.rules]):
         if name == "scheme":
             continue
@@ -554,7 +554,7 @@ def commands(link: Link) -> list[list[str]]:
 
 
 def _words(name: str, rule: Rule | None, link: Link) -> Sequence[str]:
-    """Arguments for one parameter, which may be absent."""
+    """Arguments for one parameter, which may be unset."""
     value = link.queue.get(name)
     match rule:
         case None:
@@ -567,7 +567,7 @@ def _words(name: str, rule: Rule | None, link: Link) -> Sequence[str]:
 
 
 def _classes(link: Link) -> list[list[str]]:
-    """The classes that the scheme `htb` makes on a single link: one for the link, and in it one for each user."""
+    """Classes of the scheme `htb` on a single link: one for the link, and within it one for each user."""
     queue, rate = link.queue, f"{link.rate_bps}bit"
 
     def add(what: str, words: str) -> list[str]:

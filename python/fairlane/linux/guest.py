@@ -1,4 +1,4 @@
-"""One run of the guest: the kernel as a process, with a folder for its plan and what it writes, and a time limit."""
+"""Runs the guest once: the kernel as a process, with a folder for its plan and output, and a time limit."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ ARGUMENTS = (
 _LOOK_EVERY_S = 0.02
 _LEAST_LIMIT_S = 120.0
 _PACKET_COST_S = 26e-6
-"""CPU time of a packet on a link, measured at 1 Gbit/s."""
+"""CPU time per packet and link, measured at 1 Gbit/s."""
 _SLACK = 20
-"""By which a run may take longer than that: the machine may be busy."""
+"""Factor by which a run may exceed the expected time, since the machine may be busy."""
 _PACKET_BITS = 12_000
 _PANIC = "Kernel panic"
 _LONGEST_LINE = 200
@@ -45,15 +45,15 @@ class Kernel(Protocol):
 
     @property
     def release(self) -> str:
-        """As in `6.12.117`."""
+        """Release, such as `6.12.117`."""
 
     @property
     def identity(self) -> str:
-        """Equal for equal kernels."""
+        """Identity, equal for equal kernels."""
 
 
 class GuestError(FairlaneError):
-    """The guest did not give a result; the message is one line."""
+    """The guest returned no result; the message is one line."""
 
 
 class Stopped(Exception):  # noqa: N818 nothing went wrong
@@ -81,17 +81,17 @@ def limit_s(plan: Plan) -> float:
 
 
 def run(built: Kernel, plan: Plan, stop: Event, files: tuple[str, ...] = (), limit: float | None = None) -> Output:
-    """Boots the guest, waits for its end, and reads what it wrote. Nothing of it is left, whatever happens.
+    """Boots the guest, waits for its end, and reads its output. Always removes its processes and files.
 
     Args:
         built: The kernel.
         plan: Input of the guest.
         stop: Ends the run.
-        files: Names of files that are wanted besides the result.
+        files: Names of files to read in addition to the result.
         limit: Maximum real time, instead of `limit_s`.
 
     Raises:
-        GuestError: It panicked, hung, or reported a mistake.
+        GuestError: The guest panicked, hung, or reported an error.
         Stopped: `stop` was set.
     """
     limit = limit_s(plan) if limit is None else limit
@@ -103,11 +103,11 @@ def run(built: Kernel, plan: Plan, stop: Event, files: tuple[str, ...] = (), lim
 
 
 def _boot(built: Kernel, seed: int, folder: Path, stop: Event, limit: float) -> tuple[float, bool]:
-    """CPU time, and whether it ended normally."""
-    # The command line seeds the kernel's random numbers: no path may be in it.
+    """Returns the CPU time, and whether the guest ended normally."""
+    # The command line seeds the kernel's random numbers, so it must not contain a path.
     (folder / "init").symlink_to(built.init)
     command = ["linux", *ARGUMENTS.split(), f"fairlane.seed={seed}"]
-    # What it keeps besides its memory, the folder of its control socket, is below HOME.
+    # The kernel creates the folder of its control socket below HOME.
     environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": "."}
     with (folder / "console").open("wb") as console:
         try:
@@ -137,7 +137,7 @@ def _boot(built: Kernel, seed: int, folder: Path, stop: Event, limit: float) -> 
             stop.wait(_LOOK_EVERY_S)
         return limit, False
     finally:
-        # It is several processes, which a kernel that ends in a panic leaves.
+        # A kernel consists of several processes, which remain after a panic.
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         if not in_time:

@@ -1,4 +1,4 @@
-"""Every key of a scenario: where the plane `linux` honours it, or why it cannot."""
+"""Every key of a scenario: its counterpart in the plane `linux`, or why it is not supported."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from fairlane.simulate import honoured
 from fairlane.simulate.honoured import Honoured, Refused, Required, Rule, each, shown
 
 IN_LINUX = {"reno": "reno", "cubic": "cubic", "bbr1": "bbr", "dctcp": "dctcp", "vegas": "vegas"}
-"""Congestion controls of the simulator that Linux has as well, and what it calls them."""
+"""Congestion controls of the simulator that Linux has, too, with their names in Linux."""
 KINDS = ("one_sided_dumbbell", "two_sided_dumbbell", "parking_lot", "graph")
 OFFLOADS = {"65536 B": "tso", "0 B": "no-tso"}
-"""Values of the key `tso`, and the word of the plan."""
+"""Values of the key `tso`, with their keywords in the plan."""
 MOST_PAYLOAD = 1448
 AFTER_IDLE = {"decay": 1, "keep": 0}
-"""Values of the key `after_idle`, and of net.ipv4.tcp_slow_start_after_idle."""
+"""Values of the key `after_idle`, with those of net.ipv4.tcp_slow_start_after_idle."""
 
 _KERNEL = Refused("Linux has no option for it that the plane uses: leave it as in the profile linux")
 _LINK = Refused("links of the plane linux have one rate and one delay, and lose nothing")
@@ -35,16 +35,16 @@ _TCP: dict[str, Rule] = {
     "tso_defer": Refused("Linux always defers", same=(True,)),
     "tso": Honoured("gso_max_segs of the host: `65536 B`, or `0 B` for one segment"),
     "segment_payload": Honoured("socket option TCP_MAXSEG, at most 1448 bytes"),
-    "socket_buffer": Honoured("net.ipv4.tcp_rmem, which bounds the window; tcp_wmem is so large that it never does"),
+    "socket_buffer": Honoured("net.ipv4.tcp_rmem, which limits the window; tcp_wmem is so large that it never limits"),
     "after_idle": Honoured("net.ipv4.tcp_slow_start_after_idle: `decay` or `keep`"),
     "frto": Honoured("net.ipv4.tcp_frto"),
     "tlp": Honoured("net.ipv4.tcp_early_retrans"),
-    "app_rate": Honoured("a segment is written at a time, from the start to the end"),
-    "min_rto": Honoured("net.ipv4.tcp_rto_min_us, which Linux has from 6.11 on"),
+    "app_rate": Honoured("the sender writes one segment at a time, from start to end"),
+    "min_rto": Honoured("net.ipv4.tcp_rto_min_us, available from Linux 6.11 on"),
 }
 _UDP: dict[str, Rule] = {
-    "rate": Honoured("rate of the sender, headers included"),
-    "packet_size": Honoured("length of the packets, headers included, 29 to 1500 bytes"),
+    "rate": Honoured("rate of the sender, including headers"),
+    "packet_size": Honoured("length of the packets including headers, 29 to 1500 bytes"),
     "ecn": Honoured("ECN field of the packets"),
     "stop": Honoured("end of the sender"),
 }
@@ -55,12 +55,12 @@ RULES: dict[str, Rule] = {
     "run.replications": Honoured("number of runs"),
     "run.seed": Honoured("seed of start times and of the kernel"),
     **{f"topology.{name}": rule for name, rule in each("topology", _ACCESS_NETWORK).items()},
-    "topology.kind": Honoured("any but `access`"),
+    "topology.kind": Honoured("any except `access`"),
     "topology.access_rate": Honoured("rate of the device in front of a sender"),
-    "topology.access_delay": Honoured("its delay"),
-    "topology.access_limit": Honoured("its `pfifo` or `bfifo`"),
-    "topology.receiver_rate": Honoured("part of the delay of ACKs, and of the time to the receiver"),
-    "topology.receiver_delay": Honoured("part of the delay of ACKs, and of the time to the receiver"),
+    "topology.access_delay": Honoured("delay of that device"),
+    "topology.access_limit": Honoured("`pfifo` or `bfifo` of that device"),
+    "topology.receiver_rate": Honoured("part of the delay of ACKs, and of the delay to the receiver"),
+    "topology.receiver_delay": Honoured("part of the delay of ACKs, and of the delay to the receiver"),
     "topology.congested_links": Honoured("number of devices in a row"),
     "topology.links": Honoured("a device for each: `rate`, `delay` and `queue`"),
     "topology.bottleneck_rate": Honoured("rate of a device"),
@@ -76,20 +76,20 @@ RULES: dict[str, Rule] = {
     "probes.transfer_times": Honoured("classes of transfers in the record"),
     "probes.transfer_sizes": Honoured("classes of transfers in the record"),
     "groups[].name": Honoured("name in the record"),
-    "groups[].users": Honoured("two hosts for each, sender and receiver"),
+    "groups[].users": Honoured("two hosts per user, sender and receiver"),
     "groups[].traffic_class": Honoured("priority of the classes of `htb`; rows of the record"),
-    "groups[].reference_rate": Honoured("of no effect without a marker"),
+    "groups[].reference_rate": Honoured("no effect without a marker"),
     "groups[].weight": Honoured("rate of the classes of `htb`; elsewhere it must be 1"),
     "groups[].start_from": Honoured("start of the flows, drawn as in the simulator"),
     "groups[].start_until": Honoured("start of the flows, drawn as in the simulator"),
     "groups[].access_rate": Honoured("rate of the device in front of a sender"),
-    "groups[].access_delay": Honoured("its delay"),
+    "groups[].access_delay": Honoured("delay of that device"),
     **{f"groups[].access_{name}": _LINK for name in ("loss", "jitter", "detour")},
     "groups[].rtt": Honoured("delay of the device in front of a sender, and of ACKs"),
     "groups[].rtt_spread": Honoured("the same, drawn as in the simulator"),
     "groups[].user_rtts": Honoured("the same"),
-    "groups[].receiver_rate": Honoured("part of the delay of ACKs, and of the time to the receiver"),
-    "groups[].receiver_delay": Honoured("part of the delay of ACKs, and of the time to the receiver"),
+    "groups[].receiver_rate": Honoured("part of the delay of ACKs, and of the delay to the receiver"),
+    "groups[].receiver_delay": Honoured("part of the delay of ACKs, and of the delay to the receiver"),
     "groups[].route": Honoured("devices that packets pass, in order"),
     "groups[].ingresses": Refused("the plane linux has no edge"),
     "groups[].forged_labels": Refused("the plane linux has no edge"),
@@ -99,22 +99,22 @@ RULES: dict[str, Rule] = {
     "groups[].sources[tcp].flows": Honoured("connections"),
     "groups[].sources[tcp].transfer": Honoured("bytes of a connection"),
     "groups[].sources[tcp].repeat": Honoured("connections one after another"),
-    "groups[].sources[tcp].pause": Honoured("mean of the time between two"),
+    "groups[].sources[tcp].pause": Honoured("mean time between two connections"),
     "groups[].sources[tcp].stop": Honoured("end of writing"),
     **{f"groups[].sources[tcp].{name}": rule for name, rule in _TCP.items()},
     **{f"groups[].sources[cbr].{name}": rule for name, rule in _UDP.items()},
     "groups[].sources[cbr].jitter": Honoured("width of the gaps"),
     **{f"groups[].sources[poisson].{name}": rule for name, rule in _UDP.items()},
 }
-"""As `honoured.Rules`; what becomes of `queue` is in `disciplines`."""
+"""Rules of the plane (see `honoured.Rules`); `disciplines` handles `queue`."""
 LENGTHS = (29, 1500)
-"""Of datagrams with their headers, in bytes."""
+"""Smallest and largest length of datagrams with headers, in bytes."""
 _OF_LINKS = ("name", "rate", "delay", "queue")
-"""Keys of a link of a graph that the plane honours."""
+"""Supported keys of a link in a graph."""
 
 
 def check(scenario: str) -> None:
-    """Raises a UserError that names the first key of a canonical scenario that the plane cannot honour."""
+    """Raises a UserError that names the first key of a canonical scenario that the plane does not support."""
     table = json.loads(scenario)
     if table["topology"]["kind"] not in KINDS:
         raise UserError(f"topology.kind: {shown(table['topology']['kind'])}, the plane linux has {', '.join(KINDS)}")
@@ -142,7 +142,7 @@ def check(scenario: str) -> None:
 
 
 def check_marker(scenario: str) -> None:
-    """Raises a UserError if a canonical scenario has labels: of these a scheme was the cause, if it has one."""
+    """Raises a UserError if a canonical scenario has labels. Check queues first: a scheme may need the labels."""
     if (marker := json.loads(scenario)["marker"]["scheme"]) != "none":
         raise UserError(f'marker.scheme: "{marker}", the plane linux has no edge that writes labels')
 

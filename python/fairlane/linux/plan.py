@@ -1,6 +1,6 @@
-"""A scenario as the guest reads it: links, hosts, paths and flows, a directive a line. Times are in ns.
+"""Converts a scenario to the guest's format: links, hosts, paths and flows, one directive per line. Times are in ns.
 
-Links, delays and start times are those of the simulator, draws included.
+Links, delays and start times are those of the simulator, including random draws.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from fairlane.linux import disciplines, keys
 from fairlane.simulate.honoured import Table
 
 VERSION = 7
-"""Of what a scenario becomes here, and a result there: another one, and runs that were kept are others."""
+"""Version of the conversion of scenarios and results; a change invalidates stored runs."""
 MOST_LINKS, MOST_HOSTS, MOST_FLOWS, MOST_HOPS = 1024, 4096, 16384, 16
-"""Of the guest."""
+"""Limits of the guest."""
 _FIRST_ADDRESS = 0x0A010001
 _OPTIONS_BYTES = 12
-"""TCP options of a data segment, which TCP_MAXSEG counts: timestamps."""
+"""TCP options of a data segment (timestamps), which TCP_MAXSEG includes."""
 _SEND_MEMORY = 8
-"""Send buffer over the window, from the start, so that it never limits. Linux tunes it to twice the window
-(tcp_sndbuf_expand), which counts memory: it is full in a recovery, and the sender stops until that ends. At most it has
-4 MiB, with which samples of a large window count as limited by the application, and BBR keeps its old estimate."""
+"""Send buffer divided by the window, set at the start so that the buffer never limits. Linux's automatic buffer
+(tcp_sndbuf_expand) is twice the window in memory, so it fills up in a recovery and stops the sender until that ends.
+Its maximum is 4 MiB; with it, samples of a large window count as application-limited, and BBR keeps its old estimate.
+"""
 _RECEIVE_MEMORY = 2
-"""Receive buffer over the window that it allows: `receive` of planes/linux/link.c."""
+"""Receive buffer divided by the window that it allows, see `receive` in planes/linux/link.c."""
 _ECN_FIELD = {"not_ect": 0, "ect0": 2, "ect1": 1}
 
 
@@ -37,11 +38,11 @@ class Flow:
     """A flow of the plan, in its order.
 
     Attributes:
-        user: Number of its user.
+        user: Number of the user.
         kind: `tcp`, `cbr` or `poisson`.
-        transfer_bytes: Payload of a transfer; 0 of an endless flow.
-        payload: Of a full segment of TCP; of UDP the length of a packet.
-        to_receiver_ns: From the last link to the receiver, which the guest adds to the reverse delay instead.
+        transfer_bytes: Payload of a transfer; 0 for an endless flow.
+        payload: Payload of a full TCP segment, or length of a UDP packet.
+        to_receiver_ns: Delay from the last link to the receiver, which the guest adds to the reverse delay instead.
     """
 
     user: int
@@ -53,11 +54,11 @@ class Flow:
 
 @dataclass(frozen=True)
 class Plan:
-    """What the guest is told, and what its result needs to become a record.
+    """Input of the guest, and the data that convert its result to a record.
 
     Attributes:
         text: The file `plan`.
-        seed: Of the kernel's random numbers.
+        seed: Seed of the kernel's random numbers.
         layout: Links and users, see `_fairlane.layout`.
         flows: All flows, in order.
     """
@@ -70,10 +71,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class Extra:
-    """What the guest is to write besides the result.
+    """Output of the guest in addition to the result.
 
     Attributes:
-        trace: Number of a link, and of packets.
+        trace: Number of the link to trace, and number of packets.
         info_ns: Time between two samples of TCP_INFO.
     """
 
@@ -92,7 +93,7 @@ def made(scenario: str, replication: int, extra: Extra | None = None) -> Plan:
     """The plan of one replication of a canonical scenario.
 
     Raises:
-        UserError: The kernel has no such queue, or there are too many users.
+        UserError: The kernel does not have the queue, or there are too many users.
     """
     table, layout = json.loads(scenario), json.loads(_fairlane.layout(scenario, replication))
     _check_size(layout)
@@ -184,11 +185,11 @@ def _hosts(table: Table, layout: Table) -> Iterator[str]:
 
 
 def _settings(tcp: Table) -> dict[str, Any]:
-    """Settings of a sender's namespace, without those that a new namespace has anyway."""
+    """Settings of a sender's namespace that differ from those of a new namespace."""
     buffer = _SEND_MEMORY * _bytes(tcp["socket_buffer"])
     standard = {"after_idle": "decay", "frto": True, "tlp": True, "min_rto": "200 ms"}
     settings = {
-        # State that one connection learnt about the path must not reach the next.
+        # A connection must not inherit what an earlier one learnt about the path.
         "tcp_no_metrics_save": 1,
         "tcp_wmem": f"4096 {buffer} {buffer}",
         # A sender never sends more than a window at once.
@@ -204,7 +205,7 @@ def _settings(tcp: Table) -> dict[str, Any]:
 
 
 def _flows(table: Table, layout: Table) -> Iterator[tuple[str, Flow]]:
-    """Each flow with its line: user by user those of TCP, then those of UDP, as the simulator has them."""
+    """Each flow with its line, in the simulator's order: by user, TCP before UDP."""
     users = len(layout["users"])
     tcp, udp = iter(layout["tcp"]), iter(layout["udp"])
     others = []

@@ -1,4 +1,4 @@
-"""The record of a run: of the same form as the simulator's, None where the guest cannot see it.
+"""The record of a run, in the simulator's format; None for values that the guest cannot measure.
 
 A drop has no reason here, since the kernel does not say which part of a discipline dropped a packet. All drops are
 `overlimit` under drop-tail, `aqm` under other schemes.
@@ -23,7 +23,7 @@ Row = dict[str, Any]
 
 _COUNTS = ("delivered_packets", "dropped_packets", "marked_packets")
 _EXACT_BUCKETS, _OCTAVE_BUCKETS = 128, 64
-"""Of the guest's histograms: the end of the exact part, and the number of steps in a power of two after it."""
+"""Buckets of the guest's histograms: number of exact ones, then number per power of two."""
 _UNKNOWN_OF_TCP = (
     "timeouts",
     "fast_recoveries",
@@ -42,8 +42,8 @@ def record(scenario: str, replication: int, plan: Plan, result: Mapping[str, Any
         replication: Number of the run.
         plan: Input of the guest.
         result: Result of the guest.
-        samples: Its `info.csv`.
-        about: Of the kernel, for the table `lab`.
+        samples: The guest's `info.csv`.
+        about: Data about the kernel, for the table `lab`.
     """
     return json.dumps(
         _Record(scenario, replication, plan, result, samples).table(about),
@@ -96,7 +96,7 @@ class _Record:
         return {**found, "lab": {"plane": LINUX, **about}, "performance": performance}
 
     def _bps(self, count: float) -> float:
-        """A rate, from bytes within the window."""
+        """Rate of `count` bytes within the window."""
         return 8 * count / self._window_s
 
     def _users_of(self, group: int) -> list[int]:
@@ -127,7 +127,7 @@ class _Record:
             self._fill_transfers(group["transfer_times"], index, users)
 
     def _delivered(self, user: int) -> Mapping[str, int]:
-        """What the last link of a user's route sent of it."""
+        """Counters of a user at the last link of its route."""
         nothing = dict.fromkeys(("sent_bytes", "sent_packets"), 0)
         return self._counts.get((self._users[user]["route"][-1], user), nothing)
 
@@ -141,7 +141,7 @@ class _Record:
         return self._with_rtts(shares, rtts, [user])
 
     def _one_way(self, user: int, links: Sequence[int], delivered: int) -> Row | None:
-        """The mean alone, of packets that were sent on each of these links: percentiles of links do not add up."""
+        """Mean delay of packets over these links. There are no percentiles, since those of links do not add up."""
         if not delivered or not all(self._counts.get((link, user), {}).get("sent_packets") for link in links):
             return None
         layout = self._plan.layout
@@ -184,7 +184,7 @@ class _Record:
         tcp["jain_index"] = _jain(tcp["flow_throughput_bps"])
 
     def _throughput(self, user: int, found: Row) -> float:
-        """That of a flow: its part of the user's by payload."""
+        """Throughput of a flow: the user's throughput times the flow's share of the user's payload."""
         received = sum(one["received_bytes"] for _, one in self._flows_of(user))
         return self._bps(self._delivered(user)["sent_bytes"]) * found["received_bytes"] / received if received else 0.0
 
@@ -208,7 +208,7 @@ class _Record:
             for start, end in one.get("transfers", ())
             if start >= self._begin_ns
         ]
-        # The end of one that is still open is 0.
+        # The end of an open transfer is 0.
         found = [
             (user, flow.transfer_bytes, (end - start + flow.to_receiver_ns) / 1e9)
             for user, flow, start, end in began
@@ -235,7 +235,7 @@ class _Record:
                     one["slowdown"] = _slowdown([slowdowns[place] for place in here])
 
     def _alone_s(self, user: int, size: int, group: int) -> float:
-        """What a transfer takes alone: three ways, and its bytes at the rate of the slowest link."""
+        """Duration of a transfer without competition: three one-way delays, and its bytes at the slowest rate."""
         links, hops = self._plan.layout["links"], self._users[user]["route"]
         tcp = next(source for source in self._table["groups"][group]["sources"] if source["kind"] == "tcp")
         way = [self._users[user]["access"], *(links[hop] for hop in hops)]
@@ -284,7 +284,7 @@ class _Record:
 
 
 def _smoothed_rtts(samples: str, begin_ns: int) -> dict[int, list[float]]:
-    """Samples of each flow within the window, in s."""
+    """Samples of each flow within the measurement, in s."""
     found: dict[int, list[float]] = {}
     for row in csv.DictReader(io.StringIO(samples)):
         if int(row["time_ns"]) >= begin_ns and int(row["srtt_us"]):
@@ -318,7 +318,7 @@ def _slowdown(values: Sequence[float]) -> Row | None:
 
 
 def _percentile(values: Sequence[float], percent: int) -> float | None:
-    """Nearest rank."""
+    """Nearest-rank percentile."""
     return sorted(values)[math.ceil(percent / 100 * len(values)) - 1] if values else None
 
 
@@ -332,12 +332,12 @@ def _jain(values: Sequence[float]) -> float | None:
 
 
 def _width(lower: int) -> int:
-    """Of the bucket of the guest's histograms that begins there."""
+    """Width of the bucket of the guest's histograms that begins at `lower`."""
     return 1 if lower < _EXACT_BUCKETS else 1 << (lower.bit_length() - _OCTAVE_BUCKETS.bit_length())
 
 
 def _distribution(histogram: Iterable[Sequence[int]], window_ns: float) -> list[float]:
-    """Share of the time by length; a bucket of several lengths is spread evenly over them."""
+    """Share of time by queue length; a bucket of several lengths is spread evenly over them."""
     found: list[float] = []
     for lower, lasted_ns in histogram:
         width = _width(lower)
@@ -358,7 +358,7 @@ def _delays(name: str, users: Sequence[Mapping[str, Any]]) -> Row:
 
 
 def _of_histogram(histogram: Iterable[tuple[int, int]], percent: int, most_ns: int) -> float:
-    """The middle of the bucket of the nearest rank, in s."""
+    """Nearest-rank percentile in s: the middle of its bucket."""
     pairs = list(histogram)
     rank = math.ceil(percent / 100 * sum(count for _, count in pairs))
     for lower, seen in _running(pairs):

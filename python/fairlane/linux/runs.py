@@ -1,4 +1,4 @@
-"""Runs scenarios on the kernel: one guest on each core, keeping what finishes."""
+"""Runs scenarios on the kernel with one guest per core, and keeps finished runs."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from fairlane.store.point import MEASURED, Identity
 from fairlane.store.simulate import Maker, simulate
 
 ENGINE = f"{MEASURED}linux/"
-"""How the engine of the plane's runs begins."""
+"""Prefix of the engine of this plane's runs."""
 SAMPLE_NS = 100_000_000
 """Time between two samples of the smoothed round-trip time."""
 
 
 def find(version: str | None) -> Kernel:
-    """The kernel of a version, or the newest that was built.
+    """The kernel of a version, or the newest one that was built.
 
     Raises:
-        UserError: None was built; the message says how to.
+        UserError: None was built; the message contains the command to build one.
     """
     from fairlane.kernel import find as find_built
 
@@ -44,12 +44,12 @@ def check(scenarios: Sequence[str]) -> None:
 
 
 def engine(built: Kernel) -> str:
-    """What decides the runs on a kernel besides their scenario."""
+    """Engine of the runs on a kernel: everything that determines them except the scenario."""
     return ENGINE + "/".join([str(plan.VERSION), _fairlane.version(), built.identity])
 
 
 def identity(scenario: str, engine: str) -> Identity:
-    """What the runs of a canonical scenario on a kernel are kept under."""
+    """Identity of the runs of a canonical scenario in the store."""
     return Identity(engine, Identity.of(honoured.decisive(scenario, keys.RULES)).scenario)
 
 
@@ -62,20 +62,20 @@ def runs(
     jobs: int | None = None,
     show_progress: bool = False,
 ) -> list[list[Kept]]:
-    """The runs of every canonical scenario in order of replication, as `store.simulate`.
+    """The runs of every canonical scenario in order of replication, like `store.simulate`.
 
     Args:
-        scenarios: Canonical scenarios; each says how many replications it needs.
-        store: Where finished runs are looked up and kept.
+        scenarios: Canonical scenarios with their numbers of replications.
+        store: Store of finished runs.
         keep: Store runs as they finish; otherwise only if the work is interrupted.
         kernel: Version of the kernel.
-        jobs: Concurrent guests; one for each core if None.
+        jobs: Concurrent guests; one per core if None.
         show_progress: Report progress on stderr.
 
     Raises:
-        UserError: The plane cannot have a scenario, or there is no such kernel.
-        GuestError: A guest gave no result; what was finished is in the store.
-        Interrupted: Ctrl-C; all that was finished is in the store.
+        UserError: The plane does not support a scenario, or the kernel does not exist.
+        GuestError: A guest returned no result; finished runs are in the store.
+        Interrupted: Ctrl-C; finished runs are in the store.
     """
     check(scenarios)
     built = find(kernel)
@@ -90,7 +90,7 @@ def runs(
 def _finished(
     built: Kernel, wanted: Sequence[tuple[str, int]], jobs: int, *, show_progress: bool
 ) -> Iterator[tuple[int, str, float]]:
-    """Number of the job, record and CPU time as they finish."""
+    """Yields job number, record and CPU time as runs finish."""
     stop = Event()
     waiting = iter(enumerate(wanted))
     title = f"Linux {built.release}"

@@ -1,4 +1,4 @@
-"""A run on a kernel that is watched: a table of its TCP senders, as `fairlane run --trace` has it of simulated ones."""
+"""Records a run on a kernel: the table of TCP senders that `fairlane run --trace` writes for simulated runs."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from fairlane.results import frames
 
 SHORTEST_NS = 1000
 STATES = ("open", "disorder", "cwr", "recovery", "loss")
-"""Of the kernel, in the order of enum tcp_ca_state."""
+"""Names of the kernel's enum tcp_ca_state, in order."""
 _UNKNOWN_RTT_US = (1 << 32) - 1
 _UNKNOWN_RATE = (1 << 64) - 1
 
 
 def write(kernel: Kernel, scenario: str, replication: int, folder: Path, interval: str) -> None:
-    """Runs a replication of a canonical scenario and writes the folder with its table.
+    """Runs a replication of a canonical scenario and writes a folder with the table.
 
     Raises:
         UserError: The interval is too short, or the folder cannot be written.
-        GuestError: The kernel gave no result.
+        GuestError: The kernel returned no result.
     """
     check_replaceable(folder, "--trace")
     interval_ns = round(1e9 * (parsed(interval, "s") or 0.0))
@@ -57,7 +57,7 @@ def _table(scenario: str, replication: int, made: Plan, samples: bytes) -> pl.Da
     rows = pl.read_csv(io.BytesIO(samples), schema_overrides=types) if samples else pl.DataFrame(schema=_COLUMNS)
     payload = pl.col("payload")
     in_flight = pl.col("unacked") - pl.col("sacked") - pl.col("lost") + pl.col("retransmitted")
-    # Before the handshake is over the kernel has no sample, and one segment under way: the SYN.
+    # During the handshake the kernel has no RTT sample, and one segment in flight: the SYN.
     is_opening = (pl.col("srtt_us") == 0) & (pl.col("state") == 0)
     state = pl.col("state").replace_strict(dict(enumerate(STATES)), return_dtype=pl.String)
     identity = {"scenario": table["name"], "queue": table["queue"]["scheme"], "seed": table["run"]["seed"]}

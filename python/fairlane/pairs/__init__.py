@@ -1,4 +1,4 @@
-"""The command `pairs`: every sender against every other under a scheme, one flow each."""
+"""The command `pairs` runs every pair of senders under each scheme, with one flow each."""
 
 from __future__ import annotations
 
@@ -25,19 +25,18 @@ def pairs(
     """Runs every pair of senders under each scheme, reusing stored runs.
 
     Args:
-        senders: Congestion controls, also registered ones of your own, whose runs are not stored; all of the
-            catalogue without.
+        senders: Congestion controls; default: all of the catalogue. Runs of your own registered ones are not stored.
         queues: Schemes of the bottleneck; `["all"]` for every scheme.
-        replications: Runs of each pair, instead of 5.
+        replications: Runs of each pair; default: 5.
         seed: Seed of all random streams.
-        settings: Keys of the scenario that differ in every pair.
+        settings: Scenario keys to change in every pair.
         threads: Simulator threads; all cores if None. Results do not depend on it.
         store: Folder of finished runs.
         progress: Report progress on stderr.
 
     Raises:
         UserError: A sender or scheme is unknown or named twice; the store cannot be written.
-        ScenarioError: A setting that the scenario does not take.
+        ScenarioError: A setting is invalid in the scenario.
         Interrupted: Ctrl-C; finished runs are in the store.
     """
     planned = plan(senders, queues, {"run.replications": replications, "run.seed": seed}, settings or {})

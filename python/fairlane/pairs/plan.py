@@ -1,4 +1,4 @@
-"""Pairs to run: one user each, with one flow of one sender, over one bottleneck."""
+"""Plans the pairs: two users with one flow each over one bottleneck."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from fairlane.sweeps.plan import Plan, Point
 from fairlane.sweeps.stop import Stop
 
 QUEUES = ("droptail", "codel", "fq_codel", "dualpi2", "abc", "csfq")
-"""One of each kind: no fairness, a short queue, a queue for each flow, one for scalable senders, shares by labels."""
+"""One scheme of each kind: no fairness, short queue, queue per flow, queue for scalable senders, shares by labels."""
 ROW, COLUMN = "row", "column"
 """The groups of a pair."""
 
 
 @dataclass(frozen=True)
 class PlannedPairs:
-    """Pairs as a sweep: under each queue, each sender with those after it and with itself."""
+    """Pairs as a sweep: under each queue, each sender with itself and with all later senders."""
 
     senders: Sequence[str]
     queues: Sequence[str]
@@ -37,10 +37,10 @@ class PlannedPairs:
 def plan(
     senders: Iterable[str] | None, queues: Iterable[str], given: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> PlannedPairs:
-    """Checks names and settings and makes the scenario of every pair.
+    """Checks names and settings and creates the scenario of every pair.
 
     Args:
-        senders: Congestion controls, also of the user's; all of the catalogue if None.
+        senders: Congestion controls, including registered ones; all of the catalogue if None.
         queues: Schemes.
         given: Keys of the scenario; None leaves a key unchanged.
         settings: Further keys.
@@ -63,7 +63,7 @@ def plan(
 
 
 def _scenario(row: str, column: str) -> Scenario:
-    """25 Mbit/s and an RTT of 40 ms: a bandwidth-delay product of 83 packets, which the buffer holds once."""
+    """25 Mbit/s and an RTT of 40 ms; the buffer is one bandwidth-delay product, 83 packets."""
     return Scenario(
         "pairs",
         *(
@@ -87,7 +87,7 @@ def _scheme_names(queues: Iterable[str]) -> list[str]:
     try:
         return queue_names(queues)
     except UserError as error:
-        # The name alone would not say of which option it is: senders have names as well.
+        # Name the option, since senders have names as well.
         raise UserError(f"queues: {str(error).removeprefix('queues: ')}") from error
 
 

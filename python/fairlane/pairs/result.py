@@ -1,4 +1,4 @@
-"""Result of all pairs: the share of each sender against each other, as tables, document and figure."""
+"""Result of all pairs: the share of each sender against every other, as tables, document and figure."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Pair:
     Attributes:
         queue: The scheme.
         row: A sender.
-        column: The other, perhaps the same.
-        share: Throughput of `row` over that of both; None if nothing got through.
-        utilisation: Busy time of the bottleneck over measured time.
+        column: The other sender, perhaps the same.
+        share: Throughput of `row` divided by that of both; None if no packet arrived.
+        utilisation: Busy time of the bottleneck divided by measured time.
     """
 
     queue: str
@@ -47,7 +47,7 @@ class Pair:
 
     @property
     def ahead(self) -> Ahead | None:
-        """Sender with the larger share; None if the interval contains equal shares, or does not exist."""
+        """Sender with the larger share; None if the interval is missing or contains equal shares."""
         if self.share is None or abs(self.share.mean - EVEN) <= self.share.uncertainty:
             return None
         return "row" if self.share.mean > EVEN else "column"
@@ -55,12 +55,12 @@ class Pair:
 
 @dataclass(frozen=True, repr=False)
 class Pairs:
-    """Shares of all pairs of senders, all runs stored.
+    """Shares of all pairs of senders.
 
     Attributes:
         senders: Congestion controls, in the requested order.
-        queues: Schemes, likewise.
-        swept: The runs, a point for each pair under each scheme.
+        queues: Schemes, in the requested order.
+        swept: The runs, with a point for each pair under each scheme.
     """
 
     senders: Sequence[str]
@@ -90,7 +90,7 @@ class Pairs:
         return frames.frame(rows, schema_overrides={"share": float, "share_half_width": float, "ahead": str})
 
     def document(self) -> PairsDocument:
-        """Everything but the single runs as one table, ready for JSON (`fairlane schema pairs`)."""
+        """Everything except single runs, ready for JSON (`fairlane schema pairs`)."""
         points = self.swept.plan.points
         return {
             "schema": SCHEMA,

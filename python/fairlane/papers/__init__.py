@@ -1,1 +1,1 @@
-"""Papers as data: a folder each, and what several of them share. judge/library.py loads them."""
+"""Papers as data, in a folder each, and code that several of them share. judge/library.py loads them."""

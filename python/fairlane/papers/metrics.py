@@ -12,11 +12,11 @@ Values = Mapping[str, Any]
 """Values of an experiment's parameters and variables."""
 
 Metric = Callable[[Record, Values], float | None]
-"""A number of a run; None if the run has no such number."""
+"""Computes a number of a run; returns None if the run lacks it."""
 
 
 def throughput(group: int, quantity: str = "throughput_bps") -> Metric:
-    """T_i: mean throughput of a user of group i in Mb/s; or another rate of the record."""
+    """T_i: mean throughput of a user of group i in Mb/s, or another rate of the record."""
     return lambda record, _: record["groups"][group][quantity] / 1e6 if group < len(record["groups"]) else None
 
 
@@ -33,18 +33,18 @@ def throughput_ratio(quantity: str = "throughput_bps") -> Metric:
 
 
 def utilisation(record: Record, _: Values) -> float:
-    """Busy time of the bottleneck over the measured time."""
+    """Busy time of the bottleneck divided by the measured time."""
     return float(bottleneck(record)["utilisation"])
 
 
 def queue_mean(record: Record, _: Values) -> float | None:
-    """Time mean of the waiting packets of both classes; None where a data plane does not count them."""
+    """Time average of the waiting packets of both classes; None if a data plane does not count them."""
     queue = bottleneck(record).get("queue")
     return float(queue["mean_packets"]) if queue else None
 
 
 def delay(traffic_class: str) -> Metric:
-    """Mean time in queue of a class in ms."""
+    """Mean time of a class's packets in the queue, in ms."""
 
     def mean_ms(record: Record, _: Values) -> float | None:
         means = [d["mean_s"] for d in bottleneck(record)["delay"] if d["traffic_class"] == traffic_class]

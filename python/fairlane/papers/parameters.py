@@ -1,4 +1,4 @@
-"""Parameters of claims.toml as keys of a scenario."""
+"""Maps parameters of claims.toml to keys of a scenario."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from fairlane.simulate.scenario import Scenario
 
 Keys = Mapping[str, tuple[str, str | None]]
-"""Scenario key of a scalar parameter, and how its value is written; as it is if None."""
+"""Scenario key of a scalar parameter, and the notation of its value; unchanged if None."""
 
 ABC_KEYS: Keys = {
     "Ca_mbps": ("topology.access_rate", "{} Mbit/s"),
@@ -24,10 +24,10 @@ ABC_KEYS: Keys = {
     "warmup_s": ("run.warmup", "{} s"),
     "measure_s": ("run.measure", "{} s"),
 }
-"""Of ABC on a dumbbell."""
+"""Keys for ABC on a dumbbell."""
 
 
 def with_parameters(base: Scenario, keys: Keys, values: Mapping[str, Any]) -> Scenario:
-    """The scenario with the parameters that have values."""
+    """Sets the parameters that have values in the scenario."""
     given = ((key, text, values[name]) for name, (key, text) in keys.items() if name in values)
     return base.changed({key: value if text is None else text.format(value) for key, text, value in given})

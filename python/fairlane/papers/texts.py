@@ -1,4 +1,4 @@
-"""Drafts and RFCs that are tested in small scenarios of our own: traffic by name, and metrics by group."""
+"""Code for drafts and RFCs whose claims we test in small scenarios: traffic by name, and metrics by group."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairlane.papers.parameters import Keys, with_parameters
 from fairlane.simulate.scenario import Scenario, Table
 
 Traffic = Mapping[str, Callable[[Values], list[Table]]]
-"""The groups that each name of the parameter `traffic` stands for."""
+"""Groups for each value of the parameter `traffic`."""
 
 KEYS: Keys = {
     "rate_mbps": ("topology.bottleneck_rate", "{} Mbit/s"),
@@ -24,11 +24,11 @@ KEYS: Keys = {
     "warmup_s": ("run.warmup", "{} s"),
     "measure_s": ("run.measure", "{} s"),
 }
-"""Scenario key of each scalar parameter of claims.toml, and how its value is written."""
+"""Scenario key of each scalar parameter of claims.toml, with the notation of its value."""
 
 
 def scenario(folder: Path, traffic: Traffic, values: Values) -> Scenario:
-    """base.toml with the parameters, the groups of `traffic`, and the scheme with what the table `queue` has for it."""
+    """base.toml with the parameters, the groups of `traffic`, and the scheme with its keys from the table `queue`."""
     base = with_parameters(Scenario.from_toml(folder / "base.toml"), KEYS, values)
     queue = base.to_dict()["queue"]
     scheme = values.get("scheme", queue["scheme"])
@@ -37,7 +37,7 @@ def scenario(folder: Path, traffic: Traffic, values: Values) -> Scenario:
 
 
 def metrics_of(*groups: str) -> dict[str, Metric]:
-    """For each group, per user: throughput in Mb/s, packets lost and marked in % of those sent, and delay in ms.
+    """For each group, per user: throughput in Mb/s, lost and marked packets in % of sent ones, and delay in ms.
 
     Delays are one-way, from the source to the receiver; `a_mbps`, `a_lost`, `a_marked`, `a_mean_ms`, `a_p99_ms` of
     group `a`.
@@ -53,7 +53,7 @@ def metrics_of(*groups: str) -> dict[str, Metric]:
 
 
 def ratio(above: str, below: str) -> Metric:
-    """Throughput of a user of one group over that of another; infinite if that got nothing."""
+    """Ratio of the throughputs of a user of group `above` and one of group `below`; infinite if the latter is 0."""
 
     def metric(record: Record, _: Values) -> float | None:
         first, second = (_group(record, name) for name in (above, below))
@@ -70,7 +70,7 @@ def jain(record: Record, _: Values) -> float | None:
 
 
 def reading(name: str) -> Metric:
-    """What the scheme of the bottleneck says of itself at the end."""
+    """A reading of the bottleneck's scheme at the end."""
     return lambda record, _: bottleneck(record)["readings"].get(name)
 
 

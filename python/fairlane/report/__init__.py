@@ -1,4 +1,4 @@
-"""The command `report`: results and verdicts as a set of HTML pages that need no network, with their figures."""
+"""The command `report` writes results and verdicts as HTML pages with figures; the pages need no network."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def report(
         names: Documents of `fairlane run`, `compare` or `sweep`, or their folders, such as `results/my-sweep`;
             `abc2018` for a whole paper, `abc2018.fig4a` for one experiment. Without a name, all papers; with `compare`
             or `pairs`, those with stored results.
-        out: Folder to write into; earlier reports in it go, other files stay.
+        out: Folder to write into; earlier reports in it are removed, other files stay.
         compare: A document of `fairlane compare`, shown in addition to papers.
-        pairs: A document of `fairlane pairs`, to be shown as heat maps.
+        pairs: A document of `fairlane pairs`, shown as heat maps.
         quick: Show the quick runs of `fairlane reproduce --quick`.
-        run: Simulate missing runs; otherwise pages show how to.
-        pdf: Also write figures for a column of a paper.
+        run: Simulate missing runs; otherwise the pages show the commands that do.
+        pdf: Also write figures as PDF, one paper column wide.
         replications: Runs of each point, instead of the paper's number.
-        settings: Scenario keys that differ in every run.
+        settings: Scenario keys to change in every run.
         threads: Simulator threads; all cores if None.
         store: Folder of finished replications.
         progress: Report progress on stderr.
@@ -53,9 +53,9 @@ def report(
         The page to start with.
 
     Raises:
-        UserError: An unknown name, a folder that cannot be written, an invalid document, or an option that is for
-            papers only, without one.
-        ScenarioError: A setting that no scenario takes.
+        UserError: A name is unknown, the folder cannot be written, a document is invalid, or an option for papers was
+            given without a paper.
+        ScenarioError: A setting is invalid.
         Interrupted: Ctrl-C; finished runs are in the store.
     """
     from fairlane.report.collect import Wanted, collect
@@ -77,7 +77,7 @@ def report(
     if of_papers or not files:
         collected = collect(of_papers, wanted, run=run, threads=threads, progress=progress)
     if not of_papers and (own or of_pairs):
-        # No papers were requested: omit those without any results.
+        # No papers were requested, so omit those without results.
         collected = [one for one in collected if one.was_simulated]
     with written_below(folder, "--out"):
         write(folder, collected, own, of_pairs, wanted, pdf=pdf, show_progress=progress)

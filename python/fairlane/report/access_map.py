@@ -1,6 +1,6 @@
-"""The map of an access network: its tree, nodes as wide as the users below them, coloured by what these and links get.
+"""Map of an access network: its tree, coloured by shares of users or by load of links.
 
-A row of maps for each scheme, a map for each quantity, all in one picture.
+A node is as wide as the users below it. The figure has a row of maps per scheme, with a map per quantity.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
     from fairlane.results.plots import Drawn
 
 STEPS = ("#DCEBF5", "#8FC1E3", "#F0B44C", "#E0682A")
-"""From good to bad, each darker than the one before, for colour-blind readers."""
+"""Colours from good to bad. They also differ in lightness, for colour-blind readers."""
 NOTHING = "#D9D9D9"
 INK = "#14212D"
-"""Colours of names on these colours, which are the same on dark paper."""
+"""Colour of names on the map, whose colours do not change in dark mode."""
 WIDE_IN, NARROW_IN = 9.0, 3.6
 PANEL_IN, TITLE_IN, LEGEND_IN = 1.25, 0.24, 0.62
 LEVELS_IN, GAP_IN = 0.85, 0.1
-"""Left of all maps, where their levels are named, and between two."""
+"""Width of the level names left of the maps, and gap between two maps."""
 LETTER_IN, LINE_IN = 0.05, 0.11
-"""Room that a letter and a line of a name take."""
+"""Width of a letter and height of a line of a name."""
 MOST_SCHEMES = 8
-"""Schemes with maps."""
+"""Maximum number of schemes with maps."""
 ROW = 0.94
-"""Height of a level, of 1."""
+"""Height of a bar as a fraction of its level."""
 
 
 LEAST_POINTS = 4
-"""Width of a bar that says more when it is pointed at."""
+"""Minimum width in points of a bar with a tooltip."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ class Quantity:
 
     Attributes:
         words: Description.
-        scale: Title of its legend; quantities with the same scale share it.
-        bounds: Between the colours, from good to bad.
-        unit: Of the bounds, in the legend.
-        factor: From the unit of a document to that.
-        of: Means over the runs by node; None where there is nothing to tell.
+        scale: Title of the legend; quantities with the same title share a legend.
+        bounds: Bounds between the colours, from good to bad.
+        unit: Unit of the bounds, in the legend.
+        factor: Factor from the unit of a document to `unit`.
+        of: Returns means over the runs by node; None for nodes without a value.
     """
 
     words: str
@@ -67,7 +67,7 @@ class Quantity:
 
     @property
     def falls(self) -> bool:
-        """True if less is worse."""
+        """True if smaller values are worse."""
         return self.bounds[0] > self.bounds[-1]
 
     def colour(self, value: float | None) -> str:
@@ -116,7 +116,7 @@ SIDE_BY_SIDE = (DOWN, SHARE, DELAY)
 
 
 def pictures(documents: Mapping[str, Json]) -> list[Picture]:
-    """The map, if the documents, by scheme, are of an access network; of many schemes, that of the first."""
+    """The map, if the documents (by scheme) are of an access network; of many schemes, only the first ones."""
     if not is_access(documents):
         return []
     shown = dict(list(documents.items())[:MOST_SCHEMES])
@@ -162,7 +162,7 @@ def _words(documents: Mapping[str, Json]) -> str:
 
 
 def _draw(documents: Mapping[str, Json], quantities: Sequence[Quantity], width_in: float, columns: int) -> Figure:
-    """Maps row by row, their legends below."""
+    """Draws maps row by row, with legends below."""
     import matplotlib as mpl
 
     from fairlane.results import plots
@@ -175,7 +175,7 @@ def _draw(documents: Mapping[str, Json], quantities: Sequence[Quantity], width_i
     map_in = (width_in - LEVELS_IN) / columns - GAP_IN
 
     def axes_at(place: int, of: int, top_in: float, tall_in: float) -> Axes:
-        """Position in a row of a given number."""
+        """Axes at a position in a row of `of` maps."""
         room_in = (width_in - LEVELS_IN) / of
         left, bottom = LEVELS_IN + place * room_in, height_in - top_in - tall_in
         return drawn.add_axes((left / width_in, bottom / height_in, (room_in - GAP_IN) / width_in, tall_in / height_in))
@@ -204,7 +204,7 @@ def _write_titles(axes: Axes, scheme: str, quantity: str) -> None:
 
 
 def _draw_map(axes: Axes, document: Json, quantity: Quantity, room_in: float) -> None:
-    """A level is one row of bars, each below its parent."""
+    """Draws each level as a row of bars, each bar below its parent."""
     nodes = document["runs"][0]["access"]["nodes"]
     at = _places(nodes)
     total = max(nodes[0]["users"], 1)
@@ -214,7 +214,7 @@ def _draw_map(axes: Axes, document: Json, quantity: Quantity, room_in: float) ->
             continue
         values = quantity.of(document)
         spans = [(at[index], nodes[index]["users"]) for index in own]
-        # If bars are narrow, gaps must be narrow too, or omitted.
+        # Narrow bars need narrow gaps, or none.
         bar_points = 72 * room_in / len(own)
         line = min(0.8, bar_points / 8) if bar_points > 2 else 0
         colours = [quantity.colour(values[index]) for index in own]
@@ -229,7 +229,7 @@ def _draw_map(axes: Axes, document: Json, quantity: Quantity, room_in: float) ->
 
 
 def _describe_nodes(drawn: Drawn, axes: Axes, document: Json, room_in: float) -> None:
-    """SVG tooltips of the nodes that are wide enough."""
+    """Adds SVG tooltips to nodes that are wide enough."""
     from matplotlib.patches import Rectangle
 
     nodes = document["runs"][0]["access"]["nodes"]
@@ -242,7 +242,7 @@ def _describe_nodes(drawn: Drawn, axes: Axes, document: Json, room_in: float) ->
 
 
 def _node_words(document: Json) -> list[str]:
-    """Of each node: name, rates of its links, and the values on the maps."""
+    """Tooltip of each node: name, rates of its links, and values on the maps."""
     nodes = document["runs"][0]["access"]["nodes"]
     numbers = [quantity.of(document) for quantity in OF_ONE]
     links = document["runs"][0]["links"]
@@ -260,7 +260,7 @@ def _node_words(document: Json) -> list[str]:
 
 
 def _places(nodes: Sequence[Json]) -> list[float]:
-    """Start of each node: below its parent, after its siblings."""
+    """Left end of each node, below its parent and after its siblings."""
     free: dict[str, float] = {}
     places = []
     for node in nodes:
@@ -272,7 +272,7 @@ def _places(nodes: Sequence[Json]) -> list[float]:
 
 
 def _write_name(axes: Axes, node: Json, at: float, row: float, room_in: float) -> None:
-    """Name of a node where there is room, without its parent's: horizontal, or vertical."""
+    """Writes the name of a node, without its parent's name, horizontally or vertically if it fits."""
     name = for_figure(node["name"].removeprefix(f"{node['parent']}."))
     length_in = LETTER_IN * len(name) + 0.02
     upright = length_in > room_in

@@ -1,4 +1,4 @@
-"""Stored results about papers, and missing ones."""
+"""Collects stored results about papers, and lists missing ones."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Wanted:
     """Selection of runs.
 
     Attributes:
-        quick: Quick runs.
+        quick: True for quick runs.
         replications: Runs of each point, instead of the paper's number.
-        settings: Scenario keys that differ in every run.
+        settings: Scenario keys to change in every run.
         store: Folder of finished replications.
     """
 
@@ -48,11 +48,11 @@ class Collected:
     """Stored results of one paper.
 
     Attributes:
-        paper: The paper, in its quick form if quick runs are meant.
-        experiments: Those that the report is about.
+        paper: The paper, in its quick form if quick runs are selected.
+        experiments: Experiments of the report.
         missing: Runs that the store lacks, by experiment id.
-        reproduction: Of the experiments that lack nothing; None if there is none.
-        wanted: Which runs are meant.
+        reproduction: Reproduction of the experiments with all runs; None if there are none.
+        wanted: Selection of runs.
     """
 
     paper: Paper
@@ -63,16 +63,16 @@ class Collected:
 
     @property
     def was_simulated(self) -> bool:
-        """True if it has any run; some experiments need none."""
+        """True if there is any run; some experiments need none."""
         return self.reproduction is not None and any(self.reproduction.cpu_seconds.values())
 
 
 def collect(names: Sequence[str], wanted: Wanted, *, run: bool, threads: int | None, progress: bool) -> list[Collected]:
-    """Reads stored results about papers and experiments; all of them without a name.
+    """Reads stored results about the named papers and experiments, or about all papers.
 
     Args:
         names: Papers or experiments.
-        wanted: Which runs are meant.
+        wanted: Selection of runs.
         run: Simulate missing runs first.
         threads: Simulator threads.
         progress: Report progress on stderr.

@@ -1,4 +1,4 @@
-"""All schemes of a document of `fairlane compare` side by side: their numbers, and the figure of the main ones."""
+"""All schemes of a `fairlane compare` document side by side: their numbers, and a figure of the main metrics."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Column:
 
     Attributes:
         metric: Displayed metric.
-        group: Number of the group that it is of; None of the whole link.
-        group_name: Its name.
+        group: Number of the group; None for the whole link.
+        group_name: Name of the group.
     """
 
     metric: Metric
@@ -40,16 +40,16 @@ class Column:
 
     @property
     def application(self) -> str:
-        """Kind of application, if it belongs to one."""
+        """Kind of application, if the metric belongs to one."""
         return self.metric.path[0] if self.metric.path[0] in APPLICATIONS else ""
 
     @property
     def better(self) -> str:
-        """Direction in words: higher or lower is better."""
+        """States whether higher or lower is better."""
         return f"{self.metric.better}er is better" if self.metric.better else ""
 
     def of(self, summary: Json) -> Estimate | None:
-        """Its number in a summary: for links the first one; for traffic classes best effort, if there is any."""
+        """Number in a summary, at the first link, and for best effort if that traffic class exists."""
         found = summary
         if self.group is not None:
             found = summary["groups"][self.group]
@@ -61,20 +61,20 @@ class Column:
             rows = found[self.metric.path[0]]
             return _estimate(rows[0][self.metric.path[1]], self.metric.factor) if rows else None
         estimate = _estimate(found.get(key(self.metric)), self.metric.factor)
-        # A sum over reasons, which vary together.
+        # A sum over drop reasons, which are correlated, so it has no interval.
         return (estimate[0], None) if estimate and self.metric.name == "dropped_share" else estimate
 
 
 @dataclass(frozen=True)
 class ComparisonView:
-    """A comparison as its page shows it.
+    """A comparison, prepared for its page.
 
     Attributes:
-        name: Of the scenario.
-        facts: How it was simulated.
+        name: Name of the scenario.
+        facts: Facts about the simulation.
         notes: Caveats.
-        order: Sort criterion of the schemes, in words.
-        schemes: Names, the fairest first.
+        order: Description of the sort criterion of the schemes.
+        schemes: Names of the schemes, fairest first.
         columns: Displayed values.
         numbers: Estimates by scheme, one for each column.
     """
@@ -94,7 +94,7 @@ class ComparisonView:
 
 
 def view(results: Mapping[str, Json]) -> ComparisonView:
-    """Result documents of one scenario by the name of their queue."""
+    """Creates the view from result documents of one scenario by queue name."""
     first = next(iter(results.values()))
     scenario, summary = first["scenario"], first["summary"]
     run = scenario["run"]
@@ -120,7 +120,7 @@ def view(results: Mapping[str, Json]) -> ComparisonView:
 
 
 def _fairest_first(results: Mapping[str, Json]) -> tuple[str, list[str]]:
-    """Sort criterion of schemes, and their names in that order; equal ones keep the document's order."""
+    """Sort criterion of schemes, and their names in that order; ties keep the document's order."""
     ratios = {name: _estimate(result["summary"]["throughput_ratio"]) for name, result in results.items()}
     if any(ratios.values()):
 
@@ -151,7 +151,7 @@ def _estimate(estimate: Json | None, factor: float = 1.0) -> Estimate | None:
 
 
 def draw(view: ComparisonView, columns: int = len(shown("drawn"))) -> Figure:
-    """A row for each scheme, a panel for each of the main metrics, that many side by side."""
+    """Draws a row per scheme and a panel per main metric, `columns` panels side by side."""
     of_figure = _drawn(view)
     panels = {metric.label: [view.numbers[scheme][index] for scheme in view.schemes] for index, metric in of_figure}
     drawn = rows_of_schemes(f"{for_figure(view.name)}: schemes side by side", view.schemes, panels, columns)
@@ -162,12 +162,12 @@ def draw(view: ComparisonView, columns: int = len(shown("drawn"))) -> Figure:
 
 
 def _drawn(view: ComparisonView) -> list[tuple[int, Metric]]:
-    """The columns of the figure, by their number."""
+    """Columns of the figure, with their numbers."""
     return [(index, one.metric) for index, one in enumerate(view.columns) if "drawn" in one.metric.shown]
 
 
 def _draw_ratios(axes: Axes, ratios: Sequence[Estimate]) -> None:
-    """A logarithmic axis over the means: twice as much and half as much are as far from fair."""
+    """Makes the axis logarithmic, since twice and half a share are equally unfair."""
     means = [mean for mean, _ in ratios if mean > 0]
     if len(means) < len(ratios) or not means:
         return
@@ -181,7 +181,7 @@ def _draw_ratios(axes: Axes, ratios: Sequence[Estimate]) -> None:
 
 
 def describe(view: ComparisonView) -> str:
-    """The figure in words, with its numbers."""
+    """Text alternative of the figure, with its numbers."""
     lines = []
     for index, metric in _drawn(view):
         numbers = ", ".join(f"{scheme} {view.text(scheme, index)}" for scheme in view.schemes)

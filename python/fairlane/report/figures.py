@@ -1,4 +1,4 @@
-"""Figures of the pages: files, SVG that follows the reader's colour scheme, and text alternatives."""
+"""Figures of pages: files, SVG that follows the reader's colour scheme, text alternatives."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _MATH = re.compile(r"\\mathrm|[${}\\]")
 CSS_PX_PER_IN = 96
 NARROW_IN = 4.1
 NARROW_CHARACTERS = 56
-"""Height of the subtitle, in lines."""
+"""Letters per line of the subtitle."""
 NARROW_AXES_IN = 3.2
 NARROW_ROW_IN = 0.19
-"""Size of the legend."""
+"""Height of the axes, and of a row of the legend."""
 
 DARK_PAPER = "#171b21"
 DARK_INK = "#e8eaed"
@@ -42,19 +42,19 @@ _DARK_OF = {
     "#000000": DARK_INK,
     "#ffffff": DARK_PAPER,
 }
-"""Colours that are too dark, or too light, on dark paper; greys are turned round, all others stay."""
+"""Replacements in dark mode for colours with too little contrast. Greys are inverted; all other colours stay."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """Size of a figure in px of a page, so that the layout is stable while it loads."""
+    """Size of a figure in CSS px, so that the layout is stable while the page loads."""
 
     width: int
     height: int
 
 
 def write(drawn: Figure, stem: Path, suffixes: Sequence[str] = (".png", ".svg")) -> Size:
-    """Writes `stem`.png and `stem`.svg, or the SVG alone, which turns dark where its reader prefers that."""
+    """Writes `stem` with the given suffixes; the SVG follows the reader's colour scheme."""
     plots.save(drawn, stem, suffixes)
     file = stem.with_name(f"{stem.name}.svg")
     svg = follow_scheme(file.read_text(encoding="utf-8"))
@@ -64,9 +64,9 @@ def write(drawn: Figure, stem: Path, suffixes: Sequence[str] = (".png", ".svg"))
 
 
 def write_narrow(drawn: Figure, stem: Path) -> Size:
-    """Writes `stem`.svg for small screens: the same figure with less room, so that its letters stay legible.
+    """Writes `stem`.svg for small screens: the same figure at a smaller size, so that its letters stay legible.
 
-    The figure keeps that shape.
+    Changes the size of `drawn`.
     """
     (axes,) = drawn.axes
     with mpl.rc_context(plots.STYLE):
@@ -79,7 +79,7 @@ def write_narrow(drawn: Figure, stem: Path) -> Size:
 
 
 def follow_scheme(svg: str) -> str:
-    """The SVG with dark-mode rules; programs that do not support them show it unchanged."""
+    """Adds dark-mode rules to an SVG; programs that do not support them show it unchanged."""
     rules = [
         f'[style*="{name}: {colour}"]{{{name}:{dark}!important}}'
         for name, colour in sorted(set(_STYLED.findall(svg)))
@@ -91,7 +91,7 @@ def follow_scheme(svg: str) -> str:
 
 
 def with_titles(svg: str, descriptions: Mapping[str, str]) -> str:
-    """The SVG with words that are shown where a part is pointed at, by its id; a part without colour is felt, too."""
+    """Adds tooltips to parts of an SVG, by id; they also appear over parts without a fill."""
 
     def titled(found: re.Match[str]) -> str:
         words = html.escape(descriptions[found[1]], quote=False)
@@ -106,13 +106,13 @@ def _dark(colour: str) -> str:
     red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
     if red != green or green != blue:
         return colour
-    # Greys between paper and ink: as far from dark paper as they were from white.
+    # Maps greys so that their distance from dark paper is that from white paper before.
     grey = round(0x1B + (255 - red) / 255 * (0xE8 - 0x1B))
     return f"#{grey:02x}{grey:02x}{grey:02x}"
 
 
 def describe(drawn: Figure) -> str:
-    """Axes and curves in words, with the numbers at their ends and their extremes."""
+    """Text alternative: axes and curves, with the numbers at their ends and their extremes."""
     sentences = []
     for axes in drawn.axes:
         across = _words(axes.get_xlabel() or drawn.axes[-1].get_xlabel())
@@ -148,5 +148,5 @@ def _course(points: Sequence[tuple[float, float]]) -> str:
 
 
 def _words(label: str) -> str:
-    """A label without its formulas' signs: `$D_b$` is D_b."""
+    """A label without the markup of formulas: `$D_b$` becomes D_b."""
     return _MATH.sub("", label)

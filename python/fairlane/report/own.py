@@ -1,4 +1,4 @@
-"""Pages on your results: detects the kind of document in a file, and selects its page."""
+"""Pages about the user's results: detects the kind of document in a file and selects its page."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from fairlane.report.own_page import OwnPage
 FILES = ("result.json", "sweep.json")
 """Files that commands leave in their folders."""
 COMPARISON = "compare"
-"""Stem of the page of a comparison in a report on papers."""
+"""Stem of a comparison's page in a report about papers."""
 _UNFIT = (KeyError, TypeError, IndexError, AttributeError, ValueError, StopIteration)
 """Exceptions raised for a document of unexpected form."""
 
 
 def is_file(name: str | Path) -> bool:
-    """True if it means a file or folder, not a paper, even if a folder has the paper's name."""
+    """True if a name refers to a file or folder instead of a paper. A paper wins over a folder of the same name."""
     if isinstance(name, Path) or "/" in name or name.endswith(".json"):
         return True
     return name != ALL and name.partition(".")[0] not in papers() and Path(name).is_dir()
 
 
 def pages(files: Sequence[Path]) -> list[OwnPage]:
-    """A page for each document of `fairlane run`, `compare` and `sweep`; of folders the documents in them.
+    """A page for each document of `fairlane run`, `compare` and `sweep`, given as a file or as its folder.
 
     Raises:
-        UserError: A file cannot be read or is none of them.
+        UserError: A file cannot be read or is not such a document.
     """
     found: list[OwnPage] = []
     for file in files:
@@ -46,7 +46,7 @@ def pages(files: Sequence[Path]) -> list[OwnPage]:
 
 
 def _kind(page: OwnPage) -> str:
-    """What a page is about; its stem begins with it."""
+    """Kind of a page, with which its stem begins."""
     return page.stem.partition("-")[0]
 
 
@@ -55,10 +55,10 @@ def _numbered(name: str, between: str, number: int) -> str:
 
 
 def comparison_page(file: Path) -> OwnPage:
-    """The page of a comparison in a report on papers, compare.html.
+    """The page of a comparison in a report about papers, compare.html.
 
     Raises:
-        UserError: The file cannot be read or is none.
+        UserError: The file cannot be read or is not a comparison.
     """
     document = read_json(file, "--compare")
     try:

@@ -1,4 +1,4 @@
-"""Content of a page on your results: figures, tables, facts."""
+"""Content of a page about the user's results: figures, tables, facts."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class Picture:
     """A figure of a page.
 
     Attributes:
-        stem: Stem of its files, after that of the page.
+        stem: Stem of its files, appended to the stem of the page.
         title: Title.
         caption: Caption.
         words: Text alternative.
-        wide: Draws it.
-        narrow: Draws it for small screens, and for a column of a paper.
-        says_more: Parts of it have tooltips.
+        wide: Draws the figure.
+        narrow: Draws the figure for small screens and for a paper column.
+        says_more: True if parts of it have tooltips.
     """
 
     stem: str
@@ -36,7 +36,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Head:
-    """Heading of a column: quantity, and better direction."""
+    """Heading of a column: quantity, and whether higher or lower is better."""
 
     text: str
     aside: str = ""
@@ -44,7 +44,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Row:
-    """A row: its subject, a sort key if that is not a plain number, and its numbers."""
+    """A row: subject, sort key (if the subject is not a plain number), and numbers."""
 
     keys: Sequence[str]
     cells: Sequence[str]
@@ -56,13 +56,13 @@ class Table:
     """A table of numbers.
 
     Attributes:
-        stem: Its anchor.
-        title: Heading above it.
-        caption: Description of its numbers.
+        stem: Anchor.
+        title: Heading.
+        caption: Description of the numbers.
         keys: Headings of the columns that identify a row.
-        heads: Heads of the others.
-        rows: In order.
-        folded: Collapsed until the reader opens it.
+        heads: Headings of the other columns.
+        rows: Rows, in order.
+        folded: True if collapsed until the reader opens it.
     """
 
     stem: str
@@ -79,15 +79,15 @@ class OwnPage:
     """A page.
 
     Attributes:
-        stem: Of its file.
+        stem: Stem of its file.
         tab: Name in the list of pages.
-        title: Its heading.
+        title: Heading.
         lead: Introduction.
         answers: Sentences that compare schemes.
         notes: Caveats.
-        pictures: Its figures.
-        tables: Its numbers.
-        facts: How it was simulated.
+        pictures: Figures.
+        tables: Tables of numbers.
+        facts: Facts about the simulation.
     """
 
     stem: str

@@ -1,4 +1,4 @@
-"""Tables of results as pages show them: those of the terminal, with more rows, and schemes below each other."""
+"""Tables of results for pages: the terminal's tables, with more rows and with the schemes below each other."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from fairlane.results.table import Json
 from fairlane.results.table import Table as Found
 
 MOST = 50
-"""Rows for nodes, links, users, flows under a scheme."""
+"""Maximum number of rows of nodes, links, users and flows per scheme."""
 QUEUE = "queue"
 MEANS = "Means ± half width of the 95% interval"
 
 
 def tables(documents: Mapping[str, Json]) -> list[Table]:
-    """Delays of groups, users and flows, and what there is of access networks, by scheme."""
+    """Tables by scheme: delays of groups, users and flows; for access networks, also those of the network."""
     found = [*path_tables(documents, MOST), *access_tables(documents, MOST)]
     if len(next(iter(documents.values()))["summary"]["links"]) > 1:
         found.append(busiest_links(documents, MOST))
@@ -26,7 +26,7 @@ def tables(documents: Mapping[str, Json]) -> list[Table]:
 
 
 def _of_page(table: Found, schemes: Sequence[str]) -> Table:
-    """Rows of the same subject are consecutive, one for each scheme; a single scheme is not repeated in each row."""
+    """Groups the rows of a subject, one per scheme. Leaves out the scheme if there is only one."""
     heads = [" ".join(head) if isinstance(head, tuple) else head for head in table.heads]
     subjects = [index for index in range(table.keys) if heads[index] != QUEUE]
     rows = table.rows
@@ -47,7 +47,7 @@ def _of_page(table: Found, schemes: Sequence[str]) -> Table:
 
 
 def _caption(table: Found) -> str:
-    """Subject of the rows, and kind of the numbers if they have intervals."""
+    """Subject of the rows, and an explanation of the numbers if they have intervals."""
     has_intervals = any("±" in cell for row in table.rows for cell in row)
     sentences = [MEANS if has_intervals else "", table.note[:1].upper() + table.note[1:]]
     return "".join(f"{sentence}. " for sentence in sentences if sentence).rstrip()

@@ -15,7 +15,7 @@ from fairlane.base.text import for_page
 TEMPLATES = Path(__file__).parent / "templates"
 STYLE_SHEET, SCRIPT = "style.css", "sort.js"
 NARROW = "-narrow"
-"""Ends the stem of a figure for small screens."""
+"""Suffix of the stem of a figure for small screens."""
 _CODE = re.compile(r"`([^`]+)`")
 
 
@@ -24,7 +24,7 @@ class Pages:
 
     Args:
         stage: The folder.
-        known: Names available in every template, besides the version.
+        known: Names available in every template, in addition to the version.
     """
 
     def __init__(self, stage: Path, **known: Any) -> None:
@@ -52,5 +52,5 @@ class Pages:
 
 
 def prose(text: str) -> Markup:
-    """Plain text in which `names` are code."""
+    """Converts plain text to HTML; text in backticks becomes code."""
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PairsView:
-    """Pairs as their page shows them.
+    """Pairs, prepared for their page.
 
     Attributes:
         document: The parsed document.
-        facts: How it was simulated.
-        words: The figure in words.
-        rows: Shares by pair, one for each scheme.
+        facts: Facts about the simulation.
+        words: Text alternative of the figure.
+        rows: Shares by pair, one per scheme.
     """
 
     document: PairsDocument
@@ -35,10 +35,10 @@ class PairsView:
 
 
 def read(file: Path) -> PairsView:
-    """Reads the document that `fairlane pairs --json` prints or writes as pairs.json.
+    """Reads a document of `fairlane pairs` (pairs.json, or the output with `--json`).
 
     Raises:
-        UserError: It cannot be read or is none.
+        UserError: The file cannot be read or is not such a document.
     """
     document = read_json(file, "--pairs")
     try:

@@ -1,4 +1,4 @@
-"""The heat map of all pairs: a panel for each scheme, a cell for each row sender against a column sender."""
+"""Heat map of all pairs: a panel for each scheme, a cell for each pair of row and column senders."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from fairlane.documents import Ahead, PairsDocument
 
 LESS, EVEN, MORE = "#d1632b", "#f4f1ec", "#3b86c2"
-"""Colours of cells, distinguishable with all common kinds of colour vision, on which one ink is legible. None is a grey
-or a colour of curves, which change on dark paper: cells keep their colours."""
+"""Colours of cells, suitable for common kinds of colour blindness and legible with one ink. None of them is a grey or a
+curve colour, since those change in dark mode and cells must not."""
 INK = "#10141a"
 CELL_IN = 0.3
 LABELS_IN = 0.75
@@ -36,7 +36,7 @@ class Cell:
     """Share of the row's sender.
 
     Attributes:
-        share: Of the throughput of both; None if nothing got through.
+        share: Share of the throughput of both; None if no packet arrived.
         ahead: Sender with the larger share; None if equal shares are possible.
     """
 
@@ -45,7 +45,7 @@ class Cell:
 
 
 def cells(document: PairsDocument, queue: str) -> dict[tuple[str, str], Cell]:
-    """By row and column: a pair is measured once, the share of the other sender is the rest."""
+    """Cells by row and column. A pair is measured once; the other sender has the remaining share."""
     found = {}
     for pair in document["pairs"]:
         if pair["queue"] == queue:
@@ -56,7 +56,7 @@ def cells(document: PairsDocument, queue: str) -> dict[tuple[str, str], Cell]:
 
 
 def draw(document: PairsDocument, columns: int = MOST_COLUMNS) -> Figure:
-    """A panel for each scheme, that many side by side."""
+    """Draws a panel for each scheme, `columns` side by side."""
     senders, queues = document["senders"], document["queues"]
     columns = min(columns, len(queues))
     rows = math.ceil(len(queues) / columns)
@@ -81,10 +81,10 @@ def draw(document: PairsDocument, columns: int = MOST_COLUMNS) -> Figure:
 
 def _draw_panel(axes: Axes, document: PairsDocument, queue: str) -> None:
     senders, found = document["senders"], cells(document, queue)
-    # An odd number of steps: the middle one is exactly equal shares.
+    # With an odd number of steps, the middle one is exactly equal shares.
     colours = LinearSegmentedColormap.from_list("shares", [LESS, EVEN, MORE], N=257)
     places = range(len(senders))
-    # A share that may be equal has the colour of equal shares, whatever its mean.
+    # A share whose interval includes equal shares has the colour of equal shares.
     shown = [[_coloured(found[row, column]) for column in senders] for row in senders]
     axes.pcolormesh(shown, cmap=colours, norm=Normalize(0, 1), edgecolors="#ffffff", linewidth=1)
     for y, row in enumerate(senders):
@@ -109,7 +109,7 @@ def _coloured(cell: Cell) -> float:
 
 
 def describe(document: PairsDocument) -> str:
-    """The figure in words: under each scheme, how many pairs are unequal, and the most unequal one."""
+    """Text alternative of the figure: number of unequal pairs and the most unequal pair under each scheme."""
     sentences = []
     for queue in document["queues"]:
         of_queue = [pair for pair in document["pairs"] if pair["queue"] == queue]

@@ -1,4 +1,4 @@
-"""The pages of `fairlane run` and `fairlane compare`: pictures, numbers of the link, a column for each group."""
+"""The pages of `fairlane run` and `fairlane compare`: figures, numbers of the link, a column for each group."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def of_result(document: Json) -> OwnPage:
 
 
 def _in_order(results: Mapping[str, Json], view: ComparisonView) -> dict[str, Json]:
-    """The results in the order of the page: the fairest first."""
+    """The results in the order of the page, fairest first."""
     return {scheme: results[scheme] for scheme in view.schemes}
 
 
@@ -102,7 +102,7 @@ def _by_scheme(view: ComparisonView, columns: Sequence[int]) -> tuple[list[Head]
 
 
 def _by_group(view: ComparisonView) -> list[Table]:
-    """A table for each metric of groups, with a column for each of them, except metrics of applications."""
+    """A table for each group metric, with a column per group, except metrics of applications."""
     tables = []
     grouped = {words: found for words, found in _grouped(view).items() if not view.columns[found[0]].application}
     for number, (words, of_groups) in enumerate(grouped.items()):
@@ -113,7 +113,7 @@ def _by_group(view: ComparisonView) -> list[Table]:
 
 
 def _of_applications(view: ComparisonView) -> list[Table]:
-    """Results of calls, videos and tests of each group, with a column for each scheme; nothing if there are none."""
+    """Results of calls, videos and responsiveness tests of each group, with a column per scheme; may be empty."""
     found = [(index, column) for index, column in enumerate(view.columns) if column.application]
     rows = [
         Row([one.group_name, one.application, one.metric.head], [view.text(scheme, index) for scheme in view.schemes])
@@ -137,7 +137,7 @@ def _of_groups(view: ComparisonView, scheme: str) -> Table:
 
 
 def _grouped(view: ComparisonView) -> dict[str, list[int]]:
-    """The columns of groups by heading."""
+    """Numbers of the group columns, by heading."""
     found: dict[str, list[int]] = {}
     for index in _columns(view, grouped=True):
         head = view.columns[index].metric.head
@@ -146,7 +146,7 @@ def _grouped(view: ComparisonView) -> dict[str, list[int]]:
 
 
 def _pictures(results: Mapping[str, Json]) -> tuple[list[Picture], list[Picture]]:
-    """The two that matter most, shares and delays, and the others."""
+    """The two main figures (shares and delays), and the others."""
     replications = [_replications(name, document) for name, document in results.items()]
     makers, captions = dict(_MAKERS), dict(_CAPTIONS)
     if drawings.have_distributions(replications):

@@ -1,4 +1,4 @@
-"""Writes the pages: templates, style sheet, figures and tables, all together in one folder."""
+"""Writes the pages with style sheet, figures and tables into one folder."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from fairlane.report.views import LEGEND, Counts, PaperView, paper_view
 from fairlane.results import plots
 
 PAIRS = "pairs"
-"""Stem of the page of pairs, and of its figure."""
+"""Stem of the page of pairs and of its figure."""
 
 
 @dataclass(frozen=True)
 class _Drawing:
-    """Text of a page about its figure; `narrow` is the version for small screens."""
+    """Description of a figure in a page; `narrow` is the version for small screens."""
 
     words: str
     size: Size
@@ -41,7 +41,7 @@ def write(
     pdf: bool,
     show_progress: bool,
 ) -> None:
-    """Writes all pages into `folder`, or none; with `pdf` figures for a column of a paper too."""
+    """Writes all pages into `folder`, or none after an error; with `pdf`, also figures for a paper."""
     papers = [paper_view(one) for one in collected]
     with staged(folder) as stage:
         drawings = _draw(stage, collected, papers, pdf=pdf, show_progress=show_progress)
@@ -68,7 +68,7 @@ def write(
 def _draw(
     stage: Path, collected: Sequence[Collected], papers: Sequence[PaperView], *, pdf: bool, show_progress: bool
 ) -> dict[str, _Drawing]:
-    """Draws the figure of every experiment that has one."""
+    """Draws the figures of the experiments that have one."""
     wanted = [
         (one, experiment)
         for one, paper in zip(collected, papers, strict=True)
@@ -92,7 +92,7 @@ def _draw(
 
 
 def _draw_own(stage: Path, own: Sequence[OwnPage], *, pdf: bool, show_progress: bool) -> dict[str, _Drawing]:
-    """Draws the figures of pages on your results."""
+    """Draws the figures of pages about the user's results."""
     drawings = {}
     with progress("drawing", sum(len(page.pictures) for page in own), show=show_progress, unit="figures") as advance:
         for page in own:

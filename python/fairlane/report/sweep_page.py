@@ -1,4 +1,4 @@
-"""The page of `fairlane sweep`: how the main metrics change with what varies, and all numbers."""
+"""The page of `fairlane sweep`: the main metrics over the varying keys, and all numbers."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from fairlane.documents import SweepDocument, SweepPoint
 
 MAIN = ("throughput_ratio", "jain_index", "utilisation", "queue_mean_packets", "delay_p99_s", "throughput_bps")
-"""Metrics of the first table; the others are folded."""
+"""Metrics of the first table; the other tables are collapsed."""
 DRAWN = MAIN[:-1]
 FIRST = ("normalised_throughput", "one_way_delay_p99_s")
-"""The two pictures that matter most: shares and delays of all groups."""
+"""Metrics of the two main figures: shares and delays of all groups."""
 MEANS = "Means ± half width of the 95% interval over the runs of a point."
 
 
@@ -86,7 +86,7 @@ def _table(document: SweepDocument, stem: str, title: str, metrics: Sequence[str
 
 
 def _name(at: Mapping[str, Any], words: Words) -> str:
-    """A point in words, for sentences."""
+    """Description of a point for sentences."""
     keys = [key for key in at if key != SCHEME]
     others = " and ".join(f"{words.short(key, keys)} {_text(at[key])}" for key in keys)
     scheme = display_name(at[SCHEME]) if SCHEME in at else ""

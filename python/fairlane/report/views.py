@@ -1,4 +1,4 @@
-"""Content of the templates, taken from reproductions: claims, counts, tables and facts, in words."""
+"""Content for the templates, from reproductions: claims, counts, tables and facts."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from fairlane.simulate.scenario import Scenario
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcomes of a claim.
+    """A possible outcome of a claim.
 
     Attributes:
         key: Name in style sheet and pages.
-        words: As people read it.
-        sign: So that it does not hang on colour.
+        words: Text for readers.
+        sign: Symbol, so that the outcome is recognisable without colour.
     """
 
     key: str
@@ -35,7 +35,7 @@ class Outcome:
     sign: str
 
     def of(self, count: int) -> str:
-        """The words after a number: 1 differs, 2 differ."""
+        """The text after a number: 1 differs, 2 differ."""
         return self.words if count == 1 else _OF_MANY.get(self.words, self.words)
 
 
@@ -76,12 +76,12 @@ LEGEND: Mapping[Outcome, str] = {
 }
 """Meaning of the outcomes; the full rule is in judge/rule.py."""
 HOLDS = {REPRODUCED, CONSISTENT}
-"""Outcomes of claims that hold, as far as was looked."""
+"""Outcomes of claims that hold, as far as the runs show."""
 
 
 @dataclass(frozen=True)
 class FindingView:
-    """The paper's values of a metric next to measured ones, which are empty if it was not run."""
+    """The paper's value of a metric and the measured one, which is empty if there are no runs."""
 
     metric: str
     paper: str
@@ -92,16 +92,16 @@ class FindingView:
 
 @dataclass(frozen=True)
 class ClaimView:
-    """A claim and its metrics, of which it has one row each.
+    """A claim, with a row for each of its metrics.
 
     Attributes:
-        name: Its id without paper and experiment.
-        statement: Its words.
+        name: Identifier without paper and experiment.
+        statement: Statement of the claim.
         where: Place in the paper.
-        marks: `hard`, or why it is counted apart.
-        findings: One for each metric; `metric` is empty if there is one only.
-        outcome: Of the whole claim.
-        explanation: Why it is not reproduced, what ns-3 gives, which reading it chose.
+        marks: `hard`, or why it is counted separately.
+        findings: One per metric; `metric` is empty if there is only one.
+        outcome: Outcome of the whole claim.
+        explanation: Why it is not reproduced, result of ns-3, interpretation that it was used to choose.
         standing: Independent test of the paper, or the reason why it is not.
     """
 
@@ -121,8 +121,8 @@ class Counts:
 
     Attributes:
         by_outcome: Number of independent claims.
-        apart: The same in words of those that are no independent test of the paper.
-        worst: Outcome of the claim, whichever its standing, that fared worst.
+        apart: Counts, as text, of the claims that are not independent tests of the paper.
+        worst: Worst outcome of all claims, independent or not.
     """
 
     by_outcome: Mapping[Outcome, int]
@@ -147,7 +147,7 @@ class Counts:
 
     @property
     def words(self) -> str:
-        """`9 of 12 reproduced, 3 differ`, the outcomes that are none left out."""
+        """`9 of 12 reproduced, 3 differ`; leaves out outcomes without claims."""
         apart = [f"{words}: {counted}" for words, counted in self.apart.items()]
         return "; ".join([_words(self.by_outcome), *apart] if self.total or not apart else apart)
 
@@ -166,7 +166,7 @@ def _words(by_outcome: Mapping[Outcome, int]) -> str:
 
 @dataclass(frozen=True)
 class PointTable:
-    """The numbers behind a plot: variables of the sweep, then metrics."""
+    """The numbers of a plot: variables of the sweep, then metrics."""
 
     variables: Sequence[str]
     metrics: Sequence[str]
@@ -175,20 +175,20 @@ class PointTable:
 
 @dataclass(frozen=True)
 class ExperimentView:
-    """A figure, table or result in words.
+    """An experiment: a figure, a table or a result stated in the text.
 
     Attributes:
-        about: The experiment; its id is the name of its files.
+        about: The experiment; its identifier is the name of its files.
         missing: Runs that the store lacks.
         command: Command that simulates it.
-        counts: Of its claims.
+        counts: Counts of its claims.
         claims: Its claims.
-        facts: How it was simulated, name and value.
+        facts: Facts about the simulation, as name and value.
         notes: Caveats.
-        parameters: Name and value in the paper's words.
-        scenario: The scenario of its first point as TOML; empty if it is computed.
-        table: The numbers; None if it was not run.
-        is_drawn: There is a figure.
+        parameters: Parameters with name and value as in the paper.
+        scenario: The scenario of the first point as TOML; empty if the results are computed.
+        table: The numbers; None without runs.
+        is_drawn: True if there is a figure.
     """
 
     about: Experiment
@@ -216,7 +216,7 @@ class PaperView:
 
     @property
     def open_claims(self) -> list[tuple[ExperimentView, ClaimView]]:
-        """Claims that differ, are inconclusive, or cannot be judged."""
+        """Claims that differ, are inconclusive, or cannot be tested."""
         return [
             (experiment, claim)
             for experiment in self.experiments
@@ -226,7 +226,7 @@ class PaperView:
 
 
 def paper_view(collected: Collected) -> PaperView:
-    """A paper as the pages show it."""
+    """Prepares a paper for its pages."""
     experiments = [_experiment_view(collected, experiment) for experiment in collected.experiments]
     return PaperView(
         key=collected.paper.key,
@@ -266,7 +266,7 @@ def _claim_view(collected: Collected, claim: Claim, verdict: ClaimVerdict | None
     paper = collected.paper
     outcome = _BY_VERDICT[verdict.verdict] if verdict else NOT_RUN
     reading = paper.chosen_by(claim)
-    # An explanation is of a verdict; it means nothing with another one.
+    # An explanation belongs to a verdict and would be wrong with another one.
     why = [explanation if verdict and outcome not in HOLDS else "", verdict.ns3 if verdict else ""]
     why.append(f"Chose the reading: {reading}" if reading else "")
     return ClaimView(
@@ -321,7 +321,7 @@ def _time(seconds: float) -> str:
 
 
 def _one_of(runs: Sequence[Mapping[str, Any]], key: str) -> str:
-    """The values of a key of `run`, each once."""
+    """The distinct values of a key of `run`."""
     return ", ".join(dict.fromkeys(str(run[key]) for run in runs))
 
 
@@ -363,5 +363,5 @@ def _number(cell: Cell | None, replications: int) -> str:
     if cell is None:
         return "–"
     mean = cell.interval
-    # Computed numbers have one sample, whatever the paper's runs are.
+    # Computed numbers have one sample, regardless of the number of runs.
     return str(mean) if mean.n in {1, replications} else f"{mean} (n = {mean.n})"

@@ -1,4 +1,4 @@
-"""Tables about an access network and about distributions over users: shares, applications, nodes, levels."""
+"""Tables of an access network and of distributions over users: shares, applications, nodes, levels."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from fairlane.results.table import Json, Table, mean, over_runs, quantile
 LEVELS = ("gateway", "site", "access_point")
 MOST_NODES = 10
 MOST_USERS = 10
-"""Number of worst users in terminal and notebooks; pages have more."""
+"""Number of worst users in the terminal and in notebooks; pages list more."""
 _SHARES = ("min", "p1", "p5", "p50", "p95", "mean")
 _SHARE = "throughput of a user over its own max-min share"
 
 
 def is_access(documents: Mapping[str, Json]) -> bool:
-    """True if the results are those of an access network."""
+    """True if the results are from an access network."""
     return all(document["runs"][0].get("access") for document in documents.values())
 
 
 def access_tables(documents: Mapping[str, Json], most: int = MOST_NODES) -> list[Table]:
-    """All tables that there are, by queue; none for results with a row for each user and without a tree."""
+    """All tables that apply, by queue; none for results that list every user and have no tree."""
     tables = [user_shares(documents), worst_users(documents, most)]
     if is_access(documents):
         tables += [applications(documents), worst_nodes(documents, most), levels(documents)]
@@ -61,7 +61,7 @@ def worst_users(documents: Mapping[str, Json], most: int = MOST_USERS) -> Table:
 
 
 def applications(documents: Mapping[str, Json]) -> Table:
-    """One-way delay of each application, all users together: the schemes of an application below each other."""
+    """One-way delay of each application over all users; the rows of an application's schemes are adjacent."""
     quantities = {"p50_s": "one-way p50 (ms)", "p95_s": "p95 (ms)", "p99_s": "p99 (ms)", "max_s": "longest (ms)"}
     table = Table(["application", "queue", "packets", *quantities.values()], 2, "Applications")
     table.note = "one-way delay from host to receiver"
@@ -82,7 +82,10 @@ def applications(documents: Mapping[str, Json]) -> Table:
 
 
 def worst_nodes(documents: Mapping[str, Json], most: int = MOST_NODES) -> Table:
-    """The nodes below which shares are smallest: of one queue with use and delay of their links, else side by side."""
+    """Nodes whose users have the smallest shares.
+
+    For one queue with utilisation and delay of their links, for several with the queues side by side.
+    """
     every = {queue: node_shares(document) for queue, document in documents.items()}
     names = sorted(next(iter(every.values())), key=lambda name: (*_badness(every, name), name))
     if len(documents) == 1:
@@ -103,7 +106,7 @@ def worst_nodes(documents: Mapping[str, Json], most: int = MOST_NODES) -> Table:
 
 
 def node_shares(document: Json) -> dict[str, dict[str, PointEstimate | None]]:
-    """Percentiles of the shares of the users below each node that has any with a demand."""
+    """Percentiles of user shares below each node; nodes without users that have a demand are left out."""
     samples: dict[str, list[Json]] = {}
     for run in document["runs"]:
         for node in run["access"]["nodes"]:
@@ -116,7 +119,7 @@ def node_shares(document: Json) -> dict[str, dict[str, PointEstimate | None]]:
 
 
 def _badness(every: Mapping[str, Mapping[str, Any]], name: str) -> tuple[float, float]:
-    """Sort key of nodes: the smallest 5th percentile under any queue, and the smallest median."""
+    """Sort key of nodes: smallest 5th percentile under any queue, then smallest median."""
     found = [shares[name] for shares in every.values() if name in shares]
     return min(one["p5"]["mean"] for one in found), min(one["p50"]["mean"] for one in found)
 
@@ -142,7 +145,7 @@ def _nodes_of_one(queue: str, document: Json, shares: Mapping[str, Any], names: 
 
 
 def longest_delay_s(link: Json) -> float | None:
-    """The longest 99th percentile of the delays of a link's classes in a run; None if nothing passed."""
+    """Largest 99th percentile of delay among a link's classes in a run; None if no packet passed."""
     return max((delay["p99_s"] for delay in link["delay"]), default=None)
 
 
@@ -151,7 +154,7 @@ def _of_link(document: Json, index: int, take: Any) -> PointEstimate | None:
 
 
 def levels(documents: Mapping[str, Json]) -> Table:
-    """State and work at gateway, sites, access points and the edge: the schemes of a level below each other."""
+    """State and work at gateway, sites, access points and edge; the rows of a level's schemes are adjacent."""
     heads = ["ports", "most state of a port (B)", "state of all (B)", "packets sent", "packets dropped"]
     table = Table(["level", "queue", *heads], 2, "State and work")
     table.note = "state at the end, packets of the whole run, warm-up included: means over the replications"
@@ -174,7 +177,7 @@ def levels(documents: Mapping[str, Json]) -> Table:
 
 
 def _links_of(run: Json, level: str) -> Iterator[Json]:
-    """Both links of each node of a level."""
+    """Links of the nodes of a level, two per node."""
     for index, node in enumerate(run["access"]["nodes"]):
         if node["level"] == level:
             yield from run["links"][2 * index : 2 * index + 2]

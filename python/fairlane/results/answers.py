@@ -1,6 +1,6 @@
-"""What a comparison answers: three sentences about share, delay and use, and the metrics that differ.
+"""Summary of a comparison: three sentences about share, delay and utilisation, and the metrics that differ.
 
-Two queues differ in a metric if their 95 % intervals are disjoint. Terminal, notebook and report show the same.
+Two queues differ in a metric if their 95 % intervals are disjoint. Terminal, notebook and report show the same summary.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ MAIN = (
     "delay_mean_s",
     "voip_mos",
 )
-"""Metrics that are shown if they differ, in this order."""
+"""Metrics to show if they differ, in this order."""
 MEASURES = {
     "normalised_throughput": "worst share (1 is fair)",
     "one_way_delay_p99_s": "delay (one-way, 99th percentile)",
     "utilisation": "use of the link",
 }
-"""What the sentences are about: the worst of the groups, or the first link."""
+"""Metrics of the sentences, for the worst group or the first link."""
 SIDE_BY_SIDE = 3
-"""Queues that have a column each; more have rows."""
+"""Maximum number of queues shown as columns; more are shown as rows."""
 MOST_ROWS, MOST_QUEUES = 9, 12
 MOST_NAMES = 3
-"""In a sentence."""
+"""Maximum number of names in a sentence."""
 
 
 @dataclass(frozen=True)
 class _Found:
-    """What a queue has of a measure: the worst of its groups, or the first link."""
+    """A queue's value of a measure, at its worst group or at the first link."""
 
     queue: str
     where: str
@@ -70,21 +70,21 @@ def disjoint(one: Interval, other: Interval) -> bool:
 
 
 Measured = Mapping[str, Mapping[str, Interval]]
-"""Means by queue, or point of a sweep, and column of `runs_frame`."""
+"""Means by queue (or point of a sweep) and by column of `runs_frame`."""
 
 
 def means_of(documents: Mapping[str, Json]) -> Measured:
-    """The means of result documents of one scenario by queue."""
+    """Means by queue, from the result documents of one scenario."""
     return {queue: estimates(document["runs"]) for queue, document in documents.items()}
 
 
 def sentences(found: Measured) -> list[str]:
-    """Who is best in worst share, delay and use, by how much, and whose intervals overlap; at most three sentences."""
+    """At most three sentences: the best queue in worst share, delay and utilisation, by how much, and overlaps."""
     return [_sentence(words, metric, list(ranked.values())) for words, metric, ranked in _measures(found) if ranked]
 
 
 def _measures(found: Measured) -> list[tuple[str, Metric, dict[str, _Found]]]:
-    """The measures of the sentences in words, and the queues with what they have, the best first."""
+    """Measures of the sentences in words, with the values of the queues, best first."""
     measures = []
     for words, metric in ((words, metric_of(column)) for column, words in MEASURES.items()):
         worst = (_worst(queue, columns, metric) for queue, columns in found.items())
@@ -94,7 +94,7 @@ def _measures(found: Measured) -> list[tuple[str, Metric, dict[str, _Found]]]:
 
 
 def _worst(queue: str, columns: Mapping[str, Interval], metric: Metric) -> _Found | None:
-    """The worst group, or the first link; None if there is no value."""
+    """Value of the worst group or of the first link; None if there is none."""
     known = [(column, one) for column, one in columns.items() if column.partition(".")[0] == metric.name]
     if not known:
         return None
@@ -130,7 +130,7 @@ def _sentence(words: str, metric: Metric, ranked: Sequence[_Found]) -> str:
 
 
 def _apart(metric: Metric, ranked: Sequence[_Found]) -> tuple[_Found, _Found] | None:
-    """The best and the last that differs from it; if none does, two others that differ; None without any."""
+    """The best queue and the worst that differs from it; if none does, two others that differ, or else None."""
     for one in reversed(ranked):
         if not one.overlaps(ranked[0]):
             return ranked[0], one
@@ -155,9 +155,9 @@ class Differences:
     """The metrics in which queues differ.
 
     Attributes:
-        table: A row for each metric and group and a column for each queue; if they are many a row for each queue.
+        table: A row per metric and group, a column per queue; for many queues, a row per queue.
         alike: Main metrics in which no two queues differ.
-        left_out: What the table has no room for, in words.
+        left_out: Description of what the table has no room for.
     """
 
     table: Table
@@ -166,7 +166,10 @@ class Differences:
 
 
 def differences(found: Measured, *, everything: bool = False) -> Differences:
-    """What differs between queues, or of many the measures of the sentences; `everything` has all metrics."""
+    """Metrics that differ between queues; for many queues, the measures of the sentences.
+
+    With `everything`, all metrics.
+    """
     if len(found) > SIDE_BY_SIDE and not everything:
         return _of_many(found)
     known = [
@@ -201,7 +204,7 @@ def _of_many(found: Measured) -> Differences:
 
 
 def _differs(intervals: Sequence[Interval]) -> bool:
-    """Whether two of them are disjoint: then those with the least upper and the greatest lower end are."""
+    """True if any two are disjoint; it suffices to compare the smallest upper with the greatest lower end."""
     if len(intervals) < 2 or any(one.half_width is None for one in intervals):
         return False
     return max(one.mean - one.slack for one in intervals) > min(one.mean + one.slack for one in intervals)
@@ -212,7 +215,7 @@ def _cell(metric: Metric, found: Interval | None) -> str:
 
 
 def _short(metric: Metric, found: Interval | None) -> str:
-    """The same with three decimals at most, so that three queues have room in 80 columns."""
+    """Mean and half width with at most three decimals, so that three queues fit into 80 columns."""
     if found is None:
         return ""
     shown = with_bin(found) if metric.is_quantile else found
@@ -221,7 +224,7 @@ def _short(metric: Metric, found: Interval | None) -> str:
 
 
 def _head(column: str, known: Sequence[str], *, long: bool) -> str:
-    """Group, link or class, heading and unit; a link or class goes without saying if there is no other."""
+    """Group, link or class, heading and unit. Leaves out the link or class if it is the only one."""
     metric = metric_of(column)
     alike = [other.split(".") for other in known if metric_of(other) is metric]
     subjects = [

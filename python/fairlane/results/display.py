@@ -1,4 +1,4 @@
-"""Results and comparisons as notebooks show them: the tables of the command."""
+"""Results and comparisons in notebooks, with the same tables as on the command line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def result_html(document: Mapping[str, Any], queue: str) -> str:
 
 
 def comparison_html(document: Mapping[str, Any]) -> str:
-    """The same tables with a row for each queue; of many queues one table with what matters."""
+    """The same tables with a row per queue; for many queues, one table of the main metrics."""
     documents = document["results"]
     first = next(iter(documents.values()))
     parts = [html.paragraph(headline(first["scenario"], first["summary"]), first["scenario"]["name"])]
@@ -31,7 +31,7 @@ def comparison_html(document: Mapping[str, Any]) -> str:
 
 
 def tables(found: Iterable[Table]) -> Sequence[str]:
-    """Tables of names and numbers, and what their rows are."""
+    """Tables of names and numbers, with the descriptions of their rows."""
     return [
         part
         for table in found
@@ -44,5 +44,5 @@ def tables(found: Iterable[Table]) -> Sequence[str]:
 
 
 def notes(lines: Iterable[str]) -> Sequence[str]:
-    """Notes: caveats of the numbers."""
+    """Notes, which are caveats about the numbers."""
     return [html.paragraph(f" {line}", "note:") for line in lines]

@@ -1,7 +1,7 @@
-"""The pictures of results: throughput of users and their shares, delay, queue, and both over time.
+"""Figures of results: throughput and share of users, delay, queue, and time series of rate and queue.
 
-Up to seven schemes share axes and a legend, each in its own colour. More could not be distinguished: each has a
-separate row or panel.
+Up to seven schemes share axes and a legend, each in its own colour. More could not be distinguished, so each then has
+its own row or panel.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from fairlane.results.replications import Replications
 from fairlane.results.summary import key
 
 MOST_IN_ONE = len(plots.COLOURS)
-"""Schemes that share axes."""
+"""Maximum number of schemes that share axes."""
 MOST_PANELS = 16
-"""Groups that a picture of rows has room for."""
+"""Maximum number of groups in a figure of rows."""
 PANEL_COLUMNS = 4
 MOST_OF_TWO_COLUMNS = 16
-"""Maximum number of panels that a paper column has room for in two columns; more are in three."""
+"""Maximum number of panels in two columns within a paper column; more are in three."""
 PANEL_IN, GROUP_IN = 1.25, 2.4
-"""Height of a scheme's panel, and of a group's."""
+"""Heights of a panel of a scheme and of a group."""
 DELAY = "one-way delay (ms)"
 REACHED = "packets with at most that delay (%)"
 GUIDE = "means over the runs; lines only guide the eye"
 QUANTILES = {"p50_s": "median", "p95_s": "95 %", "p99_s": "99 %", "max_s": "maximum"}
-"""Percentiles in records of times, in words."""
+"""Labels of the percentiles in records of times."""
 WAITING = "queue at the bottleneck"
 LENGTH = "queue length (packets)"
 RATE = "metered rate (Mbit/s)"
@@ -49,11 +49,11 @@ OF_RUNS = "mean over the runs"
 
 _Panels = Callable[[Sequence[Replications], int], Figure]
 Maker = Callable[..., Figure]
-"""Draws results; with `column=True` as wide as a column of a paper."""
+"""Draws results; with `column=True`, one paper column wide."""
 
 
 def _for_page_and_column(make: _Panels) -> Maker:
-    """The picture in the default width, or in that of a column of a paper, where fewer panels stand side by side."""
+    """Draws a figure in the default width, or one paper column wide with fewer panels side by side."""
 
     @wraps(make)
     def draw(results: Sequence[Replications], *, column: bool = False) -> Figure:
@@ -67,7 +67,7 @@ def _for_page_and_column(make: _Panels) -> Maker:
 
 
 def result_figures(results: Sequence[Replications], *, column: bool = False) -> dict[str, Figure]:
-    """By file name: throughput of users, queue length, and where they are recorded delay, rate and queue over time."""
+    """Figures by file name: throughput and queue length; if recorded, delay, and rate and queue over time."""
     makers = {"throughput": throughput, "queue": queue}
     if have_distributions(results):
         makers |= {"delay": delay_cdf}
@@ -78,19 +78,19 @@ def result_figures(results: Sequence[Replications], *, column: bool = False) -> 
 
 @_for_page_and_column
 def throughput(results: Sequence[Replications], columns: int) -> Figure:
-    """Throughput of a user by group."""
+    """Mean throughput of a user, by group."""
     return _by_group(results, metric_of("throughput_bps"), columns)
 
 
 @_for_page_and_column
 def shares(results: Sequence[Replications], columns: int) -> Figure:
-    """The same over its max-min share."""
+    """Throughput of a user divided by its max-min share, by group."""
     return _by_group(results, metric_of("normalised_throughput"), columns, fair=1.0)
 
 
 @_for_page_and_column
 def queue(results: Sequence[Replications], columns: int) -> Figure:
-    """Distribution of the length of the queue over the time; of many schemes quantiles."""
+    """Distribution of the queue length over time; for many schemes, its quantiles."""
     del columns  # it has no panels
     return _queue_rows(results) if _are_many(results) else _queue(results)
 
@@ -134,10 +134,10 @@ def queue_over_time(results: Sequence[Replications], columns: int) -> Figure:
 
 @_for_page_and_column
 def delay_cdf(results: Sequence[Replications], columns: int) -> Figure:
-    """Distribution of the one-way delay over the packets of each group; each run has the same weight.
+    """Distribution of the one-way delay over the packets of each group; all runs have the same weight.
 
     Raises:
-        UserError: The runs keep quantiles only.
+        UserError: The runs recorded only quantiles.
     """
     if not have_distributions(results):
         raise UserError("delay_cdf: no distribution of delays, the scenario needs probes.delay_distribution = true")
@@ -153,10 +153,10 @@ def delay_cdf(results: Sequence[Replications], columns: int) -> Figure:
 
 @_for_page_and_column
 def delay_quantiles(results: Sequence[Replications], columns: int) -> Figure:
-    """Quantiles of the one-way delay, which all records of the simulator keep.
+    """Quantiles of the one-way delay, which all records of the simulator contain.
 
     Raises:
-        UserError: The runs are of a plane that keeps only the mean.
+        UserError: The plane of the runs records only the mean.
     """
     groups: list[Any] = [group["path"]["one_way_delay"] for result in results for group in result.summary["groups"]]
     if not any(times[name] for times in groups if times for name in QUANTILES):
@@ -174,10 +174,10 @@ def delay_quantiles(results: Sequence[Replications], columns: int) -> Figure:
 
 @_for_page_and_column
 def users(results: Sequence[Replications], columns: int) -> Figure:
-    """Distribution of the throughput over the users of each group and all runs.
+    """Distribution of throughput over the users of each group in all runs.
 
     Raises:
-        UserError: The runs have no rows of users.
+        UserError: The runs did not record individual users.
     """
     if not all(group["user_throughput_bps"] for group in results[0].runs[0]["groups"]):
         raise UserError("users: there are no rows of users, the scenario needs probes.user_rows = true")
@@ -192,10 +192,10 @@ def users(results: Sequence[Replications], columns: int) -> Figure:
 
 
 def metrics(results: Sequence[Replications], names: Sequence[str], *, column: bool = False) -> Figure:
-    """Means of metrics with their intervals: a panel for each metric and group, a row for each scheme.
+    """Means of metrics with intervals: a panel for each metric and group, a row for each scheme.
 
     Raises:
-        UserError: There is no such metric.
+        UserError: A metric is unknown.
     """
     found = [estimates(result.runs) for result in results]
     panels = {
@@ -217,17 +217,17 @@ def _are_many(results: Sequence[Replications]) -> bool:
 
 
 def have_series(results: Sequence[Replications]) -> bool:
-    """True if there is anything to draw over time."""
+    """True if the runs recorded time series."""
     return any(run["series"] for result in results for run in result.runs)
 
 
 def have_distributions(results: Sequence[Replications]) -> bool:
-    """True if the runs keep the distribution of delays."""
+    """True if the runs recorded the distribution of delays."""
     return any("delay_distribution" in group for result in results for run in result.runs for group in run["groups"])
 
 
 def _mean_cdf(distributions: Sequence[Mapping[str, Any]]) -> tuple[list[float], list[float]]:
-    """Ends of steps, and the part of the samples up to each: the mean over distributions."""
+    """Mean cumulative distribution: ends of steps, and the fraction of samples up to each."""
     edges = [[one["min_s"], *one["end_s"]] for one in distributions]
     places = sorted(set(itertools.chain.from_iterable(edges)))
     parts = [
@@ -247,7 +247,7 @@ def _by_group(results: Sequence[Replications], metric: Metric, columns: int, fai
 
 
 def _estimates(result: Replications, metric: Metric) -> list[tuple[float, float | None]]:
-    """Mean and half width by group; a share of nothing is not a number."""
+    """Mean and half width by group; NaN for a share of nothing."""
     groups: Sequence[Mapping[str, Any]] = result.summary["groups"]
     found = [group[key(metric)] for group in groups]
     return [
@@ -287,7 +287,7 @@ def _queue_rows(results: Sequence[Replications]) -> Figure:
 
 
 def _mean_distribution(result: Replications) -> list[float]:
-    """Fraction of time at each queue length, the mean over the runs."""
+    """Fraction of time at each queue length, averaged over the runs."""
     parts = [run["links"][0]["queue"]["distribution"] for run in result.runs]
     return [sum(parts) / len(parts) for parts in itertools.zip_longest(*parts, fillvalue=0.0)]
 
@@ -307,9 +307,9 @@ def _small_multiples(
     columns: int,
     how: str = OF_RUNS,
 ) -> Figure:
-    """A panel for each group with a line for each scheme; of many schemes a panel for each with a line for each group.
+    """A panel per group with a line per scheme; for many schemes, a panel per scheme with a line per group.
 
-    `draw` gets axes, a result, the number of a group and the style of its line.
+    `draw` receives axes, a result, the number of a group and a line style.
     """
     groups = [for_figure(group["name"]) for group in results[0].scenario["groups"]]
     is_time = across.startswith("time")
@@ -343,7 +343,7 @@ def _panels(
     *,
     sharex: bool = True,
 ) -> Figure:
-    """A panel for each name, with the same heights."""
+    """A panel for each name, all with the same y-axis."""
     letters = plots.NARROW_CHARACTERS if columns == plots.NARROW_COLUMNS else plots.LABEL_CHARACTERS
     columns = plots.even_columns(len(names), columns)
     rows = math.ceil(len(names) / columns)
@@ -399,7 +399,7 @@ def _coloured(results: Sequence[Replications]) -> list[tuple[Replications, str]]
 
 
 def _mean_rates(result: Replications, group: int) -> list[float]:
-    """In Mbit/s."""
+    """Mean rates of a group, in Mbit/s."""
     rates = [run["series"]["groups"][group]["rate_bps"] for run in result.runs]
     return [interval(values).mean / 1e6 for values in zip(*rates, strict=True)]
 
@@ -423,7 +423,7 @@ def _queue_name(result: Replications) -> str:
 def _figure(
     results: Sequence[Replications], what: str, how: str = OF_RUNS, size_in: tuple[float, float] = plots.SIZE_IN
 ) -> Iterator[tuple[Figure, Axes]]:
-    """A figure of one pair of axes, with titles and legend."""
+    """A figure with one pair of axes, titles and legend."""
     with plots.figure(*_titles(results, what, how), size_in) as (drawn, axes):
         yield drawn, axes
         plots.legend(drawn, axes)

@@ -1,4 +1,4 @@
-"""polars frames of results, and Parquet files with schema version and units in their metadata."""
+"""Polars frames of results, and Parquet files with schema version and units in their metadata."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SCHEMA = 2
 
 Row = dict[str, Any]
 SUMMARY_TYPES: dict[str, Any] = {"point": int, "group": str, "low": float, "high": float}
-"""Types of columns of `summary_frame` that may have no value at all."""
+"""Types of columns of `summary_frame` that may be entirely null."""
 
 
 def all_frames(results: Sequence[Replications]) -> dict[str, pl.DataFrame]:
@@ -46,7 +46,7 @@ def runs_frame(results: Sequence[Replications]) -> pl.DataFrame:
 
 
 def costs_frame(results: Sequence[Replications]) -> pl.DataFrame:
-    """One row per run with its CPU time, null where that is not known: all that differs from one time to the next."""
+    """One row per run with its CPU time, null if unknown: the only values that differ between identical runs."""
     return frame(
         {**_identity(result.queue, run), "cpu_seconds": cpu_seconds}
         for result in results
@@ -55,12 +55,12 @@ def costs_frame(results: Sequence[Replications]) -> pl.DataFrame:
 
 
 def users_frame(results: Sequence[Replications]) -> pl.DataFrame:
-    """One row per run and user with throughput (link level), goodput (payload in order) and, if recorded, its path."""
+    """One row per run and user: throughput (link level), goodput (in-order payload) and, if recorded, the path."""
     return _frame(results, _users)
 
 
 def _users(run: Row) -> Iterator[Row]:
-    """The users of all groups; a run of the lab has no throughput of theirs."""
+    """The users of all groups; lab runs do not have their throughput."""
     for group in run["groups"]:
         goodputs = group["user_goodput_bps"]
         throughputs = group.get("user_throughput_bps") or [None] * len(goodputs)
@@ -78,9 +78,9 @@ def _users(run: Row) -> Iterator[Row]:
 
 
 def flows_frame(results: Sequence[Replications]) -> pl.DataFrame:
-    """One row per run and flow that lasts as long as the run, flows of a group numbered user by user, TCP before UDP.
+    """One row per run and flow that lasts as long as the run. A group's flows are numbered by user, TCP before UDP.
 
-    UDP flows have rows only if their paths were recorded.
+    UDP flows appear only if their paths were recorded.
     """
     return _frame(results, _flows)
 
@@ -100,12 +100,12 @@ def _flows_of(group: Row) -> Iterator[Row]:
     if udp := group.get("udp"):
         for path in udp["flow_paths"]:
             yield {"transport": "udp", "throughput_bps": None, "goodput_bps": None, **path_metrics(group, path)}
-    for path in group.get("flow_paths", ()):  # of the lab
+    for path in group.get("flow_paths", ()):  # lab runs only
         yield {"transport": "tcp", "throughput_bps": None, "goodput_bps": None, **path_metrics(group, path)}
 
 
 def transfers_frame(results: Sequence[Replications]) -> pl.DataFrame:
-    """One row per run, group and class of finite transfers: `by` is time (s) or size (bytes), the class its bounds."""
+    """One row per run, group and class of finite transfers; a class is a range of time (s) or size (bytes)."""
     return _frame(results, _transfers)
 
 
@@ -125,7 +125,7 @@ def _transfers(run: Row) -> Iterator[Row]:
 
 
 def links_frame(results: Sequence[Replications]) -> pl.DataFrame:
-    """One row per run and link with use, queue, delay by class, drops by reason and marks."""
+    """One row per run and link: utilisation, queue, delay by class, drops by reason, marks."""
     return _frame(results, _links)
 
 
@@ -140,14 +140,14 @@ def series_frame(results: Sequence[Replications]) -> pl.DataFrame:
 
 
 def _frame(results: Sequence[Replications], rows: Callable[[Row], Iterable[Row]]) -> pl.DataFrame:
-    """The rows of every run, behind what says which run it is."""
+    """The rows of all runs, each after columns that identify its run."""
     return frame(
         {**_identity(result.queue, run), **row} for result in results for run in result.runs for row in rows(run)
     )
 
 
 def estimates(runs: Iterable[Row]) -> dict[str, Interval]:
-    """Mean and half width by metric, over the runs that have it."""
+    """Mean and half width of each metric over the runs that have it."""
     samples: dict[str, list[float]] = {}
     for run in runs:
         for metric, value in metrics(run).items():
@@ -157,10 +157,10 @@ def estimates(runs: Iterable[Row]) -> dict[str, Interval]:
 
 
 def columns_like(names: Iterable[str], known: Sequence[str]) -> list[str]:
-    """The metrics of these names; `throughput_bps` without a group stands for those of all groups.
+    """The metrics with these names; `throughput_bps` without a group stands for all groups.
 
     Raises:
-        UserError: There is no such metric.
+        UserError: A metric is unknown.
     """
     found = []
     for name in names:
@@ -172,7 +172,7 @@ def columns_like(names: Iterable[str], known: Sequence[str]) -> list[str]:
 
 
 def summary_rows(found: Mapping[str, Interval], queue: str, point: int | None = None) -> Iterator[Row]:
-    """Rows of `summary_frame` for one queue: a row for each metric and group, or link with its class."""
+    """Rows of `summary_frame` for one queue: one per metric and group, or link and class."""
     for column, of in found.items():
         metric, _, group = column.partition(".")
         yield {
@@ -188,13 +188,13 @@ def summary_rows(found: Mapping[str, Interval], queue: str, point: int | None = 
 
 
 def summary_frame(results: Sequence[Replications]) -> pl.DataFrame:
-    """One row per queue, group and metric: mean with its 95 % interval over the runs."""
+    """One row per queue, group and metric: mean over the runs with 95 % interval."""
     rows = (row for result in results for row in summary_rows(estimates(result.runs), result.queue))
     return frame(rows, schema_overrides=SUMMARY_TYPES)
 
 
 def to_pandas(found: pl.DataFrame) -> Any:
-    """The frame as one of pandas.
+    """Converts the frame to pandas.
 
     Raises:
         UserError: pandas or pyarrow is not installed.
@@ -206,15 +206,15 @@ def to_pandas(found: pl.DataFrame) -> Any:
 
 
 def frame(rows: Iterable[Row], **options: Any) -> pl.DataFrame:
-    """Rows as a frame; those of different schemes may have different columns."""
-    import polars as pl  # takes longer to load than most commands run
+    """Rows as a frame; rows of different schemes may have different columns."""
+    import polars as pl  # slow: loading takes longer than most commands
 
     return pl.DataFrame(list(rows), infer_schema_length=None, **options)
 
 
 def write(frame: pl.DataFrame, path: Path) -> None:
-    """Writes Parquet with schema version, version of fairlane and units in the metadata."""
-    content = io.BytesIO()  # polars does not always tell why a file cannot be written
+    """Writes Parquet with schema version, Fairlane version and units in the metadata."""
+    content = io.BytesIO()  # polars does not always report why a file cannot be written
     frame.write_parquet(content, metadata=metadata(frame.columns))
     path.write_bytes(content.getvalue())
 
@@ -230,7 +230,7 @@ def metadata(columns: Iterable[str]) -> dict[str, str]:
 
 
 def run_row(scenario: Row, run: Row, queue: str) -> Row:
-    """The row of a run: identity with the name of the queue, metrics, parameters."""
+    """The row of a run: identity with queue name, metrics, parameters."""
     row = {
         **_identity(queue, run),
         "version": run["version"],
@@ -260,7 +260,7 @@ def _series(run: Row) -> Iterator[Row]:
 
 
 def _flat(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
-    """Parameters by dotted key; tables in arrays by their position."""
+    """Parameters by dotted key; tables in arrays by index."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from _flat(inner, f"{key}.{name}" if key else name)

@@ -13,7 +13,7 @@ from fairlane._fairlane import student_t
 
 CONFIDENCE = 0.95
 BIN = 0.032
-"""Relative error of a quantile: half of one of 16 steps per octave, see port/delay_histogram.rs."""
+"""Relative error of a quantile: half a step of 16 per octave, see port/delay_histogram.rs."""
 _QUANTILE = re.compile(r"\w*(delay|rtt|transfer|slowdown|late)\w*_p\d\d")
 
 
@@ -29,7 +29,7 @@ class PointEstimate(TypedDict):
 class Interval:
     """A mean over `n` replications and the half width of its confidence interval (None for fewer than two).
 
-    A computed value, not a sampled one, is `exact`: it has no interval and needs none.
+    A computed value, as opposed to a sampled one, is `exact` and has no interval.
     """
 
     mean: float
@@ -39,19 +39,19 @@ class Interval:
 
     @property
     def slack(self) -> float:
-        """Half width for drawing, zero where there is none."""
+        """Half width for drawing, zero if there is none."""
         return self.half_width or 0.0
 
     @property
     def uncertainty(self) -> float:
-        """Half width for judging claims: infinite if unknown, zero if exact."""
+        """Half width for checking claims: infinite if unknown, zero if exact."""
         if self.exact or (self.n > 1 and math.isinf(self.mean)):
             return 0.0
         return math.inf if self.half_width is None else self.half_width
 
     @property
     def standard_error(self) -> float:
-        """Standard error of the mean, from its 95% interval; zero where there is none."""
+        """Standard error of the mean, from its 95% interval; zero without an interval."""
         return (self.half_width or 0.0) / student_t(CONFIDENCE, self.n - 1)
 
     def document(self) -> PointEstimate:
@@ -78,9 +78,9 @@ def scaled(one: Interval, factor: float) -> Interval:
 
 
 def half_width_of_sum(variances: Sequence[float], counts: Sequence[int]) -> float:
-    """Half width of the 95% interval of a sum of independent means, given the variance of each and its samples.
+    """Half width of the 95% interval of a sum of independent means, from their variances and sample counts.
 
-    Variances add, degrees of freedom are as Welch and Satterthwaite have them.
+    Variances add; degrees of freedom follow Welch and Satterthwaite.
     """
     total = math.fsum(variances)
     if total == 0:
@@ -90,19 +90,25 @@ def half_width_of_sum(variances: Sequence[float], counts: Sequence[int]) -> floa
 
 
 def is_quantile(metric: str) -> bool:
-    """True if a metric is read off a histogram, such as `delay_p99_s.BE.bottleneck`."""
+    """True if a metric is a quantile of a histogram, such as `delay_p99_s.BE.bottleneck`."""
     return _QUANTILE.match(metric.partition(".")[0]) is not None
 
 
 def with_bin(quantile: Interval) -> Interval:
-    """An interval of a quantile with the bin that it was read off."""
+    """Widens the interval of a quantile by the bin of its histogram."""
     if quantile.half_width is None:
         return quantile
     return replace(quantile, half_width=quantile.half_width + BIN * quantile.mean)
 
 
 def jackknife(number: float, without: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
-    """A number of all replications together, with the interval that follows from those without one of them each."""
+    """A number computed from all replications, with its jackknife interval.
+
+    Args:
+        number: The number over all replications.
+        without: The numbers over all replications but one, for each replication left out.
+        confidence: Confidence level of the interval.
+    """
     n = len(without)
     if n < 2 or not all(map(math.isfinite, (number, *without))):
         return Interval(number, None, n)
@@ -111,7 +117,7 @@ def jackknife(number: float, without: Sequence[float], confidence: float = CONFI
 
 
 def format_interval(mean: float, half_width: float | None, digits: int = 5) -> str:
-    """`12.34 ± 0.56`: two digits of the half width, four of the mean without one; `digits` of the mean at most."""
+    """`12.34 ± 0.56`: two digits of the half width, at most `digits` of the mean; four of a mean without interval."""
     if not math.isfinite(mean):
         return "∞" if mean > 0 else str(mean)
     if not half_width:
@@ -123,7 +129,7 @@ def format_interval(mean: float, half_width: float | None, digits: int = 5) -> s
 
 
 def format_quantile(mean: float, half_width: float | None) -> str:
-    """As `format_interval`, for a quantile: its bin is part of the interval; without one, it has two digits."""
+    """`format_interval` for a quantile, with its bin in the interval; two digits if it has no interval."""
     shown = with_bin(Interval(mean, half_width, 1))
     return format_number(mean, digits=2) if half_width is None else format_interval(shown.mean, shown.half_width)
 

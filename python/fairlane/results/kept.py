@@ -1,7 +1,7 @@
 """A run record and its cost.
 
-A record is text, stored with an empty scenario name: the same run has the same bytes whatever the scenario is called.
-Records are cut as text, since parsing and writing numbers costs more than many runs. The order of the fields is that of
+A record is text, stored with an empty scenario name, so that its bytes do not depend on the name.
+Records are edited as text, since parsing and writing numbers costs more than many runs. Fields are in the order of
 `RunRecord`; another order is a bug that the first run reveals.
 """
 
@@ -19,7 +19,7 @@ _COST = re.compile(r',"cpu_seconds":[^,{}"]+\}\}\Z')
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Cost of a run, with place and time."""
+    """Cost of a run, with machine and time."""
 
     cpu_seconds: float
     host: str
@@ -33,18 +33,18 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A run record (JSON) and the cost of the run, None if that was lost. The store keeps records without a name."""
+    """A run record (JSON) and the cost of the run, None if lost. The store keeps records without scenario name."""
 
     run: str
     cost: Cost | None
 
     @property
     def cpu_seconds(self) -> float | None:
-        """CPU time, if it is known."""
+        """CPU time, if known."""
         return self.cost.cpu_seconds if self.cost else None
 
     def named(self, scenario_name: str) -> Kept:
-        """The same for a scenario of that name."""
+        """The same run for a scenario of that name."""
         return Kept(with_name(self.run, scenario_name), self.cost)
 
 
@@ -56,5 +56,5 @@ def with_name(record: str, scenario_name: str) -> str:
 
 
 def without_cost(record: str) -> str:
-    """The record without the CPU time that records of format 1 ended with."""
+    """The record without the CPU time at the end of records of format 1."""
     return _COST.sub("}}", record)

@@ -1,4 +1,4 @@
-"""Links as tables: use, queue, delays and drops; of many links the busiest."""
+"""Tables of links: utilisation, queue, delays and drops; for many links, only the busiest."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from fairlane.results.summary import key
 from fairlane.results.table import Json, Table, cell, over_runs
 
 MANY_LINKS = 12
-"""More than that are not listed one by one."""
+"""Maximum number of links in a complete table."""
 BUSIEST = 10
 OF_AN_OVERVIEW = 3
-"""The busiest links in a table of many queues."""
+"""Number of busiest links in a table of many queues."""
 
 
 def link_tables(documents: Mapping[str, Json]) -> list[Table]:
-    """All links, or one table of the busiest."""
+    """Tables of all links, or one table of the busiest."""
     links = next(iter(documents.values()))["summary"]["links"]
     return [busiest_links(documents)] if len(links) > MANY_LINKS else _all_links(documents)
 
 
 def busiest(use: Mapping[str, float], most: int) -> list[str]:
-    """The names of the links that are used most, from the most to the least; equals by name."""
+    """Names of the links with the highest utilisation, in descending order; ties by name."""
     return sorted(use, key=lambda name: (-use[name], name))[:most]
 
 
@@ -33,7 +33,7 @@ def of_how_many(shown: int, total: int) -> str:
 
 
 def busiest_links(documents: Mapping[str, Json], most: int = BUSIEST) -> Table:
-    """The links that are used most under any of the queues: use, queue, delay and drops in one table."""
+    """One table of the links with the highest utilisation under any queue: utilisation, queue, delay, drops."""
     *first, dropped = shown("links")
     (waited,) = (metric for metric in shown("delays") if metric.name == "delay_p99_s")
     heads = [metric.head for metric in (*first, waited, dropped)]
@@ -53,7 +53,7 @@ def busiest_links(documents: Mapping[str, Json], most: int = BUSIEST) -> Table:
 
 
 def _all_links(documents: Mapping[str, Json]) -> list[Table]:
-    of_links = shown("links")[:-1]  # drops have a table of their own
+    of_links = shown("links")[:-1]  # drops have a separate table
     of_delays, of_drops = shown("delays"), shown("drops")
     links = Table(["queue", "link", *(metric.head for metric in of_links)], 2, "Links")
     delays = Table(["queue", "link", "class", *(metric.head for metric in of_delays)], 3, "Delays of links")

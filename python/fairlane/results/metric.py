@@ -8,7 +8,7 @@ from typing import Any
 
 _FACTORS = {("bit/s", "Mbit/s"): 1e-6, ("s", "ms"): 1e3, ("1", "%"): 100.0}
 _UNTOLD = ("", "1", "1/min")
-"""Units that are not written behind a heading."""
+"""Units that headings leave out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,18 +18,18 @@ class Metric:
     Attributes:
         name: Name in columns, sweeps and expectations; a group or link follows after a dot.
         scope: `run`, `group`, `user`, `flow`, `link`, `application`, ...
-        path: Where it is in the record of its scope, field by field; of an evaluation the column of measured runs.
+        path: Fields that lead to it in the record of its scope; for an evaluation, the column of measured runs.
         heading: Heading of a column, without the unit.
         doc: One sentence.
-        about: Sentence about the part of the record that holds it.
+        about: Sentence about the part of the record that contains it.
         unit: Unit; `1` for a ratio, empty for a count.
-        shown_as: Unit in tables for people, if it is another one.
+        shown_as: Unit in tables for people, if different.
         better: `high` or `low`; empty if neither is better.
-        words: In words, if the heading is short for something.
-        symbol: Symbol of the field or the paper.
+        words: Long name, if the heading is an abbreviation.
+        symbol: Symbol used in the field or in the paper.
         source: Paper or standard.
         by: Field that distinguishes several values, such as the traffic class of a delay.
-        shown: Tables and commands that have it.
+        shown: Tables and commands that show it.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Metric:
 
     @property
     def title(self) -> str:
-        """Long name, for places with room."""
+        """Long name."""
         return self.words or self.heading
 
     @property
@@ -59,7 +59,7 @@ class Metric:
 
     @property
     def suffix(self) -> str:
-        """Unit that tables write behind heading or number; empty for ratios and counts."""
+        """Unit that tables write after heading or number; empty for ratios and counts."""
         unit = self.shown_as or self.unit
         return "" if unit in _UNTOLD else unit
 
@@ -75,16 +75,16 @@ class Metric:
 
     @property
     def is_quantile(self) -> bool:
-        """True if it is read off a histogram, exact to a bin."""
+        """True if it is a quantile of a histogram, exact to one bin."""
         return self.path[-1].removesuffix("_s") in {"p50", "p90", "p95", "p99"}
 
     @property
     def sign(self) -> int:
-        """-1 if more is better, else 1: less of the product is better."""
+        """Factor that makes smaller values better: -1 if more is better, else 1."""
         return -1 if self.better == "high" else 1
 
     def of(self, record: Mapping[str, Any] | None) -> Any:
-        """Its value in a record of its scope, or in a summary of the same form; None if it has none."""
+        """Value in a record of its scope, or in a summary of the same form; None if missing."""
         found: Any = record
         for name in self.path:
             found = found.get(name) if found else None

@@ -1,4 +1,4 @@
-"""The metrics of a run record by name, and those that a scenario has."""
+"""The metrics of a run record by name, and the metrics of a scenario."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from fairlane.results.metric import Metric
 Row = dict[str, Any]
 
 _ENDS = {"_bps": "bit/s", "_s": "s", "_seconds": "s", "_packets": "packets", "_bytes": "bytes", "share": "1"}
-"""Units of columns that schemes, planes and tables name themselves, by the end of the name."""
+"""Units of columns whose names schemes, planes and tables choose, by the suffix of the name."""
 
 
 def shown(place: str, scope: str | None = None) -> list[Metric]:
-    """The metrics of a table or command, of one scope if given."""
+    """The metrics of a table or command, optionally of one scope."""
     return [metric for metric in METRICS if place in metric.shown and scope in {None, metric.scope}]
 
 
 def of_applications(kind: str) -> list[Metric]:
-    """Returns the metrics that tables and pages show of a kind of application, counts last."""
+    """Returns the metrics that tables and pages show for a kind of application, counts last."""
     return sorted((metric for metric in shown("applications") if metric.path[0] == kind), key=lambda one: not one.unit)
 
 
 _RUN, _GROUP, _LINK = (shown("columns", scope) for scope in ("run", "group", "link"))
 _ORDER = ("udp", "voip", "responsiveness", "video")
-"""Records of a group whose columns come first; the others are in the order of the record."""
+"""Parts of a group's record whose columns come first; the others follow in the order of the record."""
 _OF_PARTS = sorted(
     (metric for metric in _GROUP if len(metric.path) > 1 and metric.path[0] != "path"),
     key=lambda metric: _ORDER.index(metric.path[0]) if metric.path[0] in _ORDER else len(_ORDER),
 )
 _SHOWN_OF_APPLICATIONS = {metric.path[0] for metric in shown("applications")}
 APPLICATIONS = tuple(dict.fromkeys(one.path[0] for one in _OF_PARTS if one.path[0] in _SHOWN_OF_APPLICATIONS))
-"""Records of a group that its applications have."""
+"""Parts of a group's record that describe its applications."""
 _PATH = sorted((metric for metric in _GROUP if metric.path[0] == "path"), key=lambda metric: len(metric.path) < 3)
 _LINK_PARTS = {metric.path[0]: [one for one in _LINK if one.path[0] == metric.path[0]] for metric in _LINK}
 _GROUP_SERIES = [metric.name for metric in METRICS if metric.scope == "series of a group"]
@@ -44,18 +44,18 @@ _GROUP_SERIES = [metric.name for metric in METRICS if metric.scope == "series of
 _LINK_SERIES = [metric.name for metric in METRICS if metric.scope == "series of a link"]
 _OF_RUNS = [metric for metric in METRICS if metric.scope not in {"evaluation", "search"}]
 _UNITS = {"_".join(one.path[1:]): one.unit for one in _OF_RUNS} | {one.name: one.unit for one in _OF_RUNS}
-"""By name, and by the end of it that tables of classes have."""
+"""Units by name, and by the end of the name, which tables of classes use."""
 _BY_NAME = {metric.name: metric for metric in reversed(_OF_RUNS)}
-"""The first of several of a name: of a group before a link."""
+"""Metrics by name. If several share a name, the first one: a group's before a link's."""
 _BY_NAME["link_throughput_bps"] = next(one for one in _LINK if one.name == "throughput_bps")
 CRITERIA = {metric.name: metric for metric in shown("criterion")}
-"""Criteria of `evaluate`, each on its own: there is no combined score."""
+"""Criteria of `evaluate`; there is no combined score."""
 OBJECTIVES = {metric.name: metric for metric in sorted(shown("objective"), key=lambda metric: metric.scope != "search")}
 """Objectives of `search designer`."""
 
 
 def unit_of(column: str) -> str | None:
-    """Unit of a column, whose name begins with that of a metric; None if it has none."""
+    """Unit of a column, whose name begins with a metric's name; None if it has no unit."""
     name = column.partition(".")[0]
     if name in _UNITS:
         return _UNITS[name] or None
@@ -63,7 +63,7 @@ def unit_of(column: str) -> str | None:
 
 
 def metric_of(column: str) -> Metric:
-    """The metric that a column begins with, or one made from the name of a column that a scheme or a plane adds."""
+    """The metric of a column; for a column that a scheme or plane added, a metric made from its name."""
     name = column.partition(".")[0]
     if name in _BY_NAME:
         return _BY_NAME[name]
@@ -81,7 +81,7 @@ def label_of(column: str) -> str:
 
 
 def worst_of(metric: Metric, record: Row) -> float | None:
-    """A metric in the record of a run; for groups and links the worst value; None if there is none."""
+    """Value of a metric in a run record, the worst one over groups or links; None if missing."""
     if metric.scope == "run":
         value: float | None = metric.of(record)
         return value
@@ -90,7 +90,7 @@ def worst_of(metric: Metric, record: Row) -> float | None:
 
 
 def _values(metric: Metric, owner: Row) -> list[float | None]:
-    """Its values at a group or link: one, or one for each traffic class or reason."""
+    """Values at a group or link: one, or one per traffic class or reason."""
     if not metric.by:
         return [metric.of(owner)]
     return [one.get(metric.path[1]) for one in owner.get(metric.path[0], ())]
@@ -103,9 +103,9 @@ def jain(rates: Sequence[float]) -> float | None:
 
 
 def metrics(run: Row) -> Row:
-    """Everything that was measured in a run, by group and link; None where the run has no such number.
+    """All measurements of a run, by group and link; None for those that the run lacks.
 
-    Runs of the lab lack what only a simulator sees, and have `lab_*`: how well it went.
+    Lab runs lack what only a simulator can measure. Their `lab_*` columns describe the quality of the run.
     """
     row: Row = {}
     for name, value in _metrics(run):
@@ -123,7 +123,7 @@ def _metrics(run: Row) -> Iterator[tuple[str, Any]]:
     yield from _lab(run).items()
     for link in run["links"]:
         for name, value in link_metrics(link).items():
-            # A group may have the name of a link: no metric of one is called as one of the other.
+            # A group may have the name of a link, so the metrics of groups and links need different names.
             of_link = "link_throughput_bps" if name == "throughput_bps" else name
             yield f"{of_link}.{link['name']}", value
 
@@ -134,20 +134,20 @@ def _group_metrics(group: Row) -> Row:
 
 
 def _there(several: Sequence[Metric], record: Row) -> Row:
-    """The metrics of parts that a record has."""
+    """The metrics of those parts that the record contains."""
     return {metric.name: metric.of(record) for metric in several if len(metric.path) > 1 and record.get(metric.path[0])}
 
 
 def slowdown_metrics(transfers: Row) -> Row:
-    """Slowdown of transfers; None without any, and for classes by time."""
+    """Slowdown of transfers; None without transfers, and for classes by time."""
     found = transfers.get("slowdown") or {}
     return {f"slowdown_{quantity}": found.get(quantity) for quantity in ("mean", "p50", "p95", "p99", "max")}
 
 
 def path_metrics(group: Row, path: Row | None = None) -> Row:
-    """Delays, drops and marks of a group's packets, or of one of its users or flows, given its `path`.
+    """Delays, drops and marks of a group's packets, or of the user or flow with the record `path`.
 
-    Empty if it was not measured; round-trip times only of a group with TCP.
+    Empty if not measured. Only groups with TCP have round-trip times.
     """
     path = path or group.get("path")
     if path is None:
@@ -159,7 +159,7 @@ def path_metrics(group: Row, path: Row | None = None) -> Row:
 
 
 def series(run: Row) -> dict[str, list[float | None]]:
-    """The time series of a run by quantity and group or link, a value for each bin; none if it has none."""
+    """The time series of a run by quantity and group or link, a value per bin; empty if not recorded."""
     if (found := run.get("series")) is None:
         return {}
     of_groups = {f"{name}.{group['name']}": group[name] for group in found["groups"] for name in _GROUP_SERIES}
@@ -170,17 +170,17 @@ def link_metrics(link: Row) -> Row:
     """Measurements at one link."""
     found: Row = {}
     for part, several in _LINK_PARTS.items():
-        if several[0].by:  # one after another: all quantities of a class
+        if several[0].by:  # all quantities of one class, then of the next
             for one in link.get(part, ()):
                 found |= {f"{metric.name}.{one[metric.by]}": one.get(metric.path[1]) for metric in several}
         elif part != "state" or part in link:
             found |= {metric.name: metric.of(link) for metric in several}
-    found["marked_packets"] = link.get("marks", 0)  # not in runs of the lab
+    found["marked_packets"] = link.get("marks", 0)  # not in lab runs
     return found | {f"reading_{name}": value for name, value in link["readings"].items()}
 
 
 def _lab(run: Row) -> Row:
-    """Data of a lab run about plane, kernel and lateness, and about a switch."""
+    """Plane, kernel, lateness and switch data of a lab run."""
     entry = dict(run.get("lab", {}))
     switch = entry.pop("switch", {})
     own = {f"lab_{name}": value for name, value in entry.items()}
@@ -197,11 +197,11 @@ def metric_names(scenario: str) -> list[str]:
 
 
 def series_names(scenario: str) -> list[str]:
-    """The metrics of which runs of a canonical scenario have time series."""
+    """The metrics that runs of a canonical scenario record as time series."""
     return list(series(_unstarted(scenario)[0]))
 
 
 def _unstarted(scenario: str) -> tuple[Row, list[str]]:
-    """The record of a run before its start, which has no packets and thus no delays yet, and the traffic classes."""
+    """The record of a run before its start, which has no packets and no delays, and the traffic classes."""
     record: Row = json.loads(_fairlane.unstarted_record(scenario))
     return record, list(dict.fromkeys(group["traffic_class"] for group in json.loads(scenario)["groups"]))

@@ -1,4 +1,4 @@
-"""Names of schemes as the field writes them, for figures and sentences."""
+"""Names of schemes as in the literature, for figures and sentences."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ def _declared() -> dict[str, str]:
 
 
 def display_name(queue: str) -> str:
-    """`FQ-CoDel` of `fq_codel`; parameters of a variant follow it, names that are not of a scheme stay."""
+    """`FQ-CoDel` for `fq_codel`, followed by a variant's parameters. Other names stay unchanged."""
     scheme, *parameters = queue.split(":", 1)
     return ", ".join([_declared().get(scheme, scheme), *parameters])
 
 
 def position(queue: str) -> int | None:
-    """Position of the scheme of a queue in the catalogue; None for a name that is not of a scheme."""
+    """Index of a queue's scheme in the catalogue; None if it is not a scheme of the catalogue."""
     return {name: index for index, name in enumerate(_declared())}.get(queue.partition(":")[0])

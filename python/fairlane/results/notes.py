@@ -40,7 +40,7 @@ def joined(notes: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def warn(scenarios: Mapping[str, str]) -> None:
-    """Issues the notes of scenarios by name as warnings, at the line that called the caller."""
+    """Issues the notes of scenarios (by name) as warnings, attributed to the line that called the caller."""
     for line in joined({name: notes_of(scenario) for name, scenario in scenarios.items()}):
         warnings.warn(line, ScenarioWarning, stacklevel=3)
 

@@ -1,6 +1,6 @@
-"""A comparison in brief: a row for each queue, and one for the max-min shares that are the yardstick.
+"""Overview of a comparison: a row for each queue, and one for the max-min shares as reference.
 
-The rows have the metrics of the catalogue that are for an overview.
+The rows have the metrics that the catalogue marks for an overview.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ PER_USER = "edge_state_bytes_per_user"
 def overview(documents: Mapping[str, Json]) -> Json:
     """The overview of result documents of one scenario, by queue. There must be at least one.
 
-    Max-min shares depend on the scenario and on what web sources drew, not on the queue: they are those of the first.
+    Max-min shares depend on the scenario and the web sources' random draws, not on the queue, so those of the first
+    document are used.
     """
     rows = [_row(queue, document["summary"]) for queue, document in documents.items()]
     first: Json = next(iter(documents.values()))["summary"]
@@ -95,7 +96,7 @@ def _max_min(summary: Json, first: Json) -> Json:
 
 
 def _exact(value: float, n: int) -> PointEstimate:
-    """Computed from the means, not per replication: no interval."""
+    """A value computed from the means, not per replication, so it has no interval."""
     return {"mean": value, "half_width": None, "n": n}
 
 

@@ -1,4 +1,4 @@
-"""Tables of paths from host to receiver: for groups, and for users and flows if the scenario requests them."""
+"""Tables of paths from host to receiver, for groups, and for users and flows if the scenario requests them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlane.results.metrics import shown
 from fairlane.results.table import Json, Table, cell, mean, over_runs
 
 MOST_ROWS = 10
-"""Number of users and flows per queue, in terminal and notebooks."""
+"""Number of users and flows per queue in the terminal and in notebooks."""
 _PATH = shown("paths", "group")
 _TIMES = {"one_way_delay": "one-way", "rtt": "RTT"}
 _OF_TIMES = {name: [metric for metric in _PATH if metric.path[1] == name] for name in _TIMES}
@@ -17,7 +17,7 @@ _SHARES = [metric for metric in _PATH if metric.path[1] not in _TIMES]
 
 
 class _Who(NamedTuple):
-    """A user or a flow: what says which it is, its throughput, and what its packets met."""
+    """A user or a flow: identification, throughput, and delays and losses of its packets."""
 
     keys: Sequence[str]
     throughput_bps: Json | None
@@ -25,17 +25,17 @@ class _Who(NamedTuple):
 
     @property
     def slowness(self) -> float:
-        """Sort key: the 99th percentile of the one-way delay, or its mean on a plane without; none sorts lowest."""
+        """Sort key: 99th percentile of the one-way delay, or the mean on planes without it; lowest without delays."""
         delay = self.path["one_way_delay"]
         return float((delay["p99_s"] or delay["mean_s"])["mean"]) if delay else -1.0
 
 
 def path_tables(documents: Mapping[str, Json], most: int = MOST_ROWS) -> list[Table]:
-    """One-way delay, loss and marks, and RTT: of groups, users, and flows, with rows for each queue.
+    """One-way delay, loss, marks and RTT of groups, users and flows, with rows for each queue.
 
     Args:
         documents: Result documents by queue.
-        most: Of more users or flows those with the longest delays are named.
+        most: Maximum number of users or flows; those with the longest delays are listed.
     """
     groups = {queue: list(_groups(document)) for queue, document in documents.items()}
     users = {queue: list(_users(document)) for queue, document in documents.items()}
@@ -48,7 +48,7 @@ def path_tables(documents: Mapping[str, Json], most: int = MOST_ROWS) -> list[Ta
 
 
 def _both(found: Mapping[str, Sequence[_Who]], keys: Sequence[str], what: str, most: int) -> Iterator[Table]:
-    """The table of one-way delays and that of RTTs."""
+    """The tables of one-way delays and of RTTs."""
     with_rates = what != "groups"
     note = ""
     shown = dict(found)
@@ -95,7 +95,7 @@ def _users(document: Json) -> Iterator[_Who]:
 
 
 def _flows(document: Json) -> Iterator[_Who]:
-    """Flows that last as long as the run, numbered as in flows.parquet; the summary has none of them."""
+    """Flows that last as long as the run, numbered as in flows.parquet; the summary does not list them."""
     runs = [list(_flows_of(run)) for run in document["runs"]]
     for same in zip(*runs, strict=True):
         group, number, transport = same[0][:3]
@@ -114,7 +114,7 @@ def _flows_of(run: Json) -> Iterator[tuple[str, int, str, float | None, Json]]:
 
 
 def _over_runs(document: Json, paths: Sequence[Json]) -> dict[str, Any]:
-    """A path in a summary."""
+    """The path averaged over runs, as in a summary."""
     summary: dict[str, Any] = {
         metric.path[1]: over_runs(document, (path[metric.path[1]] for path in paths)) for metric in _SHARES
     }

@@ -12,29 +12,29 @@ if TYPE_CHECKING:
 
 
 class Pictures:
-    """Figures of matplotlib, which a notebook shows; `savefig("file.pdf")` of each writes it.
+    """Matplotlib figures, which a notebook displays and `savefig("file.pdf")` writes.
 
-    With `column=True` a figure is as wide as a column of a paper, 3.5 in, and has no title.
+    With `column=True` a figure is one paper column (3.5 in) wide and has no title.
     """
 
     def __init__(self, results: Sequence[Replications]) -> None:
         self._results = results
 
     def throughput(self, *, over_time: bool = False, column: bool = False) -> Figure:
-        """Mean throughput of a user by group; or the rate of each group over time.
+        """Mean throughput of a user by group, or the rate of each group over time.
 
         Raises:
-            UserError: There is nothing over time, since the scenario has no `probes.series_interval`.
+            UserError: There are no time series, since the scenario has no `probes.series_interval`.
         """
-        from fairlane.results import figures  # which loads matplotlib
+        from fairlane.results import figures  # slow: loads matplotlib
 
         return (figures.rate_over_time if over_time else figures.throughput)(self._results, column=column)
 
     def queue(self, *, over_time: bool = False, column: bool = False) -> Figure:
-        """Distribution of the first link's queue length over time; or its time series.
+        """Distribution of the first link's queue length over time, or its time series.
 
         Raises:
-            UserError: There is nothing over time, since the scenario has no `probes.series_interval`.
+            UserError: There are no time series, since the scenario has no `probes.series_interval`.
         """
         from fairlane.results import figures
 
@@ -44,7 +44,7 @@ class Pictures:
         """Distribution of the one-way delay over the packets of each group, in ms.
 
         Raises:
-            UserError: The runs keep quantiles only, since the scenario lacks `probes.delay_distribution = true`.
+            UserError: The runs recorded only quantiles, since the scenario lacks `probes.delay_distribution = true`.
         """
         from fairlane.results import figures
 
@@ -57,16 +57,16 @@ class Pictures:
         return figures.delay_quantiles(self._results, column=column)
 
     def shares(self, *, column: bool = False) -> Figure:
-        """Throughput of a user by group over its weighted max-min share, 1 where it has just that."""
+        """Throughput of a user divided by its weighted max-min share, by group."""
         from fairlane.results import figures
 
         return figures.shares(self._results, column=column)
 
     def users(self, *, column: bool = False) -> Figure:
-        """Distribution of the throughput over the users of each group.
+        """Distribution of throughput over the users of each group.
 
         Raises:
-            UserError: The runs have no rows of users, since the scenario has `probes.user_rows = false`.
+            UserError: The runs did not record users, since the scenario has `probes.user_rows = false`.
         """
         from fairlane.results import figures
 
@@ -76,11 +76,12 @@ class Pictures:
         """Means with intervals: a panel for each metric and group, a row for each scheme.
 
         Args:
-            names: Columns of `runs_frame`, such as `"utilisation.bottleneck"`; without a group or link, of all of them.
-            column: True if the figure is for a column of a paper.
+            names: Columns of `runs_frame`, such as `"utilisation.bottleneck"`; a name without group or link stands for
+                all of them.
+            column: True to draw one paper column wide.
 
         Raises:
-            UserError: There is no such metric.
+            UserError: A metric is unknown.
         """
         from fairlane.results import figures
 

@@ -1,4 +1,4 @@
-"""Figures: style, files, and rows of schemes. Never opens a window."""
+"""Style and files of figures, and figures with a row per scheme. Never opens a window."""
 
 from __future__ import annotations
 
@@ -23,45 +23,45 @@ from fairlane.base.text import for_figure
 from fairlane.results.intervals import Interval
 from fairlane.results.names import display_name, position
 
-# Okabe and Ito's palette without yellow, which is faint on white: distinguishable with all common kinds of colour
-# vision.
+# Okabe and Ito's palette, which common kinds of colour blindness can distinguish, without yellow, which is faint on
+# white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 FIRST = ("abc", "fq_codel", "cake", "codel", "pie", "dualpi2", "droptail")
-"""Schemes that are compared most: each has the colour at its position for itself."""
+"""Most frequently compared schemes; each has the colour at its index."""
 GROUP_COLOURS = ("#332288", "#CC6677", "#117733", "#88CCEE", "#AA4499", "#999933", "#44AA99")
-"""Of groups where they share axes, from Tol's muted palette: none is that of a scheme."""
+"""Colours of groups that share axes, from Tol's muted palette; no scheme has one of them."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ("-", "--", ":", "-.")
 PAPER_GREY = "0.8"
 INK = "0.25"
-"""Of marks that are told apart by their row or panel."""
+"""Grey of marks that their row or panel distinguishes."""
 SIZE_IN = (6.4, 4.4)
 COLUMN_IN = 3.5
-"""Width of a column of IEEE's and ACM's papers, within 0.2 in."""
+"""Width of a column in papers of IEEE and ACM, within 0.2 in."""
 MOST_COLUMN_HEIGHT_IN = 9.0
 MOST_TALL_PANELS = 16
-"""In a column; more have room for few numbers only."""
+"""Maximum number of panels in a paper column at normal height; more leave room for only a few tick labels."""
 COLUMN_FONT = 7.5
-"""Size in points of all that is written in a figure of that width."""
+"""Font size in points of all text in a figure one paper column wide."""
 _HANDLE_IN, _LETTER_IN, _ENTRY_IN = 0.45, 0.06, 0.18
-"""Size of a legend entry: its line with the space around it, each letter, and its height."""
+"""Size of a legend entry: width of its line with padding, width of a letter, height."""
 MARK_AREA = 22
-"""Of a mean in a row, in square points."""
+"""Area of the marker of a mean, in square points."""
 LABEL_CHARACTERS = 20
-"""In a line below a panel."""
+"""Characters in a line below a panel."""
 NARROW_COLUMNS, NARROW_CHARACTERS = 3, 13
-"""The same where three panels share a column of a paper."""
+"""Characters in a line if three panels share a paper column."""
 HEADROOM = 1.05
-"""End of an axis that begins at zero, over the greatest value."""
+"""End of an axis that begins at zero, divided by the greatest value."""
 ROW_IN = 0.24
-"""Size of a figure with a row for each scheme."""
+"""Height of a scheme's row."""
 
 _WITHOUT: dict[str, dict[str, Any]] = {
     ".png": {"Software": None},
     ".svg": {"Date": None},
     ".pdf": {"CreationDate": None},
 }
-"""Metadata of files that would differ from one time to the next, or from one version of a library to another."""
+"""Metadata that would differ between runs, or between versions of a library."""
 
 STYLE: Any = {
     "font.size": 10,
@@ -88,7 +88,7 @@ STYLE: Any = {
 
 
 class Drawn(Figure):
-    """A figure that a notebook shows.
+    """A figure that a notebook displays.
 
     Attributes:
         descriptions: Tooltips of parts of an SVG, by id.
@@ -106,7 +106,7 @@ class Drawn(Figure):
     def savefig(self, *args: Any, **options: Any) -> None:
         """Writes a file as matplotlib does, with the fonts of the common style."""
         with mpl.rc_context(STYLE), warnings.catch_warnings():
-            # A name may have characters that the font lacks; boxes stand for them.
+            # A name may contain characters that the font lacks; they are drawn as boxes.
             warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")
             super().savefig(*args, **options)
 
@@ -115,7 +115,7 @@ class Drawn(Figure):
 
 
 def colours_of(queues: Iterable[str]) -> dict[str, str]:
-    """A colour for each queue: the same in every picture, unless an earlier scheme of the catalogue has it there."""
+    """A colour for each queue, the same in all figures unless an earlier scheme of the catalogue uses it there."""
 
     def own(queue: str) -> int:
         if queue in FIRST:
@@ -144,7 +144,7 @@ def figure(title: str, subtitle: str, size_in: tuple[float, float] = SIZE_IN) ->
 def panels(
     count: int, title: str, columns: int = 1, size_in: tuple[float, float] = SIZE_IN, **shared: Any
 ) -> Iterator[tuple[Drawn, list[Axes]]]:
-    """A figure with pairs of axes in the common style, row by row; `shared` is for `subplots`, such as `sharey`."""
+    """A figure with several axes in the common style, row by row; `shared` is passed to `subplots` (`sharey`)."""
     with mpl.rc_context(STYLE):
         drawn = Drawn(figsize=size_in, layout="constrained")
         grid = list(drawn.subplots(math.ceil(count / columns), columns, squeeze=False, **shared).flat)
@@ -162,7 +162,7 @@ def set_subtitle(axes: Axes, text: str) -> None:
 def label_panels(
     grid: Sequence[Axes], columns: int, names: Sequence[str], across: str, letters: int = LABEL_CHARACTERS
 ) -> None:
-    """Titles of panels, and what their lowest ones have below them, in lines of at most `letters`."""
+    """Writes titles of panels, and labels below the lowest ones, in lines of at most `letters` characters."""
     for axes, name in zip(grid, names, strict=True):
         axes.set_title(textwrap.fill(name, letters, break_on_hyphens=False), loc="left", fontsize=9)
     for lowest in grid[-columns:]:
@@ -177,7 +177,7 @@ def error_bars(axes: Axes, places: Sequence[float], means: Sequence[Interval], *
 
 
 def from_zero(axes: Sequence[Axes], name: Literal["x", "y"]) -> None:
-    """Begins an axis of all panels at zero and ends it beyond the greatest value of any, so that no mark is cut."""
+    """Begins an axis of all panels at zero and ends it above the greatest value, so that no mark is cut."""
     ends = [
         end
         for one in axes
@@ -192,7 +192,7 @@ def from_zero(axes: Sequence[Axes], name: Literal["x", "y"]) -> None:
 
 
 def even_columns(count: int, most: int) -> int:
-    """Number of columns of as few rows as possible, which leaves as few places empty as possible."""
+    """Number of columns (at most `most`) with the fewest rows and the fewest empty cells."""
     return math.ceil(count / math.ceil(count / most))
 
 
@@ -206,7 +206,7 @@ def logarithmic(axes: Axes, name: Literal["x", "y"], ticks: Sequence[float], bas
 
 
 def legend(drawn: Figure, axes: Axes, most_columns: int = 3) -> int:
-    """Puts the legend below the axes, where it hides nothing, and gives its number of rows."""
+    """Puts the legend below the axes, where it hides nothing, and returns its number of rows."""
     entries = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     if not entries:
         return 0
@@ -214,7 +214,7 @@ def legend(drawn: Figure, axes: Axes, most_columns: int = 3) -> int:
 
 
 def _legend(drawn: Figure, entries: Mapping[str, Any], most_columns: int) -> int:
-    """Rows as even as they can be; gives their number."""
+    """Draws the legend with rows as even as possible; returns their number."""
     rows = math.ceil(len(entries) / most_columns)
     columns = math.ceil(len(entries) / rows)
     drawn.legend(entries.values(), entries, loc="outside lower center", ncols=columns, frameon=False)
@@ -222,7 +222,7 @@ def _legend(drawn: Figure, entries: Mapping[str, Any], most_columns: int) -> int
 
 
 def for_column(drawn: Figure) -> None:
-    """Makes a figure as wide as a paper column, which has a caption instead of titles."""
+    """Makes a figure one paper column wide and removes titles, since papers have captions."""
     width_in, height_in = drawn.get_size_inches()
     height_in *= max(COLUMN_IN / width_in, 0.7)
     drawn.suptitle("")
@@ -251,7 +251,7 @@ def save(drawn: Figure, stem: Path, suffixes: Sequence[str] = (".png", ".svg")) 
         try:
             _save(drawn, file, suffix)
         except OSError as error:
-            error.filename = error.filename or str(file)  # what was written of it is gone
+            error.filename = error.filename or str(file)  # an incomplete file has been removed
             raise
 
 
@@ -272,7 +272,7 @@ def rows_of_schemes(
     panels_by_name: Mapping[str, Sequence[tuple[float, float | None] | None]],
     columns: int = 4,
 ) -> Figure:
-    """A row for each scheme, a panel for each measure: its mean and half width by scheme. It grows with the schemes."""
+    """Means and half widths: a row per scheme, a panel per measure. The height grows with the number of schemes."""
     rows, places = math.ceil(len(panels_by_name) / columns), range(len(schemes))
     own = colours_of(schemes) if len(schemes) <= len(COLOURS) else dict.fromkeys(schemes, INK)
     colours = [own[scheme] for scheme in schemes]

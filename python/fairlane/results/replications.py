@@ -1,4 +1,4 @@
-"""The replications of one scenario: its canonical form, their run records, and the document made from them."""
+"""The replications of one scenario: canonical scenario, run records, and the result document."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Replications:
 
     Attributes:
         scenario_json: The canonical scenario.
-        runs_json: One run record per replication, in order; the same bytes each time that they are simulated.
-        cpu_seconds: CPU time of each, None if unknown.
-        label: Name of the queue among others; empty: the name of its scheme.
+        runs_json: One run record per replication, in order; their bytes are reproducible.
+        cpu_seconds: CPU time of each replication, None if unknown.
+        label: Name of the queue in a comparison; if empty, the name of its scheme.
     """
 
     scenario_json: str
@@ -46,7 +46,7 @@ class Replications:
 
     @property
     def queue(self) -> str:
-        """Name of its queue in tables and figures."""
+        """Name of the queue in tables and figures."""
         return self.label or str(self.scenario["queue"]["scheme"])
 
     @property
@@ -56,7 +56,7 @@ class Replications:
 
     @property
     def notes(self) -> list[str]:
-        """Caveats of the scenario; one line each, key first."""
+        """Caveats about the scenario, one line each, key first."""
         return notes_of(self.scenario_json)
 
     def json(self, confidence: float = CONFIDENCE) -> str:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Summarised(ABC):
-    """Means with intervals, as frames of polars and pandas, and as tables of text, LaTeX and CSV."""
+    """Means with intervals, as frames of Polars and pandas, and as tables in text, LaTeX and CSV."""
 
     @abstractmethod
     def summary_frame(self) -> pl.DataFrame:
@@ -38,21 +38,21 @@ class Summarised(ABC):
 
     @abstractmethod
     def _table(self) -> Table:
-        """What the terminal shows."""
+        """The table that the terminal shows."""
 
     def to_pandas(self) -> Any:
-        """The summary as a frame of pandas.
+        """The summary as a pandas frame.
 
         Raises:
-            UserError: pandas or pyarrow is not installed; `pip install 'fairlane[pandas]'` has both.
+            UserError: pandas or pyarrow is not installed; `pip install 'fairlane[pandas]'` installs both.
         """
         return frames.to_pandas(self.summary_frame())
 
     def write_table(self, path: str | Path) -> None:
-        """Writes the summary as CSV, or the table of the terminal as LaTeX: by the suffix, `.csv` or `.tex`.
+        """Writes the summary as CSV, or the terminal's table as LaTeX, depending on the suffix `.csv` or `.tex`.
 
         Raises:
-            UserError: Another suffix.
+            UserError: The suffix is a different one.
         """
         path = Path(path)
         if path.suffix == ".csv":
@@ -67,7 +67,7 @@ class Summarised(ABC):
 
 
 class Framed(Summarised):
-    """Figures and frames of all runs; the column `queue` distinguishes those of a comparison."""
+    """Figures and frames of all runs; in a comparison, the column `queue` distinguishes them."""
 
     @abstractmethod
     def _all(self) -> list[Result]:
@@ -79,9 +79,9 @@ class Framed(Summarised):
         return Pictures(self._all())
 
     def summary_frame(self) -> pl.DataFrame:
-        """One row per queue, group and metric: mean, ends of the 95 % interval, number of runs.
+        """One row per queue, group and metric: mean, bounds of the 95 % interval, number of runs.
 
-        `group` is null for metrics of the whole run, and names the link for those of a link; `point` is null.
+        `group` is null for metrics of the whole run, and the name of the link for link metrics; `point` is null.
         """
         return frames.summary_frame(self._all())
 
@@ -93,7 +93,7 @@ class Framed(Summarised):
         return frames.runs_frame(self._all())
 
     def costs_frame(self) -> pl.DataFrame:
-        """One row per run: its cost, which differs between runs."""
+        """One row per run with its CPU time, which is not reproducible."""
         return frames.costs_frame(self._all())
 
     def users_frame(self) -> pl.DataFrame:
@@ -125,11 +125,11 @@ class Result(Replications, Framed):
         return [self]
 
     def write(self, folder: str | Path, *, pdf: bool = False) -> None:
-        """Writes result.json, the frames as Parquet, and figures as PNG and SVG, with `pdf` for a paper too."""
+        """Writes result.json, the frames as Parquet, and figures as PNG and SVG; with `pdf`, also for a paper."""
         _write(Path(folder), self.json(), [self], pdf)
 
     def _repr_html_(self) -> str:
-        from fairlane.results.display import result_html  # for notebooks alone
+        from fairlane.results.display import result_html  # only notebooks need it
 
         return result_html(self.document(), self.queue)
 
@@ -140,10 +140,10 @@ class Result(Replications, Framed):
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Framed, Mapping[str, Result]):
-    """Results of one scenario under several queues: `comparison["abc"]` is that of one.
+    """Results of one scenario under several queues; `comparison["abc"]` is the result under `abc`.
 
     Attributes:
-        results: Results by the name of the queue: that of its scheme, or of a variant.
+        results: Results by queue name, which is the name of a scheme or of a variant.
     """
 
     results: dict[str, Result]
@@ -153,7 +153,7 @@ class Comparison(Framed, Mapping[str, Result]):
         return json.dumps(self.document(confidence), allow_nan=False, ensure_ascii=False)
 
     def document(self, confidence: float = CONFIDENCE) -> dict[str, Any]:
-        """The same as a table."""
+        """The comparison document as a dictionary."""
         documents = {queue: result.document(confidence) for queue, result in self.results.items()}
         version = _fairlane.version()
         return {"schema": 1, "version": version, "overview": overview(documents), "results": documents}
@@ -173,7 +173,7 @@ class Comparison(Framed, Mapping[str, Result]):
         return list(self.results.values())
 
     def write(self, folder: str | Path, *, pdf: bool = False) -> None:
-        """Writes result.json, the frames as Parquet, and figures as PNG and SVG, with `pdf` for a paper too."""
+        """Writes result.json, the frames as Parquet, and figures as PNG and SVG; with `pdf`, also for a paper."""
         _write(Path(folder), self.json(), self._all(), pdf)
 
     def _repr_html_(self) -> str:
@@ -186,7 +186,7 @@ class Comparison(Framed, Mapping[str, Result]):
 
 
 def _write(folder: Path, document: str, results: list[Result], pdf: bool) -> None:
-    from fairlane.results import plots  # which loads matplotlib
+    from fairlane.results import plots  # slow: loads matplotlib
     from fairlane.results.figures import result_figures
 
     with staged(folder) as stage:

@@ -1,4 +1,4 @@
-"""The JSON Schema of a result document: the record of a run as the simulator declares it, and the summary."""
+"""The JSON Schema of a result document: the run record as declared in the simulator, and the summary."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PATHS = "Delays, drops and marks of the group's packets from host to receiver."
 
 
 def result_schema() -> Json:
-    """The schema, as `fairlane schema result` prints it."""
+    """The schema that `fairlane schema result` prints."""
     record: Json = json.loads(_fairlane.record_schema())
     definitions = record.pop("$defs")
     definitions["RunRecord"] = {name: record[name] for name in ("type", "properties", "required", "description")}
@@ -46,7 +46,7 @@ def result_schema() -> Json:
 
 
 def overview_schemas() -> dict[str, Json]:
-    """Tables of a comparison's overview; values that the row of max-min shares lacks are null."""
+    """Schemas of a comparison's overview; values that the row of max-min shares lacks are null."""
     times = [metric for metric in overview.GROUP if len(metric.path) > 2]
     of_group: Json = {"name": _described(_TEXT, "Name.")}
     for metric in overview.GROUP:
@@ -90,7 +90,7 @@ def _maybe(metric: Metric) -> Json:
 
 
 def _summaries(records: Mapping[str, Json]) -> dict[str, Json]:
-    """Tables of a summary; a metric that a record may lack is null where no replication has it."""
+    """Schemas of a summary; an optional metric is null if no replication has it."""
     run, link = shown("summary", "run"), shown("summary", "link")
     group = [one for one in shown("summary") if one.scope in {"group", "user", "flow"}]
     of_group: Json = {
@@ -182,7 +182,7 @@ def _last_of(metrics: Iterable[Metric], part: str) -> Json:
 
 
 def _field(metric: Metric, records: Mapping[str, Json], record: str) -> Json:
-    """A metric that is a list of users in a record is one in the summary; what may be null stays so."""
+    """Schema of a metric in a summary. User metrics stay lists; metrics that may be null in a record may be null."""
     if metric.scope == "user":
         return {**_array("Estimate", metric.doc), **_annotations(metric)}
     nullable = metric.scope == "flow" or not _is_always_there(metric, records, record)

@@ -1,6 +1,6 @@
 """The summary of a result document: means with intervals over the replications, and its JSON Schema.
 
-Both follow from the catalogue's metrics in a summary. A part of a record, such as the path of a group, is a separate
+Both are derived from the catalogue's summary metrics. A part of a record, such as the path of a group, is a separate
 table; the other metrics are listed by name.
 """
 
@@ -34,7 +34,7 @@ _KEYS = {
     "transfers_slowdown_mean": "transfer_slowdown_mean",
     "transfers_slowdown_p99": "transfer_slowdown_p99",
 }
-"""Names that documents had first."""
+"""Names that earlier documents used."""
 _CLASSES = ("BE", "EF")
 
 
@@ -44,12 +44,12 @@ def key(metric: Metric) -> str:
 
 
 def summary(runs: Sequence[Row], confidence: float) -> dict[str, Any]:
-    """The summary of the records of all replications; there must be at least one."""
+    """The summary of the records of all replications, at least one."""
     return _Summary(confidence).of_runs(runs)
 
 
 class _Summary:
-    """Means with intervals of one confidence."""
+    """Means with intervals at one confidence level."""
 
     def __init__(self, confidence: float) -> None:
         self._confidence = confidence
@@ -107,7 +107,7 @@ class _Summary:
         return found | {"readings": readings}
 
     def _by(self, links: Sequence[Row], part: str, by: str) -> list[dict[str, Any]]:
-        """A row for each traffic class or reason that any run has."""
+        """A row for each traffic class or reason that occurs in any run."""
         metrics = [metric for metric in _LINK if metric.path[0] == part]
         names = dict.fromkeys(one[by] for link in links for one in link[part])
         order = sorted(names, key=_CLASSES.index) if by == "traffic_class" else names
@@ -119,7 +119,7 @@ class _Summary:
         return rows
 
     def _parts(self, records: Sequence[Row], metrics: Iterable[Metric]) -> dict[str, Any]:
-        """The means of metrics in tables like those of the records."""
+        """Means of metrics, in tables of the same form as in the records."""
         found: dict[str, Any] = {}
         for metric in metrics:
             table = found
@@ -136,12 +136,12 @@ class _Summary:
 
 
 def dropped_share(link: Row) -> float:
-    """Packets dropped for whatever reason over packets that arrived."""
+    """Packets dropped for any reason, divided by arrived packets."""
     return float(sum(drops["share_of_arrivals"] for drops in link["drops"]))
 
 
 def _means_of_flows(metric: Metric, groups: Iterable[Row]) -> list[float]:
-    """The mean over the flows of each group that has any."""
+    """The mean over the flows of each group that has flows."""
     return [math.fsum(flows) / len(flows) for group in groups if (flows := metric.of(group))]
 
 
@@ -151,7 +151,7 @@ def _has_mean(of: Any) -> bool:
 
 def document(scenario: str, runs: Sequence[str], cpu_seconds: Sequence[float | None], confidence: float) -> str:
     """The result document of a canonical scenario as JSON text, with unmodified records."""
-    _fairlane.student_t(confidence, 1)  # raises a ValueError for what is no confidence
+    _fairlane.student_t(confidence, 1)  # raises a ValueError for an invalid confidence
     records = [json.loads(run) for run in runs]
     head = {
         "schema": SCHEMA,

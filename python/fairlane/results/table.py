@@ -1,4 +1,4 @@
-"""A table of names and numbers as the terminal, notebooks and pages show it."""
+"""A table of names and numbers for terminal, notebooks and pages."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Table:
     """A table.
 
     Attributes:
-        heads: Of the columns, each in one or several lines.
+        heads: Headings of the columns, each of one or several lines.
         keys: Number of leading columns that identify a row.
         title: Title on a page.
-        note: Description of its rows, below the table, if they need one.
+        note: Description of the rows, written below the table; may be empty.
         rows: Cells.
     """
 
@@ -45,7 +45,7 @@ class Table:
         self.rows.append(list(cells))
 
     def text(self) -> str:
-        """The table as plain text: names to the left, numbers in columns."""
+        """The table as plain text: names aligned left, numbers in columns."""
         heads = [head if isinstance(head, tuple) else (head,) for head in self.heads]
         tall = max(map(len, heads))
         lines = [[*([""] * (tall - len(head))), *head] for head in heads]
@@ -55,7 +55,7 @@ class Table:
         return "\n".join([*text[:tall], "-" * max(map(len, text)), *text[tall:]])
 
     def latex(self) -> str:
-        """The table for a paper, in the style of the package booktabs."""
+        """The table in LaTeX, in the style of the package booktabs."""
         heads = [" ".join(head) if isinstance(head, tuple) else head for head in self.heads]
         lines = [" & ".join(map(_tex, row)) + r" \\" for row in (heads, *self.rows)]
         columns = "l" * self.keys + "r" * (len(heads) - self.keys)
@@ -68,12 +68,12 @@ def _tex(text: str) -> str:
 
 
 def mean(estimate: Mapping[str, Any] | None, factor: float = 1.0) -> str:
-    """A mean with its half width, in a unit that is `factor` of those of the document; empty if there is none."""
+    """A mean with its half width, multiplied by `factor`; empty if there is none."""
     return "" if estimate is None else format_interval(*_scaled(estimate, factor))
 
 
 def quantile(estimate: Mapping[str, Any] | None, factor: float = 1.0) -> str:
-    """The same of a quantile, whose half width includes the bin of its histogram."""
+    """A quantile with its half width, which includes the bin of its histogram."""
     return "" if estimate is None else format_quantile(*_scaled(estimate, factor))
 
 
@@ -88,6 +88,6 @@ def _scaled(estimate: Mapping[str, Any], factor: float) -> tuple[float, float | 
 
 
 def over_runs(document: Json, values: Iterable[float | None]) -> PointEstimate | None:
-    """The mean of a metric that runs of a result document have but its summary has not; None if none of them has it."""
+    """The mean over runs of a metric that the summary lacks; None if no run has it."""
     samples = [value for value in values if value is not None]
     return interval(samples, document["summary"]["confidence"]).document() if samples else None

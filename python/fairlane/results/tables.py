@@ -1,4 +1,4 @@
-"""Results for people, as tables of names and numbers: the terminal and notebooks show the same ones."""
+"""Results as tables of names and numbers, which the terminal and notebooks show alike."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from fairlane.results.table import Json, Table, cell, mean, quantile
 if TYPE_CHECKING:
     from fairlane.results.intervals import PointEstimate
 
-#: More queues than that are compared in one table.
+#: With more queues than this, a comparison is one table.
 MOST_QUEUES = 3
 
 
 def headline(scenario: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
-    """Description of the runs, to follow the name of the scenario."""
+    """Description of the runs, written after the name of the scenario."""
     run = scenario["run"]
     return (
         f": {summary['replications']} replications of {run['measure']} after {run['warmup']}, seed {run['seed']}; "
@@ -37,7 +37,7 @@ OVERVIEW_LEGEND = (
 
 
 def overview_tables(document: Json) -> list[Table]:
-    """A comparison of many queues in brief; of an access network, its users, applications and nodes as well."""
+    """Overview of many queues; for an access network, also its users, applications and nodes."""
     documents = document["results"]
     tables = [overview_table(document["overview"]), user_shares(documents)]
     if is_access(documents):
@@ -46,7 +46,7 @@ def overview_tables(document: Json) -> list[Table]:
 
 
 def overview_table(overview: Json) -> Table:
-    """A row for max-min shares and each queue, and a further one for each link but the first; of many the busiest."""
+    """A row for the max-min shares and each queue, with a further one per additional link (the busiest of many)."""
     rows = [overview["max_min"], *overview["queues"]]
     shown = _links_of_overview(overview)
     has_links = len(shown) > 1
@@ -104,7 +104,7 @@ def overview_table(overview: Json) -> Table:
 
 
 def _links_of_overview(overview: Json) -> list[int]:
-    """Places of the links that the table has: all, or those that are used most under any queue."""
+    """Indices of the links in the table: all, or those with the highest utilisation under any queue."""
     links = overview["max_min"]["links"]
     if len(links) <= MANY_LINKS:
         return list(range(len(links)))
@@ -157,7 +157,7 @@ def _cells(metrics: Sequence[Metric], summary: Mapping[str, Any]) -> Iterator[st
 
 
 def _application_table(kind: str, summaries: Mapping[str, Mapping[str, Any]]) -> Table:
-    """Results of the applications of one kind; without rows if there are none."""
+    """Results of the applications of one kind; no rows if there are none."""
     metrics = of_applications(kind)
     table = Table(["queue", f"group: {kind}", *(metric.head for metric in metrics)], keys=2)
     for queue, summary in summaries.items():

@@ -1,1 +1,1 @@
-"""The verbs `run` and `compare`, and what watches a run."""
+"""The functions `run` and `compare`, and recording of a run."""

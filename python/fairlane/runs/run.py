@@ -1,4 +1,4 @@
-"""The verbs `run` and `compare`."""
+"""The functions `run` and `compare`."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ def run(
     Raises:
         ScenarioError: The scenario cannot be simulated.
         SchemeError: A scheme in Python or of a library failed.
-        UserError: The file cannot be read; capture, tables or log cannot be written; there is no such flow; the plane
-            `linux` cannot have the scenario, or no kernel was built.
-        GuestError: A kernel gave no result.
+        UserError: The file cannot be read; capture, tables or log cannot be written; a flow does not exist; the plane
+            `linux` does not support the scenario, or no kernel was built.
+        GuestError: A kernel returned no result.
         Interrupted: Ctrl-C.
     """
     load_scheme_lib(scheme_lib)
@@ -136,18 +136,18 @@ def compare(
     scheme_lib: SchemeLib = None,
     progress: bool = False,
 ) -> Comparison:
-    """Simulates a scenario under each of the queues, which keep limit and scheduler of the scenario's own queue.
+    """Simulates a scenario under several queues. Each keeps the limit and scheduler of the scenario's queue.
 
     Args:
         scenario: A scenario, or the path of its TOML file.
         queues: Names of schemes, as listed by `fairlane schemes` or registered with `register_scheme`; `["all"]` for
-            every scheme of the list. A scheme may have parameters, as in `"abc:gamma=8 packets"` or `{"scheme": "abc",
-            "gamma": "8 packets"}`. A dictionary gives labels, as in `{"mine": "abc:gamma=8 packets"}`.
+            every listed scheme. A scheme may have parameters: `"abc:gamma=8 packets"` or `{"scheme": "abc", "gamma":
+            "8 packets"}`. A dictionary gives labels: `{"mine": "abc:gamma=8 packets"}`.
         replications: Replaces `run.replications`.
         seed: Replaces `run.seed`.
         threads: Simulator threads; all cores if None. Results do not depend on it.
         store: Folder that keeps finished replications if the work is interrupted.
-        scheme_lib: Library of schemes to load first, or several.
+        scheme_lib: Scheme library or libraries to load first.
         progress: Report progress on stderr.
 
     Raises:
@@ -169,7 +169,7 @@ def compare(
 
 
 def under(variant: Variant, canonical: str) -> str:
-    """A canonical scenario under a variant; an error names it."""
+    """A canonical scenario under a variant; errors name the variant."""
     try:
         return variant.under(canonical)
     except ScenarioError as error:
@@ -177,10 +177,10 @@ def under(variant: Variant, canonical: str) -> str:
 
 
 def queue_names(queues: Iterable[str]) -> list[str]:
-    """Names of schemes, checked; `["all"]` are those of the catalogue.
+    """Returns checked names of schemes; `["all"]` stands for the catalogue.
 
     Raises:
-        UserError: One is unknown or named twice, or none is named.
+        UserError: A name is unknown or repeated, or there is none.
     """
     check_kind("queues", queues, (Iterable,), "a list of names of schemes")
     names = [queues] if isinstance(queues, str) else list(queues)
@@ -195,12 +195,12 @@ def queue_names(queues: Iterable[str]) -> list[str]:
     check_once(names)
     for name in names:
         if name not in _fairlane.registered_schemes():
-            schemes(name)  # raises if there is none
+            schemes(name)  # raises if the scheme is unknown
     return names
 
 
 def prepared(scenario: Scenario | str | Path, replications: int | None, seed: int | None) -> Scenario:
-    """A scenario, or that of a file, with the requested replications and seed."""
+    """A scenario (read from its file if it is a path) with the requested replications and seed."""
     check_kind("scenario", scenario, (Scenario, str, Path), "a Scenario or the path of its file")
     found = scenario if isinstance(scenario, Scenario) else Scenario.from_toml(scenario)
     given = {"run.replications": replications, "run.seed": seed}
@@ -208,13 +208,13 @@ def prepared(scenario: Scenario | str | Path, replications: int | None, seed: in
 
 
 def _check_linux(**given: object) -> None:
-    """Raises a UserError for what only simulated runs have."""
+    """Raises a UserError for options that only simulated runs have."""
     if name := next((name for name, value in given.items() if value), None):
         raise UserError(f"{name}: has no effect on the plane linux")
 
 
 def _flows(given: Iterable[int]) -> list[int]:
-    """Numbers of flows, checked: at least one, each once."""
+    """Checks the numbers of flows: at least one, without duplicates."""
     check_kind("qlog_flows", given, (Iterable,), "a list of numbers of flows")
     flows = list(given)
     for flow in flows:

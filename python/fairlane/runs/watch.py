@@ -1,4 +1,4 @@
-"""Watching one replication: a packet capture of a link, tables of TCP senders and queues, a log of senders."""
+"""Records one replication: packet capture of a link, tables of TCP senders and queues, log of senders."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from fairlane.simulate.replications import replications
 WAIT_S = 0.1
 
 CONTAINED, SEQUENTIAL = QLOG_SUFFIXES = ".qlog", ".sqlog"
-"""Endings of the forms of a log: one JSON value, or a sequence of them."""
+"""Suffixes of a log's formats: one JSON value, or a sequence of JSON values."""
 
 Columns = dict[str, tuple[str, bytes]]
 
 
 @dataclass(frozen=True)
 class Watch:
-    """Outputs of a watched run, and their files.
+    """Recordings of a run, and their files.
 
     Attributes:
         replication: Number of the replication, from 0.
         pcap: File of the capture.
         drops: The capture includes dropped packets.
-        snaplen: Bytes that the capture keeps of a packet; the headers at least.
+        snaplen: Bytes captured per packet; headers are always captured.
         trace: Folder of the tables.
         interval: Time between two rows of a table; "0 s" for a row at every change.
-        link: Name of the link that is captured, and whose queue is in the tables. If None, the first link is captured
-            and the tables have the queues of all.
+        link: Name of the link for the capture and the queue tables. If None, captures the first link and tabulates the
+            queues of all links.
         qlog: File of the log; its extension selects the format.
-        qlog_flows: Numbers of the flows in it; all if None.
+        qlog_flows: Numbers of the logged flows; all if None.
     """
 
     replication: int
@@ -58,7 +58,7 @@ class Watch:
     qlog_flows: Sequence[int] | None = None
 
     def check(self, count: int) -> None:
-        """Raises a UserError if there is no such replication or nothing can be written."""
+        """Raises a UserError if the replication does not exist or a file cannot be written."""
         if not 0 <= self.replication < count:
             raise UserError(f"--pcap-replication: {self.replication} is out of range, it must be from 0 to {count - 1}")
         if self.pcap:
@@ -75,11 +75,11 @@ class Watch:
                 raise UserError(f"--qlog: {self.qlog} is the file of --pcap too")
 
     def run(self, scenario: str, *, show_progress: bool = False) -> Kept:
-        """Simulates the replication of a canonical scenario; watching does not change its record.
+        """Simulates the replication of a canonical scenario; recording does not change its results.
 
         Raises:
-            UserError: The scenario cannot be watched so, or something cannot be written.
-            Interrupted: Ctrl-C; nothing remains.
+            UserError: The scenario cannot be recorded in this way, or a file cannot be written.
+            Interrupted: Ctrl-C; no file remains.
         """
         capture = aside(self.pcap, "--pcap") if self.pcap else nullcontext()
         log = aside(self.qlog, "--qlog") if self.qlog else nullcontext()
@@ -124,11 +124,11 @@ class Watch:
 
     @contextmanager
     def _written(self) -> Iterator[None]:
-        """An error while the run writes its files names the option of the file that it is about."""
+        """Adds to errors in writing a file the option that names the file."""
         try:
             yield
         except OSError as error:
-            # The run writes to a temporary file next to it, whose name contains its name.
+            # The run writes to a temporary file next to the log, whose name contains the log's name.
             of_log = self.qlog and self.qlog.name in Path(error.filename or "").name
             with _named(*(("--qlog", self.qlog) if of_log else ("--pcap", self.pcap))):
                 raise
@@ -150,7 +150,7 @@ class Watch:
 
 
 class _Tables:
-    """Tables that grow by chunks, each a Parquet file until the end: memory does not grow with them."""
+    """Tables written in chunks, each a Parquet file until the end, so memory does not grow with the tables."""
 
     def __init__(self, folder: Path, scenario: str, replication: int, link: str | None) -> None:
         table = json.loads(scenario)
@@ -226,7 +226,7 @@ def _named(option: str, path: Path | None) -> Iterator[None]:
 
 @contextmanager
 def aside(path: Path, option: str) -> Iterator[Path]:
-    """A temporary path next to `path`, whose file replaces `path` at the end of the block unless there is an error."""
+    """A temporary path next to `path`; its file replaces `path` if the block ends without an error."""
     whole = path.resolve()
     with _named(option, path), parents_of(whole), new_beside(whole) as part:
         yield part

@@ -1,4 +1,4 @@
-"""The command `search`: scenarios that beat a scheme, parameters that serve it.
+"""The command `search` finds worst scenarios for a scheme, and good parameters.
 
 import fairlane
 

@@ -1,4 +1,4 @@
-"""The verb `search adversary`: searches against one scheme after another."""
+"""The function `search.adversary`, which searches against one scheme after another."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ def adversary(
     optimiser: OptimiserFactory = CmaOptimiser,
     progress: bool = False,
 ) -> Adversaries:
-    """For each scheme, the scenario within bounds in which an honest light user gets least of its max-min share.
+    """Finds, for each scheme, the scenario in which an honest light user gets the smallest part of its max-min share.
 
     Args:
         schemes: Names of schemes, `["all"]` for every scheme of the catalogue.
-        bounds: TOML file of the ranges to search; Fairlane's if None.
-        evaluations: Scenarios that are judged for each scheme, at least.
-        seed: Of the optimiser.
+        bounds: TOML file of the ranges to search; if None, the default ranges.
+        evaluations: Minimum number of scenarios to simulate for each scheme.
+        seed: Seed of the optimiser.
         settings: Keys of `queue` and `marker` that differ from the defaults of the scheme.
         threads: Simulator threads; all cores if None. Results do not depend on it.
-        out: Folder of scenario files, and of the journal with which an interrupted search goes on.
-        optimiser: Makes the optimiser from the number of dimensions and the seed.
+        out: Folder for scenario files, and for the journal from which an interrupted search continues.
+        optimiser: Creates the optimiser from the number of dimensions and the seed.
         progress: Report progress on stderr.
 
     Raises:
         UserError: A scheme, the bounds or a number is wrong; the folder cannot be written.
-        ScenarioError: A setting that the scheme does not take.
+        ScenarioError: The scheme does not have a setting.
         Interrupted: Ctrl-C; simulated runs are in the journal.
     """
     names, chosen = queue_names(schemes), read_bounds(bounds)
@@ -67,7 +67,7 @@ def adversary(
     given = dict(settings or {})
     labels = [_label(name, given) for name in names]
     tables = [_checked(label, name, given, chosen) for label, name in zip(labels, names, strict=True)]
-    optimiser(chosen.space.dimensions, seed)  # if it cannot be made, nothing is begun
+    optimiser(chosen.space.dimensions, seed)  # fails early if it cannot be created
     found: dict[str, Found] = {}
     commands: dict[str, str] = {}
     started = Cost.now()
@@ -84,7 +84,7 @@ def adversary(
 
 
 def _checked(label: str, scheme: str, settings: Mapping[str, Any], bounds: Bounds) -> dict[str, dict[str, Any]]:
-    """The tables `queue` and `marker` of a scheme; raises a ScenarioError if a scenario does not take them."""
+    """The tables `queue` and `marker` of a scheme; raises a ScenarioError if they are invalid in a scenario."""
     tables: dict[str, dict[str, Any]] = {"queue": {"scheme": scheme}}
     for key, value in settings.items():
         table, _, name = key.partition(".")
@@ -100,12 +100,12 @@ def _checked(label: str, scheme: str, settings: Mapping[str, Any], bounds: Bound
 
 
 def _label(scheme: str, settings: Mapping[str, Any]) -> str:
-    """Name of a scheme with its settings: the name of its file."""
+    """Name of a scheme with its settings, also used for its file."""
     return "-".join([scheme, *(re.sub(r"[^A-Za-z0-9_.]+", "_", str(value)) for value in settings.values())])
 
 
 def _command(scheme: str, settings: Mapping[str, Any], bounds: str | Path | None, evaluations: int, seed: int) -> str:
-    """The command that does this search."""
+    """The command that repeats this search."""
     words = ["fairlane", "search", "adversary", scheme]
     for key, value in settings.items():
         words += ["--set", f"{key}={value if isinstance(value, str) else json.dumps(value)}"]
@@ -117,7 +117,7 @@ def _command(scheme: str, settings: Mapping[str, Any], bounds: str | Path | None
 
 @contextmanager
 def _told(label: str, number: int, total: int, evaluations: int, progress: bool) -> Iterator[Say]:
-    """Returns the status line: number of judged scenarios, and the smallest share so far."""
+    """Reports the number of simulated scenarios and the smallest share so far."""
     title = f"{label} ({number + 1} of {total})" if total > 1 else label
     with reporting(title, evaluations, show=progress, unit="scenarios") as report:
         yield lambda judged, least: report(min(judged, evaluations), evaluations, f"least share {least:.3f}")

@@ -1,12 +1,12 @@
-"""The adversary: for a scheme, the scenario within bounds in which an honest light user gets least of its share.
+"""The adversary finds the scenario within bounds in which an honest light user gets the smallest part of its share.
 
-The light user must be harmed by the scheme, not by the circumstances. The same scenario therefore also runs under an
-ideal scheduler, weighted fair queueing for each user. A scenario in which the light user gets less than most of its
-share even there does not count. So a buffer too small for the round-trip time, a sender that converges too slowly, or a
-user without demand cannot win.
+The scheme must harm the light user, not the circumstances. Therefore every scenario also runs under an ideal scheduler,
+weighted fair queueing for each user. A scenario does not count if the light user loses too much of its share there,
+too. This excludes buffers too small for the round-trip time, senders that converge too slowly, and users without
+demand.
 
-The search uses run numbers of one seed; the choice among the best and the shrinking use others; the file has yet
-others. So the reported results were not selected for.
+The search, the choice among the best scenarios with the shrinking, and the final file use runs of different seeds. So
+the search did not select the reported runs.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from fairlane.search.world import light_share_packets, scenario, unused
 from fairlane.simulate.scenario import Table
 
 IDEAL = "wfq"
-"""Serves every user by weight, within a packet time of a fluid server; a full buffer drops from the user who fills it.
-No scheme with the same buffer can be expected to give a light user more."""
+"""Serves users by weight, within a packet time of a fluid server. A full buffer drops packets of the user that fills
+it. No scheme with the same buffer can be expected to give a light user more."""
 HALF = 0.5
-"""Fraction of its share: a user with less counts as beaten."""
+"""A user with less than this fraction of its share counts as beaten."""
 FINALISTS = 8
-"""Scenarios of the search that are run again."""
+"""Number of the search's best scenarios to run again."""
 APART = 0.25
-"""Minimum distance between candidates in the unit cube, so that they differ."""
+"""Minimum distance between finalists in the unit cube, so that they differ."""
 REPLICATIONS, FEWER = 10, 5
-"""Runs of the final judgement, and of each step towards it."""
+"""Runs for the final result, and for each step before it."""
 KEPT_LOSS = 0.9
 """Fraction of the light user's loss that a smaller scenario must keep."""
 _INADMISSIBLE = 2.0
-"""Value of a scenario in which the light user sends too little: worse than any share."""
+"""Value of a scenario in which the light user sends too little; worse than any share."""
 SEARCHED, SHRUNK, JUDGED = 1, 2, 3
-"""Seeds of the scenarios."""
+"""Seeds of the search, of choice and shrinking, and of the final result."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """The scenario that was found for a scheme.
+    """The scenario found for a scheme.
 
     Attributes:
         scheme: Name of the scheme.
@@ -54,8 +54,8 @@ class Found:
         values: Chosen values.
         share: The light user's fraction of its max-min share.
         ideal: The same under the ideal scheduler.
-        first_share: The same in the run that the search found, before shrinking; it was selected for.
-        evaluations: Scenarios that the search judged.
+        first_share: The same in the run of the search, before shrinking; biased, since the search selected this run.
+        evaluations: Number of scenarios that the search simulated.
     """
 
     scheme: str
@@ -68,7 +68,7 @@ class Found:
 
     @property
     def is_beaten(self) -> bool:
-        """True if the light user certainly has less than half of its share."""
+        """True if the light user's interval is entirely below half of its share."""
         return self.share.mean + self.share.uncertainty < HALF
 
 
@@ -96,13 +96,13 @@ class Adversary:
     def search(
         self, make: OptimiserFactory, seed: int, evaluations: int, advance: Callable[[int, float], None]
     ) -> Found:
-        """Searches, chooses, shrinks and judges.
+        """Searches, chooses among the best, shrinks, and measures the final result.
 
         Args:
-            make: Makes the optimiser.
-            seed: Its seed.
-            evaluations: Scenarios to judge at least; a generation is finished.
-            advance: Called with the number of scenarios, and the smallest share so far.
+            make: Creates the optimiser.
+            seed: Seed of the optimiser.
+            evaluations: Minimum number of scenarios; the last generation is completed.
+            advance: Receives the number of scenarios and the smallest share so far.
         """
         judged = self._explore(make(self.bounds.space.dimensions, seed), evaluations, advance)
         values, share = self._choose(judged)
@@ -124,7 +124,7 @@ class Adversary:
     def _explore(
         self, optimiser: Optimiser, evaluations: int, advance: Callable[[int, float], None]
     ) -> list[tuple[float, Point]]:
-        """Every point that was judged, with its value."""
+        """All evaluated points with their values."""
         judged: list[tuple[float, Point]] = []
         while len(judged) < evaluations:
             points = asked(optimiser, self.bounds.space.dimensions)
@@ -135,10 +135,10 @@ class Adversary:
         return judged
 
     def _values(self, points: Sequence[Point]) -> list[float]:
-        """Objective at each point for the adversary: less is better.
+        """Objective of the adversary at each point; less is better.
 
-        The share of the light user. Where the ideal scheduler also gives it less than the guard requires: one plus the
-        deficit.
+        It is the light user's share. If the ideal scheduler gives less than `guard.ideal_share`, it is at least one
+        plus the deficit.
         """
         chosen = [self.bounds.space.values(point) for point in points]
         admitted = [self._is_admitted(values) for values in chosen]
@@ -150,7 +150,7 @@ class Adversary:
         return share if missing <= 0 else max(share, 1 + missing)
 
     def _choose(self, judged: Sequence[tuple[float, Point]]) -> tuple[Values, float]:
-        """Of the best distinct ones, the one that stays best in other runs."""
+        """Among the best distinct points, the one that stays best in other runs."""
         finalists: list[Point] = []
         for value, point in sorted(judged, key=lambda one: one[0]):
             if len(finalists) == FINALISTS or value >= _INADMISSIBLE:
@@ -172,11 +172,11 @@ class Adversary:
         return chosen[place], value
 
     def _surely(self, share: Interval, ideal: Interval) -> float:
-        """The value at the ends of the intervals that are worse for the adversary."""
+        """The objective at the interval bounds that are worse for the adversary."""
         return self._value(share.mean + share.uncertainty, ideal.mean - ideal.uncertainty)
 
     def _shows(self, tried: Sequence[Values], most: float) -> list[bool]:
-        """True if the light user certainly still loses enough, and loses it to the scheme."""
+        """True for choices under which the light user certainly still loses enough, because of the scheme."""
         admitted = [self._is_admitted(values) for values in tried]
         runs = iter(self._runs([v for v, is_in in zip(tried, admitted, strict=True) if is_in], SHRUNK, FEWER))
         return [is_in and self._surely(*map(interval, next(runs))) <= most for is_in in admitted]
@@ -191,7 +191,7 @@ class Adversary:
             for scheme in (self.scheme, {"queue": {"scheme": IDEAL}})
             for values in chosen
         ]
-        # The ideal runs of equal choices are the same for all schemes except for the name, which has no effect.
+        # An equal name lets all schemes share the ideal runs of equal choices.
         for table in tables:
             table["name"] = "search"
         shares = self.evaluator.firsts(tables, replications)
@@ -199,7 +199,7 @@ class Adversary:
 
 
 def asked(optimiser: Optimiser, dimensions: int) -> list[Point]:
-    """Points requested by an optimiser, checked, since it may be the user's."""
+    """Returns the points that an optimiser requests. Checks them, since it may be the user's."""
     points = [tuple(float(x) for x in point) for point in optimiser.ask()]
     for point in points:
         if len(point) < dimensions or not all(0 <= x <= 1 for x in point):

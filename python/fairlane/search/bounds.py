@@ -1,4 +1,4 @@
-"""The bounds of the adversary: the file of its ranges."""
+"""Reads the file with the adversary's ranges."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fairlane.simulate.catalogue import congestion_controls
 DEFAULT_BOUNDS = Path(__file__).with_name("bounds.toml")
 DATAGRAMS = ("cbr", "poisson", "on_off")
 DIGITS = 2
-"""Significant digits of chosen values, so that scenarios have round numbers."""
+"""Significant digits of chosen values; gives scenarios round numbers."""
 
 _UNITS = {
     "link.rate": "bit/s",
@@ -42,7 +42,7 @@ _UNITS = {
     "crowd.flows": "count",
     "crowd.rtt": "s",
 }
-"""Unit of every key; all are required, which keeps the file easy to read."""
+"""Unit of every key. All keys are required, which keeps the file easy to read."""
 _LEAST = {"crowd.users": 0.0, "heavy.users": 1.0, "heavy.flows": 1.0, "crowd.flows": 1.0}
 _HONEST = ("cubic", "reno")
 """Congestion controls that respond to every loss as their RFC requires."""
@@ -53,11 +53,11 @@ class Bounds:
     """Ranges of the adversary.
 
     Attributes:
-        space: By key, such as `heavy.flows`.
-        plain: Values that a shrunk scenario has where they do as well.
-        ideal_share: Least share of the light user under the ideal scheduler.
-        packets: Packets that its max-min share of the measurement has, at least.
-        text: The file, which a search is known by.
+        space: Ranges by key, such as `heavy.flows`.
+        plain: Simple values that shrinking prefers.
+        ideal_share: Required share of the light user under the ideal scheduler.
+        packets: Required number of packets in the light user's max-min share during the measurement.
+        text: Content of the file, which identifies a search.
     """
 
     space: Space
@@ -68,7 +68,7 @@ class Bounds:
 
 
 def read_bounds(path: str | Path | None) -> Bounds:
-    """The bounds of a file, or those of Fairlane.
+    """The bounds of a file, or the default bounds.
 
     Raises:
         UserError: The file cannot be read, or a key or value is wrong.
@@ -109,7 +109,7 @@ def _bounds(table: Mapping[str, Any], text: str) -> Bounds:
 
 
 def _check(key: str, choice: Range | Choice) -> None:
-    """Raises a UserError for a value that no scenario takes."""
+    """Raises a UserError for a value that is invalid in a scenario."""
     name = key.removeprefix("plain.")
     unit = _UNITS[name]
     if unit == "":

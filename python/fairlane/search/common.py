@@ -1,4 +1,4 @@
-"""Common parts of searches: checked numbers, and an interrupt that reports progress."""
+"""Common parts of searches: checks of numbers, and interrupts that report progress."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ MOST_SEED = 2**32 - 1
 
 
 def check_count(name: str, value: int, least: int, most: int) -> None:
-    """Raises a UserError unless it is a whole number from `least` to `most`."""
+    """Raises a UserError unless `value` is a whole number from `least` to `most`."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise UserError(f"{name}: {quoted(value)} is out of range, it must be from {least} to {most}")
 
 
 @contextmanager
 def interruptible(done: int, total: int) -> Iterator[None]:
-    """Ctrl-C within the block says how much is done."""
+    """Makes a Ctrl-C within the block report how much is done."""
     try:
         yield
     except KeyboardInterrupt:

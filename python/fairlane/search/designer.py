@@ -1,4 +1,4 @@
-"""The verb `search designer`: tunes parameters on half of a scenario set and judges them on the other half."""
+"""The function `search.designer` tunes parameters on half of a scenario set and validates them on the other half."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class Tuned:
         scheme: Name of the scheme.
         objective: Optimised criterion.
         ranges: Searched ranges, by key.
-        settings: The parameters that were found; none if the defaults were as good.
+        settings: Tuned parameters; empty if the defaults were as good.
         defaults: The defaults of the same keys.
-        tuned_on: Scenarios that the parameters were tuned on.
-        held_out: Scenarios that they are judged by.
-        judged: By half (`tuned_on`, `held_out`), the defaults and the tuned parameters.
+        tuned_on: Scenarios for tuning.
+        held_out: Scenarios for validation.
+        judged: Results of the defaults and of the tuned parameters, by half (`tuned_on`, `held_out`).
         cost: Cost of the search.
     """
 
@@ -68,7 +68,7 @@ class Tuned:
 
     @property
     def entry(self) -> str:
-        """In the notation of `fairlane evaluate`."""
+        """The tuned scheme in the notation of `fairlane evaluate`."""
         words = ",".join(f"{key.partition('.')[2]}={value}" for key, value in self.settings.items())
         return f"{self.scheme}-tuned={self.scheme}{':' if words else ''}{words}"
 
@@ -84,7 +84,7 @@ class Tuned:
         return "\n".join(lines) + "\n"
 
     def document(self) -> DesignerDocument:
-        """Everything as one table (`fairlane schema search-designer`)."""
+        """The result as a document (`fairlane schema search-designer`)."""
         return {
             "schema": SCHEMA,
             "version": _fairlane.version(),
@@ -143,20 +143,20 @@ def designer(
     optimiser: OptimiserFactory = CmaOptimiser,
     progress: bool = False,
 ) -> Tuned:
-    """Tunes parameters of a scheme on half of some scenarios, and compares them with the defaults on the other half.
+    """Tunes parameters of a scheme on half of the scenarios, and compares them with the defaults on the other half.
 
     Args:
         scheme: Name of the scheme.
         tune: Ranges such as `1..60 packets`, `0.01..10 s:log`, by key such as `queue.gamma` or `marker.memory`.
         scenarios: Scenario files, or folders with them.
         objective: Criterion to optimise: `worst_share`, `jain_index_normalised`, `utilisation`, `delay_p99_s`.
-        evaluations: Combinations of parameters to judge, at least.
+        evaluations: Minimum number of parameter combinations to try.
         replications: Runs of each scenario for the comparison of defaults and tuned parameters.
-        seed: Of the optimiser, and of the halves.
-        settings: Keys that differ in every scenario.
+        seed: Seed of the optimiser and of the division into halves.
+        settings: Keys to change in every scenario.
         threads: Simulator threads; all cores if None. Results do not depend on it.
-        out: Folder of the tuned entry, and of the journal with which an interrupted search goes on.
-        optimiser: Makes the optimiser from the number of dimensions and the seed.
+        out: Folder for the tuned entry, and for the journal from which an interrupted search continues.
+        optimiser: Creates the optimiser from the number of dimensions and the seed.
         progress: Report progress on stderr.
 
     Raises:
@@ -198,7 +198,7 @@ def designer(
 
 
 def _space(tune: Mapping[str, str]) -> Space:
-    """The ranges by key, checked."""
+    """Parses and checks the ranges by key."""
     if not tune:
         raise UserError("tune: nothing to tune; give a range, as in queue.gamma=1..60 packets")
     ranges: dict[str, Range] = {}

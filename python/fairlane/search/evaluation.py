@@ -14,7 +14,7 @@ from fairlane.simulate.scenario import Table
 
 Numbers: TypeAlias = list[float | None]
 Reader: TypeAlias = Callable[[Mapping[str, Any]], Numbers]
-"""Values that a search reads from a record; the same number for all records."""
+"""Reads the values of interest from a record; returns equally many for all records."""
 
 
 @dataclass
@@ -22,10 +22,10 @@ class Evaluator:
     """Runs of one search.
 
     Attributes:
-        journal: Known results; stores new ones, except runs of the user's code, which may change.
-        read: Reads the wanted values from a record.
+        journal: Known and new results, except for runs of the user's code, which may change.
+        read: Reads the values of interest from a record.
         threads: Simulator threads; all cores if None.
-        simulated: Runs that were simulated, not known from the journal.
+        simulated: Number of runs that were simulated instead of read from the journal.
     """
 
     journal: Journal
@@ -35,7 +35,7 @@ class Evaluator:
     _own: Journal = field(default_factory=lambda: Journal(None, {}))
 
     def numbers(self, jobs: Sequence[tuple[str, int]]) -> list[Numbers]:
-        """Wanted values of each run, given by a scenario as JSON and the number of a replication."""
+        """Values of interest of each run, given as scenario (JSON) and replication number."""
         names = [digest(*job) for job in jobs]
         wanted = dict(zip(names, jobs, strict=True))
         journals = {name: self._journal(text) for name, (text, _) in wanted.items()}
@@ -46,18 +46,18 @@ class Evaluator:
             for index, record, _ in finished(list(missing.values()), self.threads, "searching", show_progress=False):
                 found[order[index]] = self.read(json.loads(record))
         finally:
-            # In the requested order: the journal too is the same for any number of threads.
+            # In the requested order, so that the journal does not depend on the number of threads.
             for journal in (self.journal, self._own):
                 journal.add({name: found[name] for name in order if name in found and journals[name] is journal})
             self.simulated += len(found)
         return [journals[name].find(name) or [] for name in names]
 
     def _journal(self, scenario: str) -> Journal:
-        """Key of a scenario's runs."""
+        """The journal that keeps a scenario's runs."""
         return self.journal if external_part(scenario) is None else self._own
 
     def firsts(self, tables: Sequence[Table], replications: int) -> list[list[float]]:
-        """The first number of each replication of some scenarios; one that a record lacks counts as zero."""
+        """The first value of each replication of each scenario; a missing one counts as zero."""
         texts = [json.dumps(table) for table in tables]
         numbers = iter(self.numbers([(text, number) for text in texts for number in range(replications)]))
         return [[next(numbers)[0] or 0.0 for _ in range(replications)] for _ in texts]

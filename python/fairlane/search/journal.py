@@ -1,7 +1,7 @@
-"""The journal of a search: every value that was simulated, so that a search that was killed goes on where it was.
+"""The journal of a search keeps all simulated values, so that a killed search continues where it stopped.
 
-A search is a function of its seed: a repeated search requests the same runs, and the journal answers known ones. So the
-store need not keep the records of several hundred thousand runs.
+A search is a function of its seed. A repeated search requests the same runs, and the journal returns the known ones. So
+the store need not keep the records of several hundred thousand runs.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from fairlane.base.errors import UserError
 
 
 class Journal:
-    """Values by the digest of their run; a file that is appended to, or none."""
+    """Values by the digest of their run, in an append-only file or only in memory."""
 
     def __init__(self, file: int | None, known: dict[str, list[float | None]]) -> None:
         self._file = file
         self._known = known
 
     def find(self, digest: str) -> list[float | None] | None:
-        """The values of a run, None if they are not known."""
+        """The values of a run; None if unknown."""
         return self._known.get(digest)
 
     def add(self, values: Mapping[str, list[float | None]]) -> None:
-        """Keeps values. After this call a kill of the process does not lose them."""
+        """Stores values, which then survive a kill of the process."""
         self._known.update(values)
         if self._file is not None and values:
             _append(self._file, checked_line({"values": values}))
@@ -54,10 +54,10 @@ def digest(job: str, replication: int) -> str:
 
 @contextmanager
 def journal(folder: Path, name: str) -> Iterator[Journal]:
-    """A journal in a folder, locked against other searches; one of another engine is reset.
+    """Opens a journal and locks it against other searches. Resets a journal of another engine.
 
     Raises:
-        UserError: Another search writes it.
+        UserError: Another search is writing it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / name
@@ -75,7 +75,7 @@ def journal(folder: Path, name: str) -> Iterator[Journal]:
             known = {}
             os.ftruncate(file, 0)
             _append(file, checked_line({"engine": _fairlane.engine_version()}))
-        _append(file, b"\n")  # ends a line that a kill cut off
+        _append(file, b"\n")  # ends a line truncated by a kill
         yield Journal(file, known)
     finally:
         os.close(file)

@@ -1,6 +1,6 @@
-"""Optimisers with ask and tell: the interface that a search needs, and that of the library pycma.
+"""Optimisers with ask and tell, the interface of the library pycma.
 
-A search works on points of the unit cube; `space.py` maps them to values.
+A search uses points of the unit cube, which `space.py` maps to values.
 """
 
 from __future__ import annotations
@@ -17,41 +17,41 @@ Point: TypeAlias = Sequence[float]
 
 
 class Optimiser(Protocol):
-    """Looks for the point of the unit cube at which a value is least."""
+    """Searches the point of the unit cube with the smallest value."""
 
     def ask(self) -> Sequence[Point]:
-        """Points to be judged next, at least one."""
+        """Returns the points to evaluate next, at least one."""
 
     def tell(self, points: Sequence[Point], values: Sequence[float]) -> None:
-        """Takes the values of all points that `ask` gave."""
+        """Receives the values of all points that `ask` returned."""
 
 
 OptimiserFactory: TypeAlias = Callable[[int, int], Optimiser]
-"""Makes an optimiser, from the number of dimensions and a seed; equal seeds make equal optimisers."""
+"""Creates an optimiser from the number of dimensions and a seed; equal seeds must give equal optimisers."""
 
 
 class CmaOptimiser:
     """CMA-ES (Hansen and Ostermeier 2001) by pycma, restarted when it stagnates.
 
-    Each start draws a Latin hypercube; evolution begins at its best point. All random numbers are from one separate
+    Each start draws a Latin hypercube and begins the evolution at its best point. All random numbers come from one
     generator, so that equal seeds request equal points.
     """
 
     DESIGN, EACH = 96, 8
-    """Points of a Latin hypercube: the number per dimension, and the maximum."""
+    """Points of a Latin hypercube: the maximum, and the number per dimension."""
     GENERATION, LEAST = 24, 4
-    """Points of a generation: two per dimension and some, at most twice the recommendation of Hansen's tutorial in 16
-    dimensions (4 + 3 ln n), because values are noisy."""
+    """Points of a generation: at most 24, and 4 more than two per dimension. Because values are noisy, 24 is twice the
+    recommendation of Hansen's tutorial (4 + 3 ln n) for 16 dimensions."""
     STANDS_STILL = 15
     """Generations without improvement before a restart."""
     STEP = 0.25
-    """First standard deviation: a quarter of each range, as the manual of pycma advises."""
+    """Initial standard deviation: a quarter of each range, as pycma's manual recommends."""
 
     def __init__(self, dimensions: int, seed: int) -> None:
-        import numpy as np  # here: every start of the command would load it, a quarter of its time
+        import numpy as np  # here, since it takes a quarter of the start-up time of every command
 
         self._library, self._numpy = _pycma(), np
-        self._dimensions = max(dimensions, 2)  # the library has no evolution in one; the second has no effect
+        self._dimensions = max(dimensions, 2)  # pycma needs two; the second has no effect
         self._design = min(self.DESIGN, self.EACH * self._dimensions)
         self._generation = min(self.GENERATION, self.LEAST + 2 * self._dimensions)
         self._random = np.random.default_rng(seed)
@@ -60,12 +60,12 @@ class CmaOptimiser:
         self._idle = 0
 
     def ask(self) -> Sequence[Point]:
-        """A Latin hypercube, then generations."""
+        """Returns a Latin hypercube first, then generations."""
         points = self._latin_hypercube() if self._evolution is None else self._numpy.array(self._evolution.ask())
         return [[float(x) for x in point] for point in points]
 
     def tell(self, points: Sequence[Point], values: Sequence[float]) -> None:
-        """Starts evolution at the best point of the design, or goes on with it."""
+        """Starts the evolution at the best point of the hypercube, or continues it."""
         best = min(values)
         if self._evolution is None:
             self._begin(points[list(values).index(best)])
@@ -82,7 +82,7 @@ class CmaOptimiser:
             "bounds": [0, 1],
             "popsize": self._generation,
             "randn": lambda *shape: self._random.standard_normal(shape),
-            "seed": self._numpy.nan,  # the library's own generator is not used
+            "seed": self._numpy.nan,  # do not use pycma's generator
             "verbose": -9,
         }
         with warnings.catch_warnings():
@@ -90,7 +90,7 @@ class CmaOptimiser:
             self._evolution = self._library.CMAEvolutionStrategy(list(start), self.STEP, options)
 
     def _latin_hypercube(self) -> Any:
-        """In each dimension, one point in each of as many slices as there are points."""
+        """N points such that each dimension, divided into N slices, has one point in every slice."""
         slices = self._numpy.array([self._random.permutation(self._design) for _ in range(self._dimensions)])
         return ((slices + self._random.random(slices.shape)) / self._design).T
 

@@ -1,4 +1,4 @@
-"""Results of the adversary against some schemes: a row and a scenario file for each."""
+"""Results of the adversary: a row and a scenario file for each scheme."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Cost:
     """Cost of a search; everything else is reproducible.
 
     Attributes:
-        runs: Runs simulated now, without those from the journal.
-        seconds: Time that all of it took.
-        cpu_seconds: CPU time of this process, its threads included.
+        runs: Number of simulated runs, without those from the journal.
+        seconds: Elapsed time.
+        cpu_seconds: CPU time of this process, including its threads.
     """
 
     runs: int
@@ -42,7 +42,7 @@ class Cost:
 
     @property
     def words(self) -> str:
-        """For the last line of a table."""
+        """The cost as text for the last line of a table."""
         speed = (
             f", {self.runs / self.cpu_seconds * 3600:.0f} an hour and core" if self.runs and self.cpu_seconds else ""
         )
@@ -62,11 +62,11 @@ class Cost:
 
 @dataclass(frozen=True, repr=False)
 class Adversaries:
-    """The scenarios that were found, by name.
+    """The scenarios found, by name.
 
     Attributes:
         found: Results for each scheme.
-        commands: The command that finds each again.
+        commands: For each scheme, the command that repeats the search.
         cost: Cost of the search.
     """
 
@@ -76,15 +76,15 @@ class Adversaries:
 
     @property
     def beaten(self) -> list[str]:
-        """Names of those under which the light user surely has less than half of its share."""
+        """Names of the results in which the light user certainly has less than half of its share."""
         return [name for name, found in self.found.items() if found.is_beaten]
 
     def text(self, name: str) -> str:
-        """The scenario file of one."""
+        """The scenario file of a result."""
         return scenario_file.text(self.found[name], self.commands[name])
 
     def document(self) -> AdversaryDocument:
-        """Everything as one table (`fairlane schema search-adversary`)."""
+        """The results as a document (`fairlane schema search-adversary`)."""
         return {
             "schema": SCHEMA,
             "version": _fairlane.version(),
@@ -113,7 +113,7 @@ class Adversaries:
         return json.dumps(self.document(), allow_nan=False, ensure_ascii=False)
 
     def frame(self) -> pl.DataFrame:
-        """One row per scheme: what it shares by, the light user's share under it and the ideal, with half width."""
+        """One row per scheme: sharing unit, and the light user's share under it and under the ideal scheduler."""
         return frames.frame(
             {
                 "name": name,
@@ -130,7 +130,7 @@ class Adversaries:
         )
 
     def write(self, folder: str | Path) -> None:
-        """Writes a scenario file for each, and adversary.json."""
+        """Writes a scenario file for each scheme, and adversary.json."""
         for name in self.found:
             write_aside(Path(folder) / f"{name}.toml", self.text(name).encode())
         write_aside(Path(folder) / "adversary.json", self.json().encode() + b"\n")

@@ -1,4 +1,4 @@
-"""The scenario file of a result of the adversary, with explanations and expectations for `fairlane check`."""
+"""Writes a result of the adversary as a scenario file, with explanations and expectations for `fairlane check`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairlane.search.words import described, shares_by
 from fairlane.search.world import METRIC
 
 _STEP = 0.05
-"""Bounds of expectations are multiples of it."""
+"""Bounds of expectations are multiples of this."""
 SHARES = re.compile(
     r"# The honest light user has (.+) of its max-min share;\n# under an ideal .+ \(wfq\) (.+) in the same"
 )
@@ -22,17 +22,17 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def text(found: Found, command: str) -> str:
-    """The file.
+    """Content of the file.
 
     Args:
         found: The result.
-        command: The command that finds it again.
+        command: The command that repeats the search.
     """
     return "\n".join([*_head(found, command), "", *_body({**found.scenario, "expect": [expectation(found)]})]) + "\n"
 
 
 def expectation(found: Found) -> dict[str, Any]:
-    """Expectation for `fairlane check`: the upper end of the interval, rounded up."""
+    """Expectation for `fairlane check`: the upper bound of the interval, rounded up."""
     most = math.ceil((found.share.mean + found.share.uncertainty + _STEP / 10) / _STEP) * _STEP
     most = min(most, HALF) if found.is_beaten else most
     why = "A scenario chosen by search against this scheme: an honest light user loses its share to the scheme."
@@ -53,7 +53,7 @@ def _head(found: Found, command: str) -> Iterator[str]:
 
 
 def _body(table: Mapping[str, Any]) -> Iterator[str]:
-    """TOML: keys first, then tables, then arrays of tables, each with a heading."""
+    """Lines of TOML: keys, then tables, then arrays of tables, each with a heading."""
     yield from _table("", table)
 
 

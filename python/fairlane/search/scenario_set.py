@@ -1,4 +1,4 @@
-"""The scenarios of the designer: those of a folder, in two halves."""
+"""The scenarios of the designer, divided into two halves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fairlane.base.text import quoted
 from fairlane.simulate.scenario import Scenario
 
 LEAST = 2
-"""Files: one to tune on, one to judge by."""
+"""Minimum number of files: one for tuning, one for validation."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Member:
     """A scenario of the set.
 
     Attributes:
-        file: Its file.
+        file: File of the scenario.
         canonical: Canonical scenario.
     """
 
@@ -31,7 +31,7 @@ class Member:
 
 
 def read(given: Iterable[str | Path], settings: dict[str, Any]) -> list[Member]:
-    """The scenarios of files, and of all files below folders that have user groups.
+    """The scenarios in the given files, and in all files below the given folders that define user groups.
 
     Raises:
         UserError: A file cannot be read or simulated, or there are too few.
@@ -52,7 +52,7 @@ def read(given: Iterable[str | Path], settings: dict[str, Any]) -> list[Member]:
 
 
 def halves(members: Sequence[Member], seed: int) -> tuple[list[Member], list[Member]]:
-    """Scenarios to tune on, and the others to judge by; each folder gives to both as evenly as can be."""
+    """Scenarios for tuning and for validation; each folder is divided as evenly as possible."""
     shuffle = random.Random(seed)
     folders: dict[Path, list[Member]] = {}
     for member in members:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from fairlane.search.space import Choice, Range, Space, Value
 
 Shows: TypeAlias = Callable[[Sequence[Mapping[str, Value]]], Sequence[bool]]
-"""The choices that still show the effect."""
+"""Tells for each set of choices whether it still shows the effect."""
 
 MOST_PASSES = 4
 
@@ -20,9 +20,9 @@ def shrunk(
     unused: Callable[[Mapping[str, Value]], set[str]],
     shows: Shows,
 ) -> dict[str, Value]:
-    """The smallest choices that still show it, key by key, until no key can change.
+    """The simplest choices that still show the effect, found key by key until no key changes.
 
-    For each key, the simplest value that does: fewer users and flows first, then simple values, then round ones.
+    For each key, the simplest value that suffices: fewer users and flows first, then simple values, then round ones.
     """
     now = dict(values)
     for _ in range(MOST_PASSES):
@@ -43,14 +43,14 @@ def shrunk(
 
 
 def plainest(choice: Range | Choice, plain: Value | None) -> Value:
-    """Value of a key where it has no effect."""
+    """Value for a key that has no effect."""
     if plain is not None:
         return plain
     return choice.values[0] if isinstance(choice, Choice) else choice.written(choice.low)
 
 
 def _plainer(choice: Range | Choice, plain: Value | None, value: Value) -> Iterator[Value]:
-    """Values that are plainer than one, the plainest first."""
+    """Values that are simpler than `value`, simplest first."""
     if value == plain:
         return
     seen: set[Value] = {value}
@@ -68,10 +68,10 @@ def _candidates(choice: Range | Choice, plain: Value | None, value: Value) -> It
         return
     number = choice.number(value)
     if choice.is_whole and not choice.unit:
-        # Counts: as few as will do; of many, not each is tried.
+        # Counts: as small as possible; of large ranges, not every count is tried.
         yield from (choice.written(count) for count in sorted(_counts(choice, number)))
     elif value != plain:
-        # 1, 2 and 5 are rounder than other digits, one digit is rounder than two.
+        # 1, 2 and 5 are rounder than other digits; one digit is rounder than two.
         yield from (choice.written(near) for near in _round_numbers(number) if choice.low <= near <= choice.high)
 
 
@@ -81,7 +81,7 @@ def _counts(choice: Range, number: float) -> set[int]:
 
 
 def _round_numbers(number: float) -> list[float]:
-    """The two of 1, 2, 5, 10, 20 ... nearest in ratio, and the number with one digit; none for such a number."""
+    """The two nearest (in ratio) of 1, 2, 5, 10, 20 ..., and the number rounded to one digit; none if it is round."""
     if number <= 0:
         return []
     decades = [digit * 10.0**power for power in range(-6, 7) for digit in (1, 2, 5)]

@@ -13,12 +13,12 @@ from fairlane.base.text import quoted
 from fairlane.search.optimiser import Point
 
 Value: TypeAlias = str | int | float | bool
-"""Value of a scenario key: a quantity is a text with its unit."""
+"""Value of a scenario key; a quantity is a text with its unit."""
 
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?"
 _RANGE = re.compile(rf"({_NUMBER})\s*\.\.\s*({_NUMBER})\s*([^\s:0-9][^:]*?)?\s*(:log)?")
 _COUNTED = {"packets", "packet", "pkts", "pkt", "p", "B", "byte", "bytes", "bit/s"}
-"""Units of which there are whole numbers only."""
+"""Units that only allow whole numbers."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,11 @@ class Range:
     """Values from `low` to `high`.
 
     Attributes:
-        low: The least.
-        high: The greatest.
+        low: Smallest value.
+        high: Largest value.
         unit: Unit after the number; empty for a count or a number.
-        is_log: Logarithmic scale.
-        is_whole: Integers only: bounds without a decimal point, of a count.
+        is_log: True for a logarithmic scale.
+        is_whole: True for integers only: counts whose bounds have no decimal point.
     """
 
     low: float
@@ -42,7 +42,7 @@ class Range:
     def at(self, x: float, digits: int) -> Value:
         """Value at a coordinate from 0 to 1, rounded to the given significant digits."""
         if self.is_whole and not self.is_log:
-            number = self.low + math.floor(x * (self.high - self.low + 1))  # every value has an equal part
+            number = self.low + math.floor(x * (self.high - self.low + 1))  # all values are equally likely
         elif self.is_log:
             number = self.low * (self.high / self.low) ** x
         else:
@@ -67,40 +67,40 @@ class Range:
 
     @property
     def is_fixed(self) -> bool:
-        """True if it has only one value."""
+        """True if there is only one value."""
         return self.low == self.high
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One of some values; of those that do as well, the first is plainest."""
+    """A list of values; the first is the simplest."""
 
     values: Sequence[Value]
 
     def at(self, x: float, digits: int) -> Value:
-        """The value at a place from 0 to 1."""
+        """The value at a coordinate from 0 to 1."""
         return self.values[min(int(x * len(self.values)), len(self.values) - 1)]
 
     @property
     def is_fixed(self) -> bool:
-        """True if it has only one value."""
+        """True if there is only one value."""
         return len(self.values) == 1
 
 
 Values: TypeAlias = Mapping[str, Value]
-"""By key."""
+"""Values by key."""
 
 
 @dataclass(frozen=True)
 class Space:
-    """Ranges by key; a point of the unit cube has a coordinate for each that is not fixed."""
+    """Ranges by key; a point of the unit cube has a coordinate for each key that is not fixed."""
 
     choices: Mapping[str, Range | Choice]
     digits: int
 
     @property
     def dimensions(self) -> int:
-        """Coordinates of a point."""
+        """Number of coordinates of a point."""
         return sum(not choice.is_fixed for choice in self.choices.values())
 
     def values(self, point: Point) -> dict[str, Value]:
@@ -115,7 +115,7 @@ def read_range(key: str, text: str) -> Range:
     """A range such as `5..200 ms:log`, `1..20` or `0.1..0.9`.
 
     Raises:
-        UserError: It is none; the message names the key.
+        UserError: The text is not a range; the message names the key.
     """
     found = _RANGE.fullmatch(text.strip())
     if found is None:
@@ -133,7 +133,7 @@ def read_choice(key: str, given: Any) -> Range | Choice:
     """Allowed values of a key in a file: a range, a list of values, or one value.
 
     Raises:
-        UserError: It is none of these; the message names the key.
+        UserError: The value is none of these; the message names the key.
     """
     if isinstance(given, str) and ".." in given:
         return read_range(key, given)

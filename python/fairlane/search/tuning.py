@@ -1,4 +1,4 @@
-"""The designer: parameters of a scheme, tuned on some scenarios and judged on others."""
+"""The designer tunes parameters of a scheme on some scenarios and validates them on others."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def criteria(record: Mapping[str, Any]) -> Numbers:
 
 
 def _objective(metric: Metric, record: dict[str, Any]) -> float:
-    """Returns the value of the worst group, or of the link with the greatest value."""
+    """Returns the value of the worst group, or of the link with the largest value."""
     if metric.scope == "search":
         return min([*_shares(record), 1.0])
     return worst_of(replace(metric, better="") if metric.scope == "link" else metric, record) or 0.0
 
 
 def _shares(record: dict[str, Any]) -> list[float]:
-    """Throughput of each user over its max-min share."""
+    """Throughput of each user divided by its max-min share."""
     return [
         throughput / group["max_min_share_bps"]
         for group in record["groups"]
@@ -48,7 +48,7 @@ def _shares(record: dict[str, Any]) -> list[float]:
 
 @dataclass(frozen=True)
 class Judged:
-    """Results of parameters on scenarios: the mean of each criterion over them in each replication."""
+    """Results of parameters: for each criterion and replication, the mean over the scenarios."""
 
     samples: Mapping[str, Sequence[float]]
 
@@ -70,7 +70,7 @@ class Judged:
         return interval(self.samples[criterion])
 
     def gain(self, over: Judged, criterion: str) -> Interval:
-        """By how much it is more than another one, replication by replication: both have the same seeds."""
+        """Difference to another result, replication by replication, since both have the same seeds."""
         pairs = zip(self.samples[criterion], over.samples[criterion], strict=True)
         return interval([one - other for one, other in pairs])
 
@@ -80,7 +80,7 @@ class Designer:
     """A search for parameters of one scheme.
 
     Attributes:
-        scheme: Its name.
+        scheme: Name of the scheme.
         space: Ranges, by key of the scenario.
         objective: Criterion to optimise.
         evaluator: Runs scenarios.
@@ -95,9 +95,9 @@ class Designer:
     def search(
         self, optimiser: Optimiser, members: Sequence[Member], evaluations: int, advance: Callable[[int, float], None]
     ) -> dict[str, Any]:
-        """The best parameters on some scenarios; no parameters if the defaults are as good.
+        """The best parameters on the given scenarios; empty if the defaults are as good.
 
-        A search has one run of each scenario; the best, and the defaults, have some more, which decide.
+        The search runs each scenario once. The best combinations and the defaults then get further runs, which decide.
         """
         judged: list[tuple[float, Values]] = []
         refusal = None
@@ -121,11 +121,11 @@ class Designer:
         return dict(finalists[worth.index(min(worth))])
 
     def judge(self, chosen: Sequence[Values], members: Sequence[Member], replications: int) -> list[Judged]:
-        """The criteria of parameters on scenarios."""
+        """Criteria of each choice of parameters on the scenarios."""
         return self._judge([[self._scenario(member, values) for member in members] for values in chosen], replications)
 
     def _judge(self, scenarios: Sequence[Sequence[str]], replications: int) -> list[Judged]:
-        """The criteria of each list of scenarios."""
+        """Criteria of each list of scenarios."""
         jobs = [(text, number) for texts in scenarios for text in texts for number in range(replications)]
         numbers = iter(self.evaluator.numbers(jobs))
         return [
@@ -134,7 +134,7 @@ class Designer:
         ]
 
     def _values(self, chosen: Sequence[Values], members: Sequence[Member]) -> tuple[list[float], str | None]:
-        """Objective of each choice, less is better; and the error of the first choice that scenarios reject."""
+        """Objective of each choice (less is better), and the error of the first choice that scenarios reject."""
         scenarios: list[list[str] | None] = []
         refusal = None
         for values in chosen:
@@ -148,7 +148,7 @@ class Designer:
         return worth, refusal
 
     def _scenario(self, member: Member, values: Values) -> str:
-        """A scenario under the scheme, with parameters; its own buffer and scheduler stay."""
+        """A scenario under the scheme with parameters; keeps its buffer and scheduler."""
         table = json.loads(self._bases.get(member.canonical) or self._base(member.canonical))
         for key, value in values.items():
             place, _, name = key.partition(".")
@@ -161,5 +161,5 @@ class Designer:
         return base
 
     def _worth(self, mean: float) -> float:
-        """Flips the sign of the objective such that less is better; and back."""
+        """Flips the sign of the objective if more is better, so that less is better; also the inverse."""
         return OBJECTIVES[self.objective].sign * mean

@@ -1,4 +1,4 @@
-"""Description of the adversary's scenario, and of what a scheme shares by: for files, tables and pages."""
+"""Describes the adversary's scenario and the sharing unit of a scheme, for files, tables and pages."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _SENDERS = {
 
 
 def described(table: Mapping[str, Any]) -> dict[str, str]:
-    """Each group of a scenario in words, by name."""
+    """A description of each group of a scenario, by name."""
     return {group["name"]: _group(group) for group in table["groups"]}
 
 
 def shares_by(queue: Mapping[str, Any]) -> str:
-    """Unit among which a scheme shares the link: that of its parameter, the user if it reads labels, otherwise none."""
+    """Unit among which a scheme shares the link: its parameter's, the user if it reads labels, otherwise none."""
     scheme = next((one for one in schemes() if one["name"] == queue["scheme"]), None)
     if scheme is None:
         return "what its own code says"

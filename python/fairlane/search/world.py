@@ -1,4 +1,4 @@
-"""The scenario that the adversary's choices make: a light user, heavy ones, and a crowd, over one link."""
+"""Builds a scenario from the adversary's choices: a light user, heavy users and a crowd on one link."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def scenario(name: str, values: Values, scheme: Mapping[str, Table], seed: int, 
     """The table of a scenario file.
 
     Args:
-        name: Its name.
+        name: Name of the scenario.
         values: Chosen values, by key of the bounds.
-        scheme: The tables `queue`, without the buffer, which is among the values, and `marker`.
-        seed: Seed.
-        replications: Replications.
+        scheme: The tables `queue` (without the buffer, which is among the values) and `marker`.
+        seed: Seed of the scenario.
+        replications: Number of replications.
     """
     groups = [
         _group(LIGHT, 1, values["light.rtt"], _light(values)),
@@ -67,12 +67,12 @@ def unused(values: Values) -> set[str]:
 
 
 def users(values: Values) -> int:
-    """All users."""
+    """Number of all users."""
     return 1 + int(values["heavy.users"]) + int(values["crowd.users"])
 
 
 def light_share_packets(values: Values) -> float:
-    """Packets of the light user's max-min share in the measurement, at least: an equal part, or all that it offers."""
+    """Lower bound of the packets in the light user's max-min share: an equal share, or all that the user offers."""
     bits = (parsed(str(values["link.rate"]), "bit/s") or 0.0) * (parsed(str(values["run.measure"]), "s") or 0.0)
     size, part = "1500 B", 1.0
     if values["light.sender"] == "cbr":
@@ -81,7 +81,7 @@ def light_share_packets(values: Values) -> float:
 
 
 def _group(name: str, count: int, rtt: Any, source: Table) -> Table:
-    """All start within the first second. Datagrams get no response, so they have no round trip."""
+    """A group whose sources start within the first second. Datagrams have no round trip, since nothing responds."""
     own = {"rtt": rtt} if source["kind"] == "tcp" else {}
     many = {"users": count} if count > 1 else {}
     return {"name": name, **many, **own, "start_until": "1 s", "sources": [source]}
@@ -105,7 +105,7 @@ def _heavy(values: Values) -> Table:
 
 
 def rate(bps: float) -> str:
-    """A rate of two digits."""
+    """Formats a rate with two digits."""
     return f"{float(f'{bps:.2g}') / 1e6:.10g} Mbit/s"
 
 

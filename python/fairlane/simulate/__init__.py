@@ -1,1 +1,1 @@
-"""Scenarios, and running them in the simulator."""
+"""Scenarios and their simulation."""

@@ -1,4 +1,4 @@
-"""Files of LibreQoS, which the tree of an access network is read from."""
+"""Reads the tree of an access network from files of LibreQoS."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from fairlane.simulate.named_files import converted
 
 
 def with_access_files(table: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The table of a scenario with the tree of the files that it names, relative to `folder`; the same if none.
+    """The table of a scenario with the tree from the files that it names, relative to `folder`, if any.
 
     Raises:
-        ScenarioError: A file cannot be read, or is not what LibreQoS has.
+        ScenarioError: A file cannot be read, or is not in the format of LibreQoS.
     """
     topology = table.get("topology")
     files = topology.get("files") if isinstance(topology, dict) else None

@@ -12,7 +12,7 @@ from fairlane.base.text import near
 
 
 class Parameter(TypedDict):
-    """A key of a scenario; `unit` shows how its values are written."""
+    """A key of a scenario; `unit` shows the notation of its values."""
 
     name: str
     symbol: str
@@ -27,7 +27,7 @@ class Parameter(TypedDict):
 
 
 class SchemeParameter(Parameter):
-    """A key of the scenario's table `table`; `shared` if every scheme has it."""
+    """A key in the scenario's table `table`; `shared` if every scheme has it."""
 
     table: Literal["queue", "marker"]
     shared: bool
@@ -36,7 +36,7 @@ class SchemeParameter(Parameter):
 class Scheme(TypedDict):
     """A queue discipline with its requirements and source.
 
-    `flow_state` is what a port remembers of flows or users, `order` that in which it sends. `marks` if it marks
+    `flow_state` is a port's state of flows or users, `order` the order in which it sends. `marks` is true if it marks
     ECN-capable packets by default, `shapes` if it enforces configured rates.
     """
 
@@ -58,7 +58,7 @@ class Scheme(TypedDict):
 
 
 class CongestionControl(TypedDict):
-    """A congestion control with its requirements; its keys are those of the scenario's table `tcp`."""
+    """A congestion control with its requirements, and its keys in the scenario's table `tcp`."""
 
     name: str
     module: str
@@ -81,19 +81,19 @@ class Topology(TypedDict):
 
 
 class Schemes(list[Scheme]):
-    """Schemes, which a notebook shows as a table."""
+    """Schemes, which a notebook displays as a table."""
 
     def _repr_html_(self) -> str:
-        from fairlane.simulate.display import schemes_html  # for notebooks alone
+        from fairlane.simulate.display import schemes_html  # only notebooks need it
 
         return schemes_html(self)
 
 
 def schemes(name: str | None = None) -> Schemes:
-    """All schemes, or the one called `name`, which may be of a library that is loaded.
+    """All schemes, or the one called `name`, which may come from a loaded library.
 
     Raises:
-        UserError: There is no such scheme.
+        UserError: The scheme is unknown.
     """
     every = Schemes(json.loads(_fairlane.schemes()))
     if name is None:
@@ -103,10 +103,10 @@ def schemes(name: str | None = None) -> Schemes:
 
 
 def congestion_controls(name: str | None = None) -> list[CongestionControl]:
-    """All congestion controls of TCP, or the one called `name`.
+    """All TCP congestion controls, or the one called `name`.
 
     Raises:
-        UserError: There is no such congestion control.
+        UserError: The congestion control is unknown.
     """
     every: list[CongestionControl] = json.loads(_fairlane.congestion_controls())
     names = [control["name"] for control in every]
@@ -115,7 +115,7 @@ def congestion_controls(name: str | None = None) -> list[CongestionControl]:
 
 @cache
 def answers_every_mark(name: str) -> bool:
-    """True if a congestion control of the catalogue responds to every mark, not once a round trip."""
+    """True if a congestion control of the catalogue responds to every mark instead of once per round trip."""
     (control,) = congestion_controls(name)
     return control["every_mark"]
 

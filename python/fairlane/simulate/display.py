@@ -1,4 +1,4 @@
-"""Scenarios and catalogues as notebooks show them."""
+"""Scenarios and catalogues in notebooks."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from fairlane.base import html
 
 Row = Mapping[str, Any]
-"""Headings of a catalogue."""
+"""An entry of a catalogue."""
 PARAMETER_HEADS = ("key", "symbol", "default", "written as", "range", "meaning", "source")
 
 
 def scenario_html(table: Mapping[str, Any], problem: str, text: str) -> str:
-    """Queue, network and users of a scenario's table as they were given, its problem if it has one, and its text."""
+    """Queue, network and users of a scenario's table as given, its error if any, and its text."""
     parts = [html.paragraph("", table.get("name") or "scenario")]
     for key in ("queue", "marker", "topology", "tcp", "run", "probes"):
         if key in table:
@@ -28,7 +28,7 @@ def scenario_html(table: Mapping[str, Any], problem: str, text: str) -> str:
 
 
 def schemes_html(schemes: Sequence[Row]) -> str:
-    """A row for each, or all parameters of the only one."""
+    """A row per scheme; for a single scheme, all its parameters."""
     if len(schemes) != 1:
         keys = ("name", "title", "kind", "state", "marker", "source")
         heads = ("scheme", "title", "kind", "state in the core", "marker", "source")
@@ -51,7 +51,7 @@ def parameter_cells(one: Row) -> Sequence[str]:
 
 
 def _range(parameter: Row) -> str:
-    """The values that a parameter may have."""
+    """The allowed values of a parameter."""
     if parameter["choices"]:
         return ", ".join(parameter["choices"])
     low, high = parameter["min"], parameter["max"]

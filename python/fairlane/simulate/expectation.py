@@ -1,6 +1,6 @@
-"""Expectations of a scenario, its `[[expect]]` tables: their keys, and their meaning.
+"""Keys and meaning of a scenario's expectations (`[[expect]]` tables).
 
-A simulation takes no notice of them; `fairlane check` judges them.
+A simulation ignores them; `fairlane check` checks them.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ KEYS: Mapping[str, Mapping[str, Any]] = {
     },
     "from": {
         **_TIME,
-        "description": "Start of the window of the time series; default: their start.",
+        "description": "Start of the window in the time series; default: their start.",
     },
     "to": {**_TIME, "description": "End of that window; default: the end of the run."},
-    "why": {"type": "string", "description": "Reason of the expectation, shown with the verdict."},
+    "why": {"type": "string", "description": "Reason for the expectation, shown with the verdict."},
 }
 """Keys of a table, with their schemas."""
 
@@ -49,13 +49,13 @@ class Expectation:
     """Expected mean of a metric, in the unit of the metric.
 
     Attributes:
-        metric: Its name.
+        metric: Name of the metric.
         words: Expected value, as written: `≥ 2 Mbit/s`, `5 ms ± 10 %`.
-        bounds: Least and greatest value.
-        equals: Value, with tolerance on both sides.
-        window_s: Start and end in the time series, each None for that of the series; None if the metric is that of the
-            run.
-        why: The reason.
+        bounds: Smallest and largest accepted value.
+        equals: Expected value and tolerance on both sides.
+        window_s: Start and end of a window in the time series; None as start or end means that of the series. None
+            instead of a window if the metric covers the whole run.
+        why: Reason for the expectation.
     """
 
     metric: str
@@ -116,7 +116,7 @@ def _tolerance(place: str, table: Mapping[str, Any], equals: float, unit: str | 
 
 
 def _quantity(place: str, table: Mapping[str, Any], name: str, unit: str | None) -> float | None:
-    """The value of a key in a unit, None without it."""
+    """The value of a key in a unit; None if the key is missing."""
     if (value := table.get(name)) is None:
         return None
     number: float | None = None

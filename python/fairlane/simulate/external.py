@@ -1,4 +1,4 @@
-"""Schemes written in Python: a class, registered under a name that scenarios can use.
+"""Schemes written in Python: classes registered under a name that scenarios can use.
 
     @fairlane.register_scheme("half-full")
     class HalfFull:
@@ -10,7 +10,7 @@
 
     fairlane.run(fairlane.Scenario("mine", ..., queue="half-full"))
 
-docs/howto/scheme-in-python.md has the contract.
+docs/howto/scheme-in-python.md describes the contract.
 """
 
 from __future__ import annotations
@@ -30,43 +30,43 @@ from fairlane.simulate.scenario import leaves
 __all__ = ["EarlyDrop", "Packet", "Port", "QueueDiscipline", "SchemeFactory", "register_scheme"]
 
 SchemeLib: TypeAlias = str | Path | Iterable[str | Path] | None
-"""Path of a library of schemes, or several."""
+"""Path or paths of scheme libraries."""
 
 Admission: TypeAlias = bool | Literal["accept", "mark", "drop"]
-"""True or "accept": enqueue the packet if there is room; "mark": with a congestion mark, or drop it if its transport
-does not understand marks; False or "drop": drop it."""
+"""True or "accept": enqueue the packet if there is room. "mark": enqueue it with a congestion mark, or drop it if its
+transport does not support ECN. False or "drop": drop it."""
 
 SCHEMES = Registry("scheme", "register_scheme", "--scheme-module")
 
 
 class EarlyDrop(Protocol):
-    """A scheme that only decides whether a packet may join the queue, which is first-in-first-out."""
+    """A scheme that only decides whether a packet may join the FIFO queue."""
 
     def admit(self, packet: Packet, port: Port, now: float, /) -> Admission:
-        """Judges a packet that arrives at `now` (s) before the limit is looked at."""
+        """Decides on a packet that arrives at `now` (s), before the limit is checked."""
 
 
 class QueueDiscipline(Protocol):
-    """A scheme that keeps the packets, drops and orders them itself."""
+    """A scheme that stores, drops and orders the packets itself."""
 
     def enqueue(self, packet: Packet, now: float, /) -> None:
-        """Stores a packet that arrives at `now` (s), or drops it or others (`port.drop`) so that the limit holds."""
+        """Stores a packet that arrives at `now` (s), or drops it or others (`port.drop`) to respect the limit."""
 
     def dequeue(self, now: float, /) -> Packet | None:
-        """Returns one of the waiting packets; called only if there is one. None only if all were dropped just now."""
+        """Returns a waiting packet, or None if it has just dropped all of them. Called only if a packet waits."""
 
 
 SchemeFactory: TypeAlias = Callable[[Port], EarlyDrop | QueueDiscipline]
-"""A class or function that makes the scheme of a port. It is called once in each run."""
+"""A class or function that creates the scheme of a port; called once per run."""
 
 _Factory = TypeVar("_Factory", bound=SchemeFactory)
 
 
 def register_scheme(name: str) -> Callable[[_Factory], _Factory]:
-    """Decorator: makes a class the scheme `name`, for `queue.scheme` and for `compare`. The last one of a name counts.
+    """Decorator: registers a class as scheme `name` for `queue.scheme` and `compare`, replacing an earlier one.
 
     Raises:
-        UserError: The name is not one, or taken by a scheme of Fairlane; the class lacks methods of a scheme.
+        UserError: The name is invalid or belongs to a scheme of Fairlane; the class lacks methods of a scheme.
     """
     SCHEMES.check(name)
 
@@ -80,14 +80,14 @@ def register_scheme(name: str) -> Callable[[_Factory], _Factory]:
 
 
 def load_scheme_lib(given: SchemeLib, origin: str = "scheme_lib") -> None:
-    """Loads libraries of schemes, whose schemes scenarios can name from then on. The last one of a name counts.
+    """Loads libraries, so that scenarios can name their schemes. A scheme replaces an earlier one of the same name.
 
     Args:
-        given: Path of a library with the C interface of docs/howto/scheme-library.md, or several.
-        origin: Origin of the values, for messages.
+        given: Path or paths of libraries with the C interface of docs/howto/scheme-library.md.
+        origin: Origin of the paths, for messages.
 
     Raises:
-        UserError: One cannot be loaded, or is no such library.
+        UserError: A library cannot be loaded, or lacks this interface.
     """
     for path in [given] if isinstance(given, str | Path) else given or ():
         check_kind(origin, path, (str, Path), "the path of a library")

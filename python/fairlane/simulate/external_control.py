@@ -1,4 +1,4 @@
-"""Congestion controls written in Python: a class, registered under a name that scenarios can use.
+"""Congestion controls written in Python: classes registered under a name that scenarios can use.
 
     @fairlane.register_congestion_control("half-rate")
     class HalfRate:
@@ -9,7 +9,7 @@
             if ack.delivery_rate_bps and ack.min_rtt:
                 self.connection.window = max(ack.delivery_rate_bps * ack.min_rtt / 16, 2 * self.connection.mss)
 
-docs/howto/own-congestion-control.md has the contract.
+docs/howto/own-congestion-control.md describes the contract.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ from fairlane.simulate.modules import Registry
 __all__ = ["Ack", "CongestionControl", "Connection", "Event", "Growth", "Segment", "register_congestion_control"]
 
 Marks: TypeAlias = Literal["classic", "ect0", "ect1"]
-"""The feedback on congestion marks, if the connection has ECN: one a round trip; all, of packets with ECT(0) or
-ECT(1)."""
+"""Feedback on congestion marks if the connection uses ECN: `classic` one per round trip; `ect0` and `ect1` all marks,
+on packets with ECT(0) or ECT(1)."""
 
 CONTROLS = Registry("congestion control", "register_congestion_control", "--congestion-control-module")
 _MARKS: dict[str, Marks] = {}
-"""Options of each registered control."""
+"""Feedback that each registered control needs."""
 
 
 class CongestionControl(Protocol):
-    """A congestion control that sets window and pacing rate itself, always: on the connection that it was made with.
+    """A congestion control that always sets window and pacing rate itself, on its connection.
 
     Besides `on_ack`, a class may have `on_sent(segment)`, `on_delivered(segment)`, `on_lost(segment)`,
     `on_event(event)`.
     """
 
     def on_ack(self, ack: Ack, /) -> None:
-        """Processes an ACK, after the segments that it delivers and shows to be lost."""
+        """Processes an ACK, after the callbacks of the segments that it acknowledges or shows to be lost."""
 
 
 class Growth(Protocol):
     """A congestion control that leaves slow start and recovery to the sender."""
 
     def grow(self, window: int, segments: int, now: float, smoothed_rtt: float, /) -> float:
-        """The window in bytes after an ACK of `segments` in congestion avoidance."""
+        """Window in bytes after an ACK of `segments` in congestion avoidance."""
 
     def reduce(
         self, window: int, outstanding: int, in_flight: int, cause: Literal["loss", "mark", "timeout"], /
@@ -62,14 +62,14 @@ _Class = TypeVar("_Class", bound=Callable[[Connection], CongestionControl | Grow
 
 
 def register_congestion_control(name: str, *, marks: Marks = "classic") -> Callable[[_Class], _Class]:
-    """Decorator: makes a class the congestion control `name`, for `congestion_control`. The last one of a name counts.
+    """Decorator: registers a class for `congestion_control = name`, replacing an earlier one of the same name.
 
     Args:
-        name: Its name in scenarios.
-        marks: The feedback on congestion marks that it needs.
+        name: Name in scenarios.
+        marks: Feedback on congestion marks that the class needs.
 
     Raises:
-        UserError: The name is not one, or taken by a congestion control of Fairlane; the class lacks methods of one.
+        UserError: The name is invalid or belongs to a congestion control of Fairlane; the class lacks methods.
     """
     CONTROLS.check(name)
 
@@ -83,12 +83,12 @@ def register_congestion_control(name: str, *, marks: Marks = "classic") -> Calla
 
 
 def asks_for_every_mark(name: str) -> bool:
-    """True if a congestion control, of the catalogue or registered, responds to every mark, not once a round trip."""
+    """True if a catalogued or registered congestion control responds to every mark, not once per round trip."""
     return _MARKS[name] != "classic" if name in _MARKS else answers_every_mark(name)
 
 
 def _check_methods(name: str, made: object) -> bool:
-    """True if a class has the methods of `Growth`, and not those of `CongestionControl`."""
+    """True if a class has the methods of `Growth`, false if those of `CongestionControl`."""
     if not inspect.isclass(made):
         raise UserError(f"{name}: {made!r} is not a class")
     has = {method for method in ("on_ack", "grow", "reduce") if callable(getattr(made, method, None))}

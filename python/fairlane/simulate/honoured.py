@@ -1,7 +1,6 @@
 """Keys of a scenario that a plane supports, and reasons for rejecting others.
 
-A key that a plane cannot honour may have its default, which a scenario has without being asked, and nothing else. So
-may a key that its rules do not list.
+A key that a plane does not support, or that its rules do not list, must keep its default.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ Table = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Honoured:
-    """A key with the same effect as in the simulator.
+    """A key that has the same effect as in the simulator.
 
     Attributes:
-        where: Corresponding setting.
-        only: The plane that has it, if not all have.
+        where: Corresponding setting of the plane.
+        only: The plane that supports it; empty if all do.
     """
 
     where: str
@@ -34,11 +33,11 @@ class Honoured:
 
 @dataclass(frozen=True)
 class Refused:
-    """A key that cannot be honoured.
+    """A key that is not supported.
 
     Attributes:
-        why: Completes the error message.
-        same: Other values that are equivalent to the lab's behaviour.
+        why: End of the error message.
+        same: Other values that are equivalent to the plane's behaviour.
     """
 
     why: str
@@ -47,11 +46,11 @@ class Refused:
 
 @dataclass(frozen=True)
 class Required:
-    """A key that must have one of these values; its default is no better than another.
+    """A key that must have one of these values, even if none is its default.
 
     Attributes:
-        values: Supported values of a plane.
-        why: Completes the error message.
+        values: Values that the plane supports.
+        why: End of the error message.
     """
 
     values: tuple[Any, ...]
@@ -60,7 +59,7 @@ class Required:
 
 Rule = Honoured | Refused | Required
 Rules = Mapping[str, Rule]
-"""By key, without the numbers of groups and sources; those of sources by kind."""
+"""Rules by key, without the numbers of groups and sources; rules of sources by kind."""
 
 
 def each(section: str, rule: Rule) -> dict[str, Rule]:
@@ -69,9 +68,9 @@ def each(section: str, rule: Rule) -> dict[str, Rule]:
 
 
 def check(scenario: str, rules: Rules, plane: str, whose: str) -> None:
-    """Raises a UserError that names the first key of a canonical scenario that a plane cannot honour.
+    """Raises a UserError that names the first key of a canonical scenario that a plane does not support.
 
-    Says nothing of `queue` and `marker`. `whose` are the rules, for messages.
+    Does not check `queue` and `marker`. `whose` is the owner of the rules, for messages.
     """
     table = json.loads(scenario)
     for key, pattern, value, default in _leaves(table):
@@ -89,9 +88,9 @@ def check(scenario: str, rules: Rules, plane: str, whose: str) -> None:
 
 
 def decisive(scenario: str, rules: Rules) -> str:
-    """The canonical scenario without keys that a plane does not support: these must have one value, or are rejected.
+    """The canonical scenario without keys that a plane does not support, since `check` allows only one value of these.
 
-    So a new key of the simulator does not affect runs measured before. `queue` and `marker` stay complete; profiles
+    Therefore a new key of the simulator does not invalidate measured runs. `queue` and `marker` stay complete; profiles
     stay too, since the keys of a source depend on them.
     """
     table = json.loads(scenario)
@@ -125,7 +124,7 @@ def _leaves(table: Table) -> Iterator[tuple[str, str, Any, Any]]:
     yield "name", "name", table["name"], table["name"]
     for section in ("run", "topology", "tcp", "probes"):
         for name, value in table[section].items():
-            # A profile is given, its keys are not.
+            # The user sets a profile, which then sets its keys.
             of = standard if name == "profile" else common
             yield f"{section}.{name}", f"{section}.{name}", value, of[section].get(name)
     for index, group in enumerate(table["groups"]):
@@ -141,7 +140,7 @@ def _leaves(table: Table) -> Iterator[tuple[str, str, Any, Any]]:
 
 
 def _defaults_of_source(source: Table, tcp: Table) -> Table:
-    """Defaults of a source: those of [tcp], which is checked there, or of its profile."""
+    """Defaults of a source: those of [tcp], which is checked separately, or of its profile."""
     if source["kind"] != "tcp":
         return {}
     own = tcp if source["profile"] == tcp["profile"] else defaults(source["profile"])["tcp"]
@@ -150,7 +149,7 @@ def _defaults_of_source(source: Table, tcp: Table) -> Table:
 
 @cache
 def defaults(profile: str | None = None, scheme: str = "droptail", limit: str | None = None) -> dict[str, Any]:
-    """A canonical scenario that says nothing else."""
+    """A canonical scenario with defaults for all other keys."""
     table: dict[str, Any] = {
         "queue": {"scheme": scheme, **({"limit": limit} if limit else {})},
         "groups": [{"name": "users", "sources": [{"kind": "tcp"}]}],
@@ -161,5 +160,5 @@ def defaults(profile: str | None = None, scheme: str = "droptail", limit: str | 
 
 
 def shown(value: Any) -> str:
-    """A value as messages write it."""
+    """A value for messages."""
     return shortened(json.dumps(value, ensure_ascii=False), LONGEST_VALUE)

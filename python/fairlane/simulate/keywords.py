@@ -1,7 +1,7 @@
-"""Functions of `queues` and `markers`: one for each scheme, with a keyword for each parameter.
+"""Functions of `queues` and `markers`: one per scheme, with a keyword argument per parameter.
 
-They are made on first use, from the declarations that the simulator parses with. `make docs` writes the same as a stub
-next to each module, for editors and type checkers.
+They are created on first use from the simulator's declarations. `make docs` writes them as a stub next to each module,
+for editors and type checkers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fairlane.simulate.catalogue import Scheme, SchemeParameter, schemes
 
 WIDTH = 116
 _KINDS: dict[str, Any] = {"flag": bool, "count": int, "number": float}
-"""Kinds of parameters that are not written as a text with a unit."""
+"""Kinds of parameters without a unit."""
 
 Build = Callable[..., dict[str, Any]]
 Table = Literal["queue", "marker"]
@@ -67,7 +67,7 @@ def _function(module: str, name: str, scheme: Scheme, table: Table) -> Build:
 
 
 def _params(scheme: Scheme, table: Table) -> list[SchemeParameter]:
-    """Parameters of a table, those that all schemes share last."""
+    """Parameters of a table; those that all schemes share come last."""
     return sorted((one for one in scheme["params"] if one["table"] == table), key=lambda one: one["shared"])
 
 
@@ -87,5 +87,5 @@ def _doc(title: str, params: list[SchemeParameter]) -> str:
 
 
 def _word(name: str) -> str:
-    """A name as an identifier: `raise` is `raise_`."""
+    """A name as an identifier: `raise` becomes `raise_`."""
     return f"{name}_" if keyword.iskeyword(name) else name

@@ -1,4 +1,4 @@
-"""Registries of the user's code by name, and Python files loaded by an option."""
+"""Registries of the user's schemes and congestion controls, and Python files that register them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Registry:
     kind: str
     """Kind of the registered objects, such as "scheme"."""
     decorator: str
-    """The function that registers it."""
+    """The function that registers an object."""
     option: str
-    """The option that names a file of registrations."""
+    """The option that names a Python file to load."""
     names: list[str] = field(default_factory=list)
-    """Names in the order of their registration, one registered again again."""
+    """Names in the order of registration; repeated if registered again."""
 
     def check(self, name: str) -> None:
         """Raises a UserError for an invalid name."""
@@ -45,7 +45,7 @@ class Registry:
         """Runs a Python file that registers something of this kind.
 
         Raises:
-            UserError: It cannot be read or run, or registers nothing.
+            UserError: The file cannot be read or run, or registers nothing.
         """
         before = len(self.names)
         self._run(path)
@@ -66,9 +66,9 @@ class Registry:
 
 
 def _told(error: BaseException) -> str:
-    """A mistake in one line, with its place."""
+    """An error as one line, with its file and line number."""
     message = f"{type(error).__name__}: {' '.join(str(error).split())}"
     if isinstance(error, SyntaxError):
-        return message  # It has its place in its words.
+        return message  # it contains the line number already
     place = traceback.extract_tb(error.__traceback__)[-1]
     return f"{message} ({place.filename}, line {place.lineno})"

@@ -1,6 +1,6 @@
-"""Files named by a scenario: their content becomes part of the simulated scenario.
+"""Files that a scenario names; their content becomes part of the simulated scenario.
 
-So a run, its key in the store and a machine of a cluster need only the content, wherever the file was.
+So runs, keys in the store and machines of a cluster depend on the content and not on the path.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ MOST_BYTES = 100_000_000
 
 
 def of_text(convert: Callable[[str], str]) -> Callable[[bytes], str]:
-    """`convert` for the content of a file in UTF-8."""
+    """Applies `convert` to the content of a UTF-8 file."""
     return lambda content: convert(content.decode())
 
 
 def converted(key: str, name: str, folder: Path, kind: str, convert: Callable[[bytes], str]) -> str:
-    """The content of a file of some kind as `convert` gives it to the simulator.
+    """The content of a file, converted for the simulator.
 
     Args:
         key: Key of the scenario that names the file.
-        name: Its name, relative to
+        name: Name of the file, relative to `folder`.
         folder: Folder of the scenario.
-        kind: Required kind; completes "must be".
-        convert: Raises a ValueError that says which line is wrong.
+        kind: Required kind; follows "must be" in messages.
+        convert: Conversion; raises a ValueError that names the wrong line.
 
     Raises:
-        ScenarioError: The file cannot be read, or is not of that kind.
+        ScenarioError: The file cannot be read, or is of another kind.
     """
     place = f"{key}: {quoted(name)}"
     try:

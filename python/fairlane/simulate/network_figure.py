@@ -1,4 +1,4 @@
-"""The picture of a scenario's network: users, links with their queues, receivers; of an access network its tree."""
+"""Figure of a scenario's network: users, links with their queues, receivers; for an access network, its tree."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from fairlane.results.names import display_name
 
 Json = Mapping[str, Any]
 MOST_GROUPS = 12
-"""Groups with a row each; the others are counted."""
+"""Maximum number of groups with a row each; the others are only counted."""
 COLUMN_IN, ROW_IN, MARGIN_IN = 1.6, 0.95, 0.55
-"""Size of the picture: between hosts and links, between groups, around all."""
+"""Distances: between hosts and links, between groups, and the margin."""
 BOX = (1.06, 0.62)
 """Width and height of a box of hosts, in columns and rows."""
 QUEUE = (0.62, 0.24)
 """Size of the symbol of a queue."""
 LETTERS = 23
-"""In a line of a box."""
+"""Maximum number of letters in a line of a box."""
 LEAST_FONT = 5
-"""Size in points in a column of a paper."""
+"""Smallest font size in points in a figure one paper column wide."""
 LEVEL_IN, NAME_IN, LETTER_IN = 0.62, 2.6, 0.075
-"""Of a tree: height of a level, width of what is written beside it, width of a letter."""
+"""Sizes in a tree: height of a level, width of the text next to it, width of a letter."""
 KINDS = {
     "tcp": "TCP flow",
     "cbr": "CBR source",
@@ -46,18 +46,18 @@ KINDS = {
     "voip": "call",
     "rpm": "test of responsiveness",
 }
-"""Sources in words."""
+"""Labels of the kinds of sources."""
 
 
 @dataclass(frozen=True)
 class _Route:
-    """Where a group enters and leaves, and its row.
+    """Path of a group through the links.
 
     Attributes:
         group: Number of the group.
-        links: Numbers of its links, in order.
-        rate_bps: Rate of its access links.
-        delay_s: Delay of its access links.
+        links: Numbers of the links, in order.
+        rate_bps: Rate of the group's access links.
+        delay_s: Delay of the group's access links.
     """
 
     group: int
@@ -67,12 +67,12 @@ class _Route:
 
 
 def draw(scenario: Json, layout: Json, *, column: bool = False) -> Figure:
-    """The network of a scenario.
+    """Draws the network of a scenario.
 
     Args:
-        scenario: Its canonical form.
-        layout: Its links and users, from the simulator.
-        column: True if the figure is for a column of a paper.
+        scenario: Canonical scenario.
+        layout: Links and users, from the simulator.
+        column: True to draw one paper column wide.
     """
     drawn = (_tree if scenario["topology"]["kind"] == "access" else _chain)(scenario, layout)
     if column:
@@ -81,7 +81,7 @@ def draw(scenario: Json, layout: Json, *, column: bool = False) -> Figure:
 
 
 def _shrink(drawn: Figure) -> None:
-    """Makes the picture as wide as a paper column: letters shrink with their boxes, down to a bound."""
+    """Makes the figure one paper column wide; letters shrink with their boxes, at most down to `LEAST_FONT`."""
     width_in, height_in = drawn.get_size_inches()
     factor = plots.COLUMN_IN / width_in
     drawn.suptitle("")
@@ -93,7 +93,7 @@ def _shrink(drawn: Figure) -> None:
 
 
 def _chain(scenario: Json, layout: Json) -> Figure:
-    """Groups on the left of their first link, receivers on the right of their last one."""
+    """Draws groups to the left of their first link, receivers to the right of their last one."""
     links, groups = layout["links"], scenario["groups"]
     routes = _routes(layout)[:MOST_GROUPS]
     depth = _depths([route.links for route in routes])
@@ -124,7 +124,7 @@ def _chain(scenario: Json, layout: Json) -> Figure:
 
 
 def _routes(layout: Json) -> list[_Route]:
-    """Each group's route, with the access links of its first user; the longest first."""
+    """Each group's route, with the access links of its first user; longest first."""
     found: dict[tuple[int, tuple[int, ...]], _Route] = {}
     for user in layout["users"]:
         key = user["group"], tuple(user["route"])
@@ -134,7 +134,7 @@ def _routes(layout: Json) -> list[_Route]:
 
 
 def _depths(routes: Iterable[tuple[int, ...]]) -> dict[int, int]:
-    """Column of each link: behind all that come before it on a route, unless routes form a circle."""
+    """Column of each link: to the right of all preceding links of a route, unless routes form a cycle."""
     found: dict[int, int] = {}
     every = list(routes)
     for _ in range(len(set(itertools.chain(*every)))):
@@ -146,7 +146,7 @@ def _depths(routes: Iterable[tuple[int, ...]]) -> dict[int, int]:
 
 
 def _rows(routes: Sequence[_Route], depth: Mapping[int, int], last: int) -> list[float]:
-    """Rows of groups: those that cross everything around the middle, the others below."""
+    """Rows of groups: groups that cross all links around the middle, the others below."""
     through = [depth[route.links[0]] == 0 and depth[route.links[-1]] == last for route in routes]
     count = sum(through)
     stacked = max(Counter(depth.values()).values())
@@ -162,7 +162,7 @@ def _rows(routes: Sequence[_Route], depth: Mapping[int, int], last: int) -> list
 
 
 def _height(link: int, routes: Sequence[_Route], depth: Mapping[int, int], rows: Sequence[float], last: int) -> float:
-    """Row of a link: the middle if it has its column for itself, else beside the others of its column."""
+    """Row of a link: the middle if it is alone in its column, else next to the other links of its column."""
     beside = [other for other, at in depth.items() if at == depth[link]]
     if len(beside) == 1:
         return 0.0
@@ -186,7 +186,7 @@ def _draw_route(
     height: Mapping[int, float],
     colour: str,
 ) -> None:
-    """A line from hosts through links to receivers; lines of several groups lie side by side in a link."""
+    """Draws a line from hosts through links to receivers; lines of several groups are side by side in a link."""
     places = [(2.0 * depth[route.links[0]] + BOX[0] / 2, row)]
     for link in route.links:
         crossing = [other for other, one in enumerate(routes) if link in one.links]
@@ -209,7 +209,7 @@ def _varies(topology: Json, link: Json) -> bool:
 
 
 def _queue(axes: Axes, at: tuple[float, float], link: Json, *, varies: bool) -> None:
-    """A queue with its transmitter, its scheme above, name, rate and delay below."""
+    """Draws a queue with its transmitter; the scheme above, name, rate and delay below."""
     x, y = at
     width, tall = QUEUE
     left = x - width / 2
@@ -226,7 +226,7 @@ def _queue(axes: Axes, at: tuple[float, float], link: Json, *, varies: bool) -> 
 
 
 def _box(axes: Axes, at: tuple[float, float], words: str, colour: str) -> None:
-    """A box of hosts."""
+    """Draws a box of hosts."""
     width, tall = BOX
     corner = at[0] - width / 2, at[1] - tall / 2
     style = "round,pad=0,rounding_size=0.06"
@@ -235,7 +235,7 @@ def _box(axes: Axes, at: tuple[float, float], words: str, colour: str) -> None:
 
 
 def _words_of(group: Json, layout: Json, route: _Route) -> str:
-    """Name, number of users on the route, and what each sends."""
+    """Name of the group, number of users on the route, and traffic of a user."""
     count = sum(user["group"] == route.group and tuple(user["route"]) == route.links for user in layout["users"])
     kinds = Counter[str]()
     for source in group["sources"]:
@@ -247,7 +247,7 @@ def _words_of(group: Json, layout: Json, route: _Route) -> str:
 
 
 def _tree(scenario: Json, layout: Json) -> Figure:
-    """A row for each level, its nodes as wide as the users below them."""
+    """Draws a row per level; a node is as wide as the users below it."""
     links, users = layout["links"], layout["users"]
     parents, leaf_of = _parents(users)
     names = [links[2 * node]["name"].rpartition("/")[0] for node in range(len(links) // 2)]
@@ -279,7 +279,7 @@ def _tree(scenario: Json, layout: Json) -> Figure:
 
 
 def _parents(users: Sequence[Json]) -> tuple[dict[int, int], list[int]]:
-    """Parent of each node but the first, and each user's node. Node n has the links 2n, down, and 2n + 1, up."""
+    """Parent of each node except the first, and node of each user. Node n has the links 2n (down) and 2n + 1 (up)."""
     parents: dict[int, int] = {}
     leaves = []
     for user in users:
@@ -292,7 +292,7 @@ def _parents(users: Sequence[Json]) -> tuple[dict[int, int], list[int]]:
 
 
 def _levels(parents: Mapping[int, int], nodes: Iterable[int]) -> list[list[int]]:
-    """Nodes by their distance from the gateway, those of a parent together."""
+    """Nodes by distance from the gateway; nodes of a parent are adjacent."""
     children: dict[int | None, list[int]] = {}
     for node in sorted(nodes):
         children.setdefault(parents.get(node), []).append(node)
@@ -304,7 +304,7 @@ def _levels(parents: Mapping[int, int], nodes: Iterable[int]) -> list[list[int]]
 
 
 def _level_words(nodes: Sequence[int], links: Sequence[Json], row: int) -> str:
-    """Number of nodes, their rates down and up, their scheme and delay."""
+    """Number of nodes, rates down and up, scheme and delay."""
     kind = (LEVELS[row] if row < len(LEVELS) else "node").replace("_", " ")
     down, up = (_span([links[2 * node + way]["rate_bps"] for node in nodes]) for way in (0, 1))
     rates = f"{down} each way" if down == up else f"{down} down, {up} up"
@@ -325,7 +325,7 @@ def _shares(scenario: Json, users: Sequence[Json]) -> list[str]:
 
 
 def _node(axes: Axes, begin: float, row: int, width: float, name: str, room_in: float) -> None:
-    """A bar, with its name if it has room."""
+    """Draws a bar, with its name if that fits."""
     line = min(1.0, 72 * room_in * width / 8)
     axes.add_patch(Rectangle((begin, row + 0.04), width, 0.92, facecolor="#DCEBF5", edgecolor="white", linewidth=line))
     letters = int(room_in * width / LETTER_IN)

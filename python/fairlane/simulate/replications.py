@@ -1,4 +1,4 @@
-"""Runs replications in the simulator's threads, keeping what finishes."""
+"""Runs replications in the simulator's threads and yields them as they finish."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def replications(scenario: str) -> int:
 
 
 def check_threads(threads: int | None) -> None:
-    """Raises a UserError for fewer than one thread, or more than any machine has use for."""
+    """Raises a UserError for fewer than one thread, or more than `MOST_THREADS`."""
     if threads is not None and not 1 <= threads <= MOST_THREADS:
         raise UserError(f"threads: {quoted(threads)} is out of range, it must be from 1 to {MOST_THREADS}")
 
@@ -31,7 +31,7 @@ def check_threads(threads: int | None) -> None:
 def finished(
     jobs: Sequence[tuple[str, int]], threads: int | None, title: str, *, show_progress: bool
 ) -> Iterator[tuple[int, str, float]]:
-    """Simulates replications of scenarios; gives the number of the job, the record and the CPU time as they finish."""
+    """Simulates replications of scenarios; yields job number, record and CPU time as they finish."""
     batch = _fairlane.Batch(list(jobs), cores() if threads is None else threads)
     try:
         with progress(title, len(jobs), show=show_progress) as advance:
@@ -48,20 +48,20 @@ def finished(
 
 
 def tell_of_long_runs(scenarios: Iterable[str], *, show: bool) -> None:
-    """Says on stderr that runs of a scenario take long, if those of one do."""
+    """Reports on stderr if the runs of a scenario will take long."""
     if show and (note := next(filter(None, map(_fairlane.long_runs, scenarios)), None)):
         tell(f"note: {note[0]}: {note[1]}", show=True)
 
 
 def tell_of_expectations(count: int, *, show: bool) -> None:
-    """Says on stderr that a command judges none of the expectations of a scenario, if it has any."""
+    """Reports on stderr that a command does not check the scenario's expectations, if there are any."""
     if count:
         what = "1 expectation is" if count == 1 else f"{count} expectations are"
         tell(f"note: expect: {what} not judged by this command, but by `fairlane check`", show=show)
 
 
 def slowest(reached: Sequence[tuple[float, float, int]]) -> str:
-    """Progress of the slowest run; nothing if none is active."""
+    """Progress of the slowest run; empty if none is active."""
     if not reached:
         return ""
     now_s, end_s, events = min(reached)
@@ -69,13 +69,13 @@ def slowest(reached: Sequence[tuple[float, float, int]]) -> str:
 
 
 class Pace:
-    """Progress of the slowest run, and its remaining time at the pace so far."""
+    """Progress of the slowest run, and its remaining time at the current pace."""
 
     def __init__(self) -> None:
         self._since: tuple[float, float] | None = None
 
     def say(self, reached: Sequence[tuple[float, float, int]]) -> str:
-        """As `slowest`, with the remaining time once the run was seen before."""
+        """Like `slowest`, with the remaining time from the second report of a run on."""
         if not (text := slowest(reached)):
             return text
         now_s, end_s, _ = min(reached)

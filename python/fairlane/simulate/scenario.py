@@ -1,4 +1,4 @@
-"""Scenarios: a TOML file, or the same thing built in Python.
+"""Scenarios, from a TOML file or built in Python.
 
     from fairlane import Scenario, group, poisson, tcp
 
@@ -10,9 +10,9 @@
         topology={"bottleneck_delay": "50 ms"},
     )
 
-The words are those of the TOML file; `fairlane schema scenario` prints all of them. What is left out has its default.
-Nothing is checked here but that the values can be written down: names, units and ranges are checked by the simulator,
-whose message names the key.
+The names are those of the TOML file; `fairlane schema scenario` prints all of them. Omitted keys have their defaults.
+This module only checks that values can be written as TOML. The simulator checks names, units and ranges; its message
+names the key.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = ["Scenario", "cbr", "expect", "group", "on_off", "poisson", "rpm", "tc
 Table: TypeAlias = dict[str, Any]
 
 DEEPEST = 16
-"""Tables and arrays inside one another; those of a scenario are never deeper than half of it."""
+"""Maximum nesting of tables and arrays; valid scenarios reach at most half of it."""
 
 _KEY = re.compile(r"[^.\[\]]+(\.[^.\[\]]+|\[[0-9]{1,9}\])*")
 _INDEX = re.compile(r"[0-9]{1,9}")
@@ -67,9 +67,9 @@ def tcp(
         flows: Number of flows.
         transfer: Payload of each flow, such as `"1 MB"`; saturated if left out.
         repeat: Transfers of each flow, one after another.
-        pause: Mean of the exponential pause between them, such as `"1 s"`.
-        stop: When flows send no new data and no further transfer starts, such as `"60 s"`.
-        settings: Any key of the scenario's `tcp` table, for these flows only.
+        pause: Mean of the exponential pause between two transfers, such as `"1 s"`.
+        stop: Time after which flows send no new data and no transfer starts, such as `"60 s"`.
+        settings: Keys of the scenario's `tcp` table, for these flows only.
     """
     return _given(kind="tcp", flows=flows, transfer=transfer, repeat=repeat, pause=pause, stop=stop, **settings)
 
@@ -83,7 +83,7 @@ def poisson(
 ) -> Table:
     """Packets with exponential gaps: `rate` such as `"5 Mbit/s"`, `packet_size` on the wire such as `"1500 B"`.
 
-    `stop` is when it stops, such as `"60 s"`.
+    The source stops at `stop`, such as `"60 s"`.
     """
     return _given(kind="poisson", rate=rate, packet_size=packet_size, ecn=ecn, stop=stop)
 
@@ -98,7 +98,8 @@ def cbr(
 ) -> Table:
     """Packets with a constant gap: `rate` such as `"5 Mbit/s"`, `packet_size` on the wire such as `"1500 B"`.
 
-    `jitter` is the width, in gaps, by which each gap differs; 1 is `random_` of ns-2. `stop` is when it stops.
+    `jitter` is the width of the random variation of a gap, in gaps; 1 corresponds to `random_` of ns-2. The source
+    stops at `stop`.
     """
     return _given(kind="cbr", rate=rate, packet_size=packet_size, jitter=jitter, ecn=ecn, stop=stop)
 
@@ -114,9 +115,9 @@ def on_off(
     ecn: Codepoint | None = None,
     stop: str | None = None,
 ) -> Table:
-    """Bursts at `rate`, of mean time `on` such as `"0.2 s"`, with silence of mean time `off` between them.
+    """Bursts at `rate` with mean duration `on`, such as `"0.2 s"`, separated by silence of mean duration `off`.
 
-    `shape` is that of a Pareto distribution of both times. `stop` is when it stops, such as `"60 s"`.
+    `shape` is the shape parameter of the Pareto distribution of both times. The source stops at `stop`.
     """
     return _given(
         kind="on_off",
@@ -141,16 +142,16 @@ def video(
     stop: str | None = None,
     **settings: Unpack[TcpKeys],
 ) -> Table:
-    """A video of each user over one TCP connection, whose bitrate follows the playback buffer (BBA-0).
+    """A video stream over one TCP connection per user; the bitrate follows the playback buffer (BBA-0).
 
     Args:
-        ladder: Bitrates that there are, in ascending order, such as `["1 Mbit/s", "3 Mbit/s"]`.
+        ladder: Available bitrates in ascending order, such as `["1 Mbit/s", "3 Mbit/s"]`.
         chunk: Playing time of a chunk, such as `"4 s"`.
-        buffer: Playing time that the player has room for.
-        reservoir: Buffered time up to which it takes the lowest bitrate.
-        cushion: Buffered time beyond it over which the bitrate rises to the highest.
-        stop: Time after which it requests no further chunk, such as `"60 s"`.
-        settings: Any key of the scenario's `tcp` table.
+        buffer: Capacity of the playback buffer, in playing time.
+        reservoir: Buffered time up to which the player requests the lowest bitrate.
+        cushion: Buffered time above the reservoir over which the bitrate rises to the highest.
+        stop: Time after which the player requests no chunk, such as `"60 s"`.
+        settings: Keys of the scenario's `tcp` table.
     """
     return _given(
         kind="video",
@@ -167,13 +168,13 @@ def video(
 def rpm(
     *, flows: int | None = None, interval: str | None = None, stop: str | None = None, **settings: Unpack[TcpKeys]
 ) -> Table:
-    """A test of responsiveness of each user: load, and probes that measure round trips per minute.
+    """A responsiveness test per user: load, and probes that measure round trips per minute.
 
     Args:
         flows: Load-generating connections.
         interval: Mean time between two probes, such as `"100 ms"`.
-        stop: When load and probes end, such as `"60 s"`.
-        settings: Any key of the scenario's `tcp` table.
+        stop: End of load and probes, such as `"60 s"`.
+        settings: Keys of the scenario's `tcp` table.
     """
     return _given(kind="rpm", flows=flows, interval=interval, stop=stop, **settings)
 
@@ -185,13 +186,13 @@ def voip(
     buffer: str | None = None,
     stop: str | None = None,
 ) -> Table:
-    """A telephone call of each user, whose opinion the results estimate.
+    """A telephone call per user; the results estimate its mean opinion score.
 
     Args:
         codec: Speech codec.
-        packet_interval: Speech in a packet, such as `"20 ms"`.
+        packet_interval: Duration of the speech in a packet, such as `"20 ms"`.
         buffer: Delay that the receiver's buffer adds, such as `"50 ms"`.
-        stop: When the call ends, such as `"60 s"`.
+        stop: End of the call, such as `"60 s"`.
     """
     return _given(kind="voip", codec=codec, packet_interval=packet_interval, buffer=buffer, stop=stop)
 
@@ -208,12 +209,12 @@ def web(
     """Sessions of one user with short TCP transfers.
 
     Args:
-        interval: Mean time between two sessions of a Poisson process, such as `"40 ms"`; either this
-        sessions: or their number, with starts uniform from `start_from` to `start_until` of the group.
+        interval: Mean time between two sessions of a Poisson process, such as `"40 ms"`. Excludes `sessions`.
+        sessions: Number of sessions; they start uniformly between the group's `start_from` and `start_until`.
         size: Mean payload of a transfer, such as `"30 kB"`.
-        shape: Shape of its Pareto distribution.
-        stop: When no further transfer starts, such as `"60 s"`.
-        settings: Any other key of a web source, or of the scenario's `tcp` table.
+        shape: Shape parameter of the Pareto distribution of `size`.
+        stop: Time after which no transfer starts, such as `"60 s"`.
+        settings: Other keys of a web source, or of the scenario's `tcp` table.
     """
     return _given(kind="web", interval=interval, sessions=sessions, size=size, shape=shape, stop=stop, **settings)
 
@@ -228,17 +229,17 @@ def transfers(
     stop: str | None = None,
     **settings: Unpack[TcpKeys],
 ) -> Table:
-    """TCP transfers that start at the times of a Poisson process, with sizes of a distribution.
+    """TCP transfers that start as a Poisson process, with sizes from a distribution.
 
     Args:
-        sizes: Name of the distribution; either this
-        cdf: or a file with a line for each point, size in bytes and share; or a table with the file.
-        load: Load offered by all users of the group, as a share of the slowest link's rate such as `"60 %"`; either
-            this
-        interval: or the mean time between two transfers of a user, such as `"40 ms"`.
+        sizes: Name of a distribution of sizes. Excludes `cdf`.
+        cdf: File with a line per point of the distribution (size in bytes, cumulative share), or a table with the file.
+        load: Load offered by all users of the group as a share of the slowest link's rate, such as `"60 %"`. Excludes
+            `interval`.
+        interval: Mean time between two transfers of a user, such as `"40 ms"`.
         limit: Maximum number of open transfers of a user.
-        stop: When no further transfer starts, such as `"60 s"`.
-        settings: Any key of the scenario's `tcp` table.
+        stop: Time after which no transfer starts, such as `"60 s"`.
+        settings: Keys of the scenario's `tcp` table.
     """
     file = {"file": cdf} if isinstance(cdf, str) else cdf
     return _given(
@@ -274,7 +275,7 @@ def group(
     plan: str | None = None,
     configured_plan: str | None = None,
 ) -> Table:
-    """Users that are alike; each of them has all `sources`.
+    """Identical users; each of them has all `sources`.
 
     Args:
         name: Name of the group in the results.
@@ -283,27 +284,27 @@ def group(
         users: Number of users.
         traffic_class: Best effort or expedited forwarding.
         reference_rate: Rate at which the activity of a user is zero, such as `"10 kbit/s"`.
-        weight: Weight of a user relative to others, 0.001 to 1000; it multiplies the reference rate.
-        start_from: Sources start at a time drawn uniformly from here, such as `"0 s"`,
-        start_until: to here.
+        weight: Weight of a user relative to others, 0.001 to 1000; multiplies the reference rate.
+        start_from: Earliest start of a source, such as `"0 s"`. Start times are drawn uniformly.
+        start_until: Latest start of a source.
         access_rate: Rate of the users' access links, instead of the topology's.
         access_delay: Delay of the users' access links, instead of the topology's.
-        access_loss: Packets that the access links lose on the way up, such as `{"probability": "1 %"}`.
-        access_jitter: How their delay varies on the way up, such as `{"deviation": "5 ms"}`.
-        access_detour: A longer route on the way up for a time, such as `{"delay": "50 ms", "from": "20 s"}`.
+        access_loss: Packet loss of the access links upstream, such as `{"probability": "1 %"}`.
+        access_jitter: Variation of their upstream delay, such as `{"deviation": "5 ms"}`.
+        access_detour: A temporary longer upstream route, such as `{"delay": "50 ms", "from": "20 s"}`.
         rtt: Round-trip time of the users without queues, such as `"40 ms"`, instead of `access_delay`.
-        rtt_spread: By which part of it the time of a user may differ, such as 0.1; each user's is drawn. On access
-            networks 0.1 unless given.
-        user_rtts: The time of each user, instead of `rtt`.
+        rtt_spread: Relative spread around `rtt`, such as 0.1, from which each user's time is drawn. The default is 0.1
+            on access networks.
+        user_rtts: Round-trip time of each user, instead of `rtt`.
         receiver_rate: Rate of the receivers' access links, instead of the topology's.
         receiver_delay: Delay of the receivers' access links, instead of the topology's.
-        route: Names of the links that the packets cross, in order; all links if left out.
-        ingresses: Number of edge nodes that meter parts of a user's traffic, each with its part of the reference rate.
-        forged_labels: Packets have the label that the port treats best, instead of the marker's.
-        share: Share of the subscribers of an access network in the group, instead of `users`.
-        direction: Where their packets go, there.
-        node: Site or access point under which they are.
-        plan: Rate of their plan, such as `"100 Mbit/s"`.
+        route: Names of the links that the packets cross, in order; default: all links.
+        ingresses: Number of edge nodes that each meter a part of a user's traffic, with its part of the reference rate.
+        forged_labels: Packets carry the label that the port treats best, instead of the marker's.
+        share: Share of an access network's subscribers that are in the group, instead of `users`.
+        direction: Direction of the packets in an access network.
+        node: Site or access point of the users.
+        plan: Rate of the users' plan, such as `"100 Mbit/s"`.
         configured_plan: Rate that the edge or the tree of shapers enforces instead of the plan.
     """
     return _given(
@@ -346,23 +347,23 @@ def expect(
     window: tuple[str | None, str | None] = (None, None),
     why: str | None = None,
 ) -> Table:
-    """Expected value of a metric; `check` judges it.
+    """Expected value of a metric, for `check`.
 
     Args:
-        metric: Such as `"throughput_ratio"` or `"goodput_bps.light"`.
-        min: Least value of the mean, such as `"2 Mbit/s"`.
-        max: Greatest value of the mean.
-        equals: Value of the mean, instead of the two.
-        tolerance: Allowed deviation, such as `"5 %"` of it or `"1 ms"`.
-        window: From when to when the time series is looked at, such as `("10 s", "20 s")`.
-        why: The reason.
+        metric: Name of the metric, such as `"throughput_ratio"` or `"goodput_bps.light"`.
+        min: Smallest accepted mean, such as `"2 Mbit/s"`.
+        max: Largest accepted mean.
+        equals: Expected mean, instead of `min` and `max`.
+        tolerance: Accepted deviation from `equals`, such as `"5 %"` or `"1 ms"`.
+        window: Start and end of a window of the time series, such as `("10 s", "20 s")`.
+        why: Reason for the expectation.
     """
     times = {"from": window[0], "to": window[1]}
     return _given(metric=metric, min=min, max=max, equals=equals, tolerance=tolerance, **times, why=why)
 
 
 class Scenario:
-    """A network, its traffic, what to measure and what to expect."""
+    """A network, its traffic, its measurements and its expectations."""
 
     __slots__ = ("_folder", "_table")
 
@@ -395,14 +396,14 @@ class Scenario:
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any], folder: str | Path = "") -> Scenario:
-        """The scenario of a table that has the structure of the TOML file.
+        """Creates a scenario from a table with the structure of the TOML file.
 
         Args:
             table: The table.
-            folder: Where the files are that it names; the working directory if left out.
+            folder: Folder of the files that the table names; default: the working directory.
 
         Raises:
-            ScenarioError: Tables and arrays are nested deeper than those of any scenario.
+            ScenarioError: Tables and arrays are nested too deeply.
         """
         scenario = cls.__new__(cls)
         scenario._table = _copied(dict(table))
@@ -414,7 +415,7 @@ class Scenario:
         """Reads a TOML file.
 
         Raises:
-            UserError: The file cannot be read or is not TOML; the message has line and column.
+            UserError: The file cannot be read or is not TOML; the message contains line and column.
         """
         table = toml.read(path)
         folder = Path(path).parent
@@ -427,26 +428,26 @@ class Scenario:
 
     @property
     def name(self) -> str:
-        """Its name as it was given; empty if it has none."""
+        """Name of the scenario as given; empty if missing."""
         return str(self._table.get("name", ""))
 
     @property
     def folder(self) -> Path:
-        """Folder of the files that it names."""
+        """Folder of the files that the scenario names."""
         return self._folder
 
     def to_dict(self) -> Table:
-        """A copy of the table as it was given, defaults not filled in."""
+        """A copy of the table as given, without defaults."""
         return copy.deepcopy(self._table)
 
     def to_toml(self) -> str:
-        """The text of a TOML file with this scenario."""
+        """The scenario as TOML text."""
         import tomli_w
 
         return tomli_w.dumps(self._table)
 
     def canonical(self) -> str:
-        """Canonical JSON of what decides a run, with every default filled in, and the content of the files it names.
+        """Canonical JSON of everything that a run depends on, including defaults and the content of named files.
 
         Raises:
             ScenarioError: A key, value or unit is wrong, or a file cannot be read.
@@ -460,22 +461,24 @@ class Scenario:
         return _fairlane.canonical(json.dumps(table))
 
     def plot(self, *, column: bool = False) -> Figure:
-        """Draws the network: users with their sources, links with rate, delay and scheme, levels of an access network.
+        """Draws the network: users with their sources, and each link with rate, delay and scheme.
+
+        For an access network, draws its levels instead.
 
         Args:
-            column: True if the figure is as wide as a column of a paper, 3.5 in, and without a title.
+            column: True to draw one paper column (3.5 in) wide, without a title.
 
         Raises:
             ScenarioError: A key, value or unit is wrong, or a file cannot be read.
         """
-        from fairlane.simulate.network_figure import draw  # which loads matplotlib
+        from fairlane.simulate.network_figure import draw  # slow: loads matplotlib
 
         canonical = self.canonical()
         return draw(json.loads(canonical), json.loads(_fairlane.layout(canonical, 0)), column=column)
 
     @property
     def expectations(self) -> list[Expectation]:
-        """Expectations for `fairlane check`; no run depends on them.
+        """Expectations for `fairlane check`; runs do not depend on them.
 
         Raises:
             ScenarioError: A key or value of `[[expect]]` is wrong.
@@ -483,15 +486,15 @@ class Scenario:
         return expectations(self._table.get("expect", []))
 
     def replace(self, key: str, value: Any) -> Scenario:
-        """The same scenario with one key changed, as in `replace("tcp.delayed_ack", 1)` or `"groups[0].users"`.
+        """A copy with one key changed: `replace("tcp.delayed_ack", 1)`, or a key such as `"groups[0].users"`.
 
         Raises:
-            ScenarioError: The key leads through a value that is not a table or array.
+            ScenarioError: A part of the key names a value that is not a table or array.
         """
         if not _KEY.fullmatch(key):
             raise ScenarioError(f"{quoted(key)} is not a key such as tcp.delayed_ack or groups[0].users")
         changed = copy.copy(self)
-        place: Any = dict(self._table)  # shares with this one what the key does not lead through
+        place: Any = dict(self._table)  # shares all values with this scenario except those on the key's path
         changed._table = place
         *path, last = (int(part) if _INDEX.fullmatch(part) else part for part in re.findall(r"[^.\[\]]+", key))
         try:
@@ -505,7 +508,7 @@ class Scenario:
         return changed
 
     def changed(self, settings: Mapping[str, Any]) -> Scenario:
-        """The same scenario with some keys changed; see `replace`."""
+        """A copy with some keys changed; see `replace`."""
         scenario = self
         for key, value in settings.items():
             scenario = scenario.replace(key, value)
@@ -517,10 +520,10 @@ class Scenario:
     __hash__ = None  # type: ignore[assignment]
 
     def _repr_html_(self) -> str:
-        from fairlane.simulate.display import scenario_html  # for notebooks alone
+        from fairlane.simulate.display import scenario_html  # only notebooks need it
 
         problem, text = "", repr(self)
-        with suppress(TypeError, ValueError):  # for a value that TOML does not have
+        with suppress(TypeError, ValueError):  # a value that TOML cannot represent
             text = self.to_toml()
         try:
             self.canonical()
@@ -538,12 +541,12 @@ def _given(**values: Any) -> Table:
 
 def _copied(table: Table) -> Table:
     for _ in leaves(table):
-        pass  # a copy that goes too deep ends in the middle of Python
+        pass  # deeper copies would fail inside Python
     return copy.deepcopy(table)
 
 
 def leaves(value: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Every value that is neither table nor array, with its key as the simulator's messages write it."""
+    """All values that are neither tables nor arrays, with their keys as in the simulator's messages."""
     if depth > DEEPEST:
         raise ScenarioError(f"{key}: is nested too deeply, at most {DEEPEST} tables and arrays deep")
     if isinstance(value, dict):
@@ -559,7 +562,7 @@ def leaves(value: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, Any
 
 
 def _check(key: str, value: Any) -> None:
-    """Raises a ScenarioError for a value that cannot be handed to the simulator."""
+    """Raises a ScenarioError for a value that cannot be passed to the simulator."""
     if isinstance(value, float) and not math.isfinite(value):
         raise ScenarioError(f"{key}: {value} is not a finite number")
     if isinstance(value, int) and value.bit_length() > sys.float_info.max_exp - 1:
@@ -570,7 +573,7 @@ def _check(key: str, value: Any) -> None:
 
 
 def _check_text(key: str, value: Any) -> None:
-    """Raises a ScenarioError for a text that is not Unicode, as bytes of a command line may be."""
+    """Raises a ScenarioError for a text that is not Unicode, such as raw bytes from a command line."""
     if isinstance(value, str):
         try:
             value.encode()

@@ -1,4 +1,4 @@
-"""Files with distributions of sizes, which sources of a scenario name."""
+"""Reads files with distributions of sizes that sources of a scenario name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def with_sizes(table: Table, folder: Path) -> Table:
     """The table of a scenario with the content of the files that sources name, relative to `folder`.
 
     Raises:
-        ScenarioError: A file cannot be read, or is no distribution.
+        ScenarioError: A file cannot be read, or does not contain a distribution.
     """
     groups = table.get("groups")
     if not isinstance(groups, list):

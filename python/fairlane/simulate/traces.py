@@ -1,4 +1,4 @@
-"""Files with recorded traces, which links of a scenario follow."""
+"""Reads files with recorded traces that links of a scenario follow."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from fairlane.base.text import quoted
 from fairlane.simulate.named_files import converted, of_text
 
 MOST_DIGITS = 9
-"""Maximum of a count in `gaps`: the simulator rejects more."""
+"""Maximum number of digits of a count in `gaps`; the simulator rejects more."""
 
 
 def with_traces(table: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The table of a scenario with the content of the files that it names, relative to `folder`; the same if none.
+    """The table of a scenario with the content of the trace files that it names, relative to `folder`, if any.
 
     Raises:
         ScenarioError: A file cannot be read, or is not in Mahimahi's format.
@@ -40,9 +40,9 @@ def with_traces(table: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def check_given_gaps(table: dict[str, Any], folder: Path) -> None:
-    """Raises a ScenarioError for `gaps` of a trace that are not those of its file, of which nothing would be seen.
+    """Raises a ScenarioError if the `gaps` of a trace differ from its file, which would go unnoticed otherwise.
 
-    A canonical scenario has both, and needs no file: only if there is one it is read.
+    A canonical scenario has both and needs no file; the file is read only if it exists.
     """
     topology = table.get("topology")
     for key, owner, name in _places(topology) if isinstance(topology, dict) else ():
@@ -60,7 +60,7 @@ def check_given_gaps(table: dict[str, Any], folder: Path) -> None:
 
 
 def _runs(gaps: str) -> list[tuple[str, int]]:
-    """Gaps with how many times each comes in a row, however they are written."""
+    """Gaps and their run lengths, in whichever notation they are given."""
     runs: list[tuple[str, int]] = []
     for word in gaps.split():
         gap, _, count = word.partition("*")
@@ -73,7 +73,7 @@ def _runs(gaps: str) -> list[tuple[str, int]]:
 
 
 def _places(topology: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Key, table and name in it of every place where a trace may be."""
+    """Every place for a trace: its key, its table, and its name in the table."""
     yield "topology.bottleneck_trace", topology, "bottleneck_trace"
     links = topology.get("links")
     for index, link in enumerate(links if isinstance(links, list) else []):

@@ -1,8 +1,8 @@
 """Schemes with parameters, in the notation of lists of queues.
 
 abc                         a scheme
-fq_codel:share_per=user     with another parameter; several with commas between them
-mine=abc:gamma=8 packets    under a name of its own
+fq_codel:share_per=user     with a parameter; several are separated by commas
+mine=abc:gamma=8 packets    with a label
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from fairlane.base.text import near, quoted
 from fairlane.simulate.catalogue import Scheme, SchemeParameter, schemes
 from fairlane.simulate.scenario import Scenario
 
-#: In place of names of schemes: every scheme there is.
+#: Stands for all schemes of the catalogue.
 ALL = "all"
 
 _LABEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 Queue: TypeAlias = str | Mapping[str, Any]
-"""A scheme as it is written, or the table `{"scheme": "abc", "gamma": "8 packets"}`."""
+"""A scheme in this notation, or a table such as `{"scheme": "abc", "gamma": "8 packets"}`."""
 Queues: TypeAlias = Iterable[Queue] | Mapping[str, Queue]
-"""Several of them, possibly with labels."""
+"""Several schemes, possibly with labels."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Variant:
     Attributes:
         label: Name in tables.
         scheme: Name of the scheme.
-        settings: Values of its parameters that differ, by key of the scenario.
-        about: Catalogue entry; None for a scheme of the user's.
+        settings: Parameters that differ from the defaults, by key of the scenario.
+        about: Catalogue entry; None for the user's own scheme.
     """
 
     label: str
@@ -49,10 +49,10 @@ class Variant:
 
     @classmethod
     def parsed(cls, text: str, what: str = "schemes", *, shared: bool = False) -> Self:
-        """A variant as it is written; `shared` are parameters that every scheme has, such as the limit.
+        """Parses a variant; `shared` allows parameters that every scheme has, such as the limit.
 
         Raises:
-            UserError: It is none.
+            UserError: The text is not a variant.
         """
         check_kind(what, text, (str,), "the name of a scheme, such as abc or fq_codel:share_per=user")
         head, colon, rest = text.partition(":")
@@ -66,10 +66,10 @@ class Variant:
 
     @classmethod
     def of_table(cls, table: Mapping[str, Any], label: str | None = None) -> Self:
-        """The variant of a table of a scheme and any of its parameters.
+        """The variant described by a table with a scheme and any of its parameters.
 
         Raises:
-            UserError: It is none.
+            UserError: The table does not describe one.
         """
         given = dict(table)
         name = given.pop("scheme", None)
@@ -85,10 +85,10 @@ class Variant:
         return cls(own, name, settings, about)
 
     def under(self, canonical: str) -> str:
-        """A canonical scenario under this scheme: its buffer stays, parameters are the scheme's defaults or its own.
+        """A canonical scenario under this scheme: keeps the buffer; parameters are the variant's or the defaults.
 
         Raises:
-            ScenarioError: A parameter that the scheme does not take.
+            ScenarioError: The scheme does not have a parameter.
         """
         table = _fairlane.with_queue(canonical, self.scheme)
         if not self.settings:
@@ -97,7 +97,7 @@ class Variant:
 
 
 def variants(queues: Queues) -> list[Variant]:
-    """Schemes to compare, checked; `["all"]` means all schemes of the catalogue.
+    """Checks and returns schemes to compare; `["all"]` means all schemes of the catalogue.
 
     Raises:
         UserError: A scheme or parameter is unknown, a name is given twice, or none is given.
@@ -118,13 +118,13 @@ def every() -> list[Variant]:
 
 
 def check_once(labels: list[str]) -> None:
-    """Raises a UserError for a name that is empty or given twice, and if there is none."""
+    """Raises a UserError if a name is empty or repeated, or if there are no names."""
     if not all(labels) or not labels or len(set(labels)) < len(labels):
         raise UserError(f"queues: {','.join(labels) or 'nothing'} given; name each scheme once, as in droptail,abc")
 
 
 def split_variants(texts: Iterable[str]) -> list[str]:
-    """Comma-separated variants: `KEY=VALUE` after one with parameters is another parameter of it."""
+    """Splits comma-separated variants; `KEY=VALUE` after a variant with parameters is a further parameter of it."""
     found: list[str] = []
     for text in texts:
         has_parameters = False
@@ -170,7 +170,7 @@ def _written(about: Scheme | None, text: str, key: str, value: str, shared: bool
 
 
 def _parameter(about: Scheme | None, text: str, key: str, shared: bool) -> tuple[str, SchemeParameter]:
-    """Scenario key and parameter of a name; `marker.colours` is that of the marker, if the queue has one too."""
+    """Scenario key and parameter of a name; `marker.colours` selects the marker's if the queue has one too."""
     own = [param for param in about["params"] if shared or not param["shared"]] if about else []
     for param in own:
         place = f"{param['table']}.{param['name']}"

@@ -1,1 +1,1 @@
-"""Skeletons of what contributors add: `fairlane new` writes them into a source checkout, each with a failing test."""
+"""Skeletons for contributors, which `fairlane new` writes into a source checkout with a failing test."""

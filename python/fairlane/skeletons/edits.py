@@ -1,4 +1,4 @@
-"""Changes of several text files, made together or not at all, and lines put where a list has its own."""
+"""Changes several text files atomically, and inserts lines into lists."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlane.base.text import quoted
 
 
 def write_all(files: Mapping[Path, str]) -> None:
-    """Writes every file; if one cannot be written, all are as they were.
+    """Writes all files; if one cannot be written, restores the others.
 
     Raises:
         WriteError: A file cannot be written; the message names it.
@@ -36,12 +36,12 @@ def write_all(files: Mapping[Path, str]) -> None:
 
 
 def after_last(file: Path, line: str, lines: str, within: str = "") -> str:
-    """Text of a file with `lines` behind the last line that matches `line`, in the block that starts with `within`.
+    """Text of a file with `lines` inserted after the last line that matches `line`, in the block that `within` starts.
 
     A block ends with the first line that starts with a closing bracket.
 
     Raises:
-        UserError: There is no such line: the file no longer has the form that skeletons know.
+        UserError: No line matches, so the file no longer has the form that skeletons expect.
     """
     text = file.read_text(encoding="utf-8")
     start, end = 0, len(text)
@@ -55,7 +55,7 @@ def after_last(file: Path, line: str, lines: str, within: str = "") -> str:
 
 
 def sorted_module(text: str, declaration: str) -> str:
-    """`text` of a mod.rs with the declaration of a module among the others, by name."""
+    """`text` of a mod.rs with a module declaration inserted in alphabetical order."""
 
     def name(line: str) -> str:
         return line.rpartition(" ")[2]

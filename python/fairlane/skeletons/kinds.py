@@ -15,7 +15,7 @@ from fairlane.base.text import quoted
 from fairlane.skeletons.edits import after_last, sorted_module
 
 CHECKOUT = Path(__file__).parents[3]
-"""The source of Fairlane, if this package is in it."""
+"""The checkout of Fairlane, if this package is in one."""
 TEMPLATES = Path(__file__).parent / "templates"
 KEYWORDS = frozenset(
     """
@@ -24,12 +24,12 @@ KEYWORDS = frozenset(
     typeof unsafe unsized use virtual where while yield
     """.split()  # noqa: SIM905 a list of strings would be forty lines
 )
-"""Words of Rust that name no module."""
+"""Rust keywords, which cannot name a module."""
 
 
 @dataclass(frozen=True)
 class Skeleton:
-    """Files of a skeleton with their whole new text, and the commands that come next."""
+    """Files of a skeleton with their complete new text, and the next commands."""
 
     files: Mapping[Path, str]
     commands: tuple[str, ...]
@@ -39,7 +39,7 @@ def skeleton(kind: str, name: str, root: Path) -> Skeleton:
     """The skeleton of a new scheme, congestion control, experiment or metric.
 
     Raises:
-        UserError: There is no source to write into, or the name does not have the form it needs, or is taken.
+        UserError: There is no checkout, or the name is invalid or taken.
     """
     if not (root / "crates" / "schemes" / "Cargo.toml").is_file():
         raise UserError(f"new: {root} is not a checkout of Fairlane's source; clone it and call its .venv/bin/fairlane")
@@ -94,10 +94,10 @@ def _experiment(name: str, root: Path) -> Skeleton:
     claims = papers / parts[1] / "claims.toml"
     text = claims.read_text(encoding="utf-8")
     experiments = tomllib.loads(text)["experiments"]
-    # Values copied until the author replaces them.
+    # The author replaces these copied values.
     own_runs = [one for one in experiments if "same_runs_as" not in one]
     sibling = next((one for one in own_runs if "sweep" in one), own_runs[0])
-    of_paper = sibling["id"].partition(".")[0]  # noms2016 writes noms.
+    of_paper = sibling["id"].partition(".")[0]  # noms2016 uses noms.
     made = f"{of_paper}.{parts[2]}"
     if any(one["id"] == made for one in experiments):
         raise _taken("experiment", name, claims)
@@ -136,7 +136,7 @@ def _metric(name: str, root: Path) -> Skeleton:
 
 
 def _type_of(kind: str, name: str) -> str:
-    """The name of the type in Rust: `ToyRed` of `toy_red`."""
+    """Name of the Rust type: `ToyRed` for `toy_red`."""
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name) or name in KEYWORDS:
         allowed = "a to z, 0 to 9 and _, from a letter on, 32 characters at most, no keyword of Rust"
         raise UserError(f"new {kind}: {quoted(name)} is not a name for a module: {allowed}")
@@ -144,7 +144,7 @@ def _type_of(kind: str, name: str) -> str:
 
 
 def _check_free(kind: str, name: str, paths: list[Path], registry: Path) -> None:
-    """Raises a UserError if a path is there, or the registry has the name or its type."""
+    """Raises a UserError if a path exists, or the registry contains the name or its type."""
     for path in paths:
         if path.exists():
             raise _taken(kind, name, path)
@@ -157,7 +157,7 @@ def _taken(kind: str, name: str, where: Path) -> UserError:
 
 
 def _fragment(root: Path, name: str) -> Path:
-    """File of an entry of the next changelog (towncrier)."""
+    """File for an entry of the next changelog (towncrier)."""
     return root / "changes" / f"+{name.replace('.', '-')}.added.md"
 
 

@@ -1,4 +1,4 @@
-"""The scenario of `fairlane init`: a common starting point, with an explanation of each key."""
+"""The scenario of `fairlane init`, a starting point with an explanation of each key."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ kind = "tcp"
 
 
 def profiles() -> tuple[list[str], str]:
-    """Names of the profiles of TCP, and the one that holds unless another is named."""
+    """Names of the TCP profiles, and the default one."""
     profile = schema("scenario")["properties"]["tcp"]["properties"]["profile"]
     return list(profile["enum"]), str(profile["default"])
 
@@ -63,16 +63,16 @@ def scenario_file(
     """The text of the file.
 
     Args:
-        name: Of the scenario.
-        file: Its file, as commands in its first lines call it.
-        profile: Of TCP; the default one if None.
-        buffer: Limit of the queue: packets, a size, or the time that a full queue takes.
-        scheme: Of the queue.
-        rate: Of the bottleneck.
+        name: Name of the scenario.
+        file: Path of the file for the commands in its first lines.
+        profile: TCP profile; the default one if None.
+        buffer: Limit of the queue: packets, a size, or the time to send a full queue.
+        scheme: Scheme of the queue.
+        rate: Rate of the bottleneck.
         rtt: Round-trip time without queues.
 
     Raises:
-        UserError: There is no such scheme; round-trip time or buffer are none.
+        UserError: The scheme is unknown, or round-trip time or buffer are invalid.
         ScenarioError: Another value is out of range.
     """
     about = schemes(scheme)[0]
@@ -100,7 +100,7 @@ def scenario_file(
             _GROUPS,
         ]
     )
-    Scenario.from_dict(toml.parse(text)).canonical()  # raises for what is out of range
+    Scenario.from_dict(toml.parse(text)).canonical()  # raises for values out of range
     return text
 
 
@@ -109,7 +109,7 @@ def _doc(about: Mapping[str, Any], name: str) -> str:
 
 
 def _one_way(rtt: str) -> str:
-    """Delay of the bottleneck: half of a round trip, less that of the access link, 0.1 ms each way."""
+    """Delay of the bottleneck: half the round-trip time minus 0.1 ms for the access link."""
     seconds = parsed(rtt, "s")
     if seconds is None or seconds < 2e-4:
         raise UserError(f'rtt: {quoted(rtt)} is not a time such as "20 ms" from 0.2 ms up')
@@ -117,7 +117,7 @@ def _one_way(rtt: str) -> str:
 
 
 def _limit(buffer: str, rate: str) -> str:
-    """Limit of the queue; a time becomes the bytes that the link sends in it."""
+    """Limit of the queue; converts a time to the bytes that the link sends in it."""
     seconds, bits_per_s = parsed(buffer, "s"), parsed(rate, "bit/s")
     if seconds is None:
         return buffer

@@ -1,4 +1,4 @@
-"""The result store: finished runs on disk, so that only missing ones are simulated. docs/store.md describes it."""
+"""The result store keeps finished runs on disk, so that only missing ones are simulated. See docs/store.md."""
 
 from fairlane.store.folder import Store, Writer
 from fairlane.store.point import key

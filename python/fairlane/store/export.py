@@ -1,4 +1,4 @@
-"""Runs of the store as tables (Parquet, CSV) or as data files of Flent."""
+"""Exports stored runs as tables (Parquet, CSV) or as data files of Flent."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def export(entries: Sequence[Entry], folder: Path, form: Format) -> list[str]:
 
     Args:
         entries: The points; damaged ones are left out.
-        folder: Where to.
-        form: `parquet` and `csv`: runs, users, links and series, one table each; `flent`: a file per run.
+        folder: Folder to write into.
+        form: `parquet` and `csv` write one table each of runs, users, links and series; `flent` writes a file per run.
 
     Returns:
         The names of the files.
@@ -46,7 +46,7 @@ def export(entries: Sequence[Entry], folder: Path, form: Format) -> list[str]:
 
 
 def result(entry: Entry) -> Result:
-    """The runs of a point; its name is the beginning of its key, since the store knows no other."""
+    """The runs of a point, named after the start of its key, since the store does not keep names."""
     if entry.identity is None:
         raise UserError(f"{entry.key}: {entry.damage}")
     name = entry.key[:SHORT_KEY]

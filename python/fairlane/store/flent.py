@@ -1,9 +1,9 @@
 """Time series as data files of Flent (https://flent.org, doc/data-format.rst, version 4 of the format).
 
-A file holds one run. Groups with TCP only become the series `TCP upload::GROUP` of Flent's test `tcp_nup`, so that its
-plots work; other groups become `UDP upload::GROUP` or `upload::GROUP`. Rates are in Mbit/s, as in Flent. There are no
-pings: the round-trip times sampled by TCP senders take their axis. Simulated time has no date: it begins at
-1970-01-01T00:00:00Z, which keeps the bytes of a file reproducible.
+A file contains one run. Groups with only TCP become the series `TCP upload::GROUP` of Flent's test `tcp_nup`, so that
+its plots work; other groups become `UDP upload::GROUP` or `upload::GROUP`. Rates are in Mbit/s, as in Flent. There are
+no pings; round-trip times sampled by TCP senders use their axis. Simulated time begins at 1970-01-01T00:00:00Z, so that
+the bytes of a file are reproducible.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any
 FORMAT = 4
 TEST = "tcp_nup"
 PING = "Ping (ms) ICMP"
-"""Quantity on the second axis of this test's plots."""
+"""Quantity on the second axis of the plots of `tcp_nup`."""
 OF_GROUPS = (
     ("Ping", "ms", "rtt_s", 1e3),
     ("One-way delay", "ms", "one_way_delay_s", 1e3),
     ("Lost", "%", "lost_share", 100.0),
     ("Marked", "%", "marked_share", 100.0),
 )
-"""Path metrics of a group: name and unit, series of the record, factor."""
+"""Path metrics of a group: name, unit, series in the record, factor."""
 EPOCH = "1970-01-01T00:00:00.000000Z"
 
 Row = dict[str, Any]
@@ -31,7 +31,7 @@ Row = dict[str, Any]
 
 def content(scenario: Row, run: Row, title: str) -> bytes | None:
     """The file of a run; None if it has no time series."""
-    series = run.get("series")  # a run of the lab has none
+    series = run.get("series")  # lab runs have none
     if series is None:
         return None
     results, units = _results(scenario, series)
@@ -68,7 +68,7 @@ def content(scenario: Row, run: Row, title: str) -> bytes | None:
 
 
 def _results(scenario: Row, series: Row) -> tuple[dict[str, list[float | None]], dict[str, str]]:
-    """Values and unit of every series."""
+    """Values and units of all series."""
     results: dict[str, list[float | None]] = {}
     for config, group in zip(scenario["groups"], series["groups"], strict=True):
         kinds = {source["kind"] for source in config["sources"]}
@@ -99,6 +99,6 @@ def _scaled(value: float | None, factor: float) -> float | None:
 
 
 def _mean_of(values: Sequence[float | None]) -> float | None:
-    """The mean of those that there are."""
+    """The mean of the values that are not None."""
     there = [value for value in values if value is not None]
     return sum(there) / len(there) if there else None

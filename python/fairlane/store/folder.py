@@ -1,12 +1,12 @@
-"""The folder of the store: looking up runs, and keeping them.
+"""The folder of the store: looks up and stores runs.
 
-    runs/KEY.parquet    the runs of a point, the same bytes on every machine
+    runs/KEY.parquet    the runs of a point; the bytes are the same on every machine
     costs/KEY.parquet   CPU time, host and date of these runs
-    journal/*.jsonl     runs that have finished and are not in their files yet
+    journal/*.jsonl     finished runs that are not in their files yet
     lock                held while files of points change
 
-Files are written aside and renamed. A kill at any time leaves whole files and a journal, which the next reader or
-writer moves into the files.
+Files are written under a temporary name and renamed. A kill at any time leaves complete files and a journal, which the
+next reader or writer moves into the files.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fairlane.store.point import DamagedError, Identity
 
 DEFAULT_FOLDER = Path("results/store")
 SETTLE_BYTES = 16 << 20
-"""Size of the journal at which its runs move into the files of their points."""
+"""Journal size from which its runs are moved into the files of their points."""
 _NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """System errors for a full or read-only file system."""
 
@@ -38,38 +38,38 @@ class Store:
 
     Attributes:
         folder: The folder.
-        unsettled: Runs in no file: those in journals of a read-only store, and those of the user's code, which end with
-            the process.
+        unsettled: Runs that are in no file: those in journals of a read-only store, and those of the user's code,
+            which are lost when the process ends.
     """
 
     def __init__(self, folder: str | Path | None = None) -> None:
-        """Opens `folder`; without it $FAIRLANE_STORE, else results/store. Nothing is created before it is needed."""
+        """Opens `folder`; default: $FAIRLANE_STORE, else results/store. The folder is created when first written."""
         self.folder = Path(folder or os.environ.get("FAIRLANE_STORE") or DEFAULT_FOLDER)
         self._recovered = False
         self.unsettled: Points = {}
 
     @property
     def kept_words(self) -> str:
-        """State of the runs of an interrupted command."""
+        """Sentence about the runs of an interrupted command."""
         return f"finished and kept in {self.folder}; the same command continues from there"
 
     def kept_words_of(self, own: Iterable[bool]) -> str:
-        """The same, of work each part of which may be decided by code of the user's."""
+        """The sentence for work whose parts may run the user's code; `own` says which do."""
         is_own = list(own)
         if all(is_own):
             return "finished, not kept: runs of code of your own never are"
         return f"{self.kept_words}, but runs of code of your own are not kept" if any(is_own) else self.kept_words
 
     def load(self, scenario: str, identity: Identity | None = None) -> dict[int, Kept]:
-        """The stored runs of a canonical scenario by replication, with its name; a damaged file counts as none.
+        """The stored runs of a canonical scenario by replication, with its name. A damaged file counts as missing.
 
-        They are the simulator's without an identity.
+        Without an identity, these are the simulator's runs.
         """
         name = json.loads(scenario)["name"]
         return {number: kept.named(name) for number, kept in self.kept(identity or Identity.of(scenario)).items()}
 
     def kept(self, identity: Identity) -> dict[int, Kept]:
-        """The stored runs of a point by replication; a damaged file counts as none."""
+        """The stored runs of a point by replication; a damaged file counts as missing."""
         self.try_recover()
         found = dict(self.unsettled.get(identity, {}))
         if point.runs_file(self.folder, identity.key).exists():
@@ -78,10 +78,10 @@ class Store:
         return found
 
     def runs(self, identity: Identity, count: int) -> list[Kept]:
-        """The first runs of a point that has that many.
+        """The first `count` runs of a point.
 
         Raises:
-            UserError: Some have gone since, with the folder for one.
+            UserError: Runs have disappeared, for example with the folder.
         """
         kept = self.kept(identity)
         if gone := sum(number not in kept for number in range(count)):
@@ -92,7 +92,7 @@ class Store:
         return [kept[number] for number in range(count)]
 
     def add(self, point: Identity | str, runs: Mapping[int, Kept]) -> None:
-        """Adds runs of a point, or the simulator's of a canonical scenario, to those that are stored."""
+        """Stores runs of a point, or simulated runs of a canonical scenario."""
         identity = Identity.of(point) if isinstance(point, str) else point
         with Writer(self) as writer:
             for number, run in runs.items():
@@ -100,7 +100,7 @@ class Store:
                     writer.keep(identity, number, run.run, run.cost)
 
     def writer(self) -> Writer:
-        """A writer, to be used in a `with` block.
+        """A writer for a `with` block.
 
         Raises:
             UserError: The folder cannot be written.
@@ -109,16 +109,16 @@ class Store:
         return Writer(self)
 
     def recover(self) -> None:
-        """Moves runs from journals whose writers are gone into the files of their points, and removes debris of kills.
+        """Moves runs from abandoned journals into the files of their points, and removes leftovers of kills.
 
         Raises:
-            OSError: A file cannot be written; the others are whole, and the journals stay.
+            OSError: A file cannot be written; the other files are complete, and the journals stay.
         """
         self._recovered = True
         journals = self.folder / "journal"
         if not any(journals.glob("*.jsonl")) and not self._aside():
             return
-        # Lock first: a process that took our journal has then finished with it.
+        # Lock first: another process that took our journal has then finished.
         with self.locked(), abandoned(journals) as points:
             for identity, new in points.items():
                 try:
@@ -127,12 +127,12 @@ class Store:
                     old = {}
                 if not new.keys() <= old.keys():
                     point.write(self.folder, identity, {**new, **old})
-            # Writers hold the lock: temporary files now are leftovers of a kill.
+            # Writers hold the lock, so existing temporary files are leftovers of a kill.
             for path in self._aside():
                 path.unlink(missing_ok=True)
 
     def try_recover(self) -> None:
-        """As `recover`, once; a process without write access reads runs from the journals."""
+        """Calls `recover` once; without write access, reads runs from the journals instead."""
         if not self._recovered:
             try:
                 self.recover()
@@ -145,7 +145,7 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """No other process changes files of points meanwhile."""
+        """Prevents other processes from changing files of points during the block."""
         self.folder.mkdir(parents=True, exist_ok=True)
         lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         try:
@@ -159,7 +159,7 @@ class Store:
 
 
 class Writer:
-    """Stores runs as they finish; stored runs survive a kill of the process."""
+    """Stores runs as they finish; stored runs survive a kill."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -170,10 +170,10 @@ class Writer:
         return self
 
     def keep(self, identity: Identity, replication: int, run: str, cost: Cost) -> None:
-        """Keeps a run (JSON), whatever the name of its scenario; of code of the user's as long as the store is open.
+        """Stores a run (JSON) without its scenario name; runs of the user's code only while the store is open.
 
         Raises:
-            OSError: It cannot be written; earlier runs are safe.
+            OSError: The run cannot be written; earlier runs are safe.
         """
         if identity.is_own:
             self._store.unsettled.setdefault(identity, {})[replication] = Kept(with_name(run, ""), cost)
@@ -188,6 +188,6 @@ class Writer:
         self._store.recover()
 
     def __exit__(self, _kind: object, error: object, _traceback: object) -> None:
-        # After an error the runs are safe in the journal: if they cannot leave it, that error is not the one to tell.
+        # After an error, runs are safe in the journal; report the first error, not one of moving them.
         with suppress(*([OSError] if error else [])):
             self.settle()

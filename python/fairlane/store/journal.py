@@ -1,8 +1,8 @@
-"""The journal: every run goes into it the moment it has finished, before it gets into the file of its point.
+"""The journal receives every run as soon as it has finished, before the file of its point does.
 
-One file per writing process, appended line by line. A line is a checksum and a JSON object; a truncated line does not
-match its checksum and is ignored. The writer holds a lock on its file, so that others can distinguish an active journal
-from that of a killed writer.
+Every writing process appends lines to its own file. A line is a checksum and a JSON object; a truncated line does not
+match its checksum and is ignored. The writer locks its file, so that others can distinguish an active journal from that
+of a killed writer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Points = dict[Identity, dict[int, Kept]]
 
 
 class Journal:
-    """The journal of this process; its file appears with the first run."""
+    """The journal of this process; the first run creates its file."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -35,10 +35,10 @@ class Journal:
         self.bytes = 0
 
     def append(self, identity: Identity, replication: int, run: str, cost: Cost) -> None:
-        """Keeps a run. After this call a kill of the process does not lose it.
+        """Appends a run, which then survives a kill of the process.
 
         Raises:
-            OSError: It cannot be written; the journal is as before.
+            OSError: The run cannot be written; the journal is unchanged.
         """
         text = b""
         if identity not in self._known:
@@ -55,7 +55,7 @@ class Journal:
         self._known.add(identity)
 
     def close(self) -> None:
-        """Leaves the appended lines to the next `abandoned`; another run begins another file."""
+        """Leaves the file to the next `abandoned`; a further run begins a new file."""
         if self._file is not None:
             os.close(self._file)
         self._file = None
@@ -78,7 +78,7 @@ class Journal:
 
 @contextmanager
 def abandoned(folder: Path) -> Iterator[Points]:
-    """The runs in journals whose writers are gone; the journals are removed when the block ends without an error."""
+    """The runs in journals whose writers have ended; removes the journals if the block ends without an error."""
     points: Points = {}
     with ExitStack() as locks:
         paths = [path for path in sorted(folder.glob("*.jsonl")) if _is_abandoned(path, locks)]
@@ -97,25 +97,25 @@ def _create(folder: Path) -> tuple[int, Path]:
         fcntl.flock(file, fcntl.LOCK_EX)
         if os.fstat(file).st_nlink:
             return file, path
-        # Somebody took the empty file for an abandoned one before it was locked.
+        # Another process removed the empty file as abandoned before it was locked.
         os.close(file)
 
 
 def _is_abandoned(path: Path, locks: ExitStack) -> bool:
-    """True if its writer has ended; it is then locked as long as `locks`."""
+    """True if the writer has ended; `locks` then holds a lock on the file."""
     try:
         file = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
         locks.callback(os.close, file)
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        if error.errno in {errno.ENOENT, errno.ELOOP, errno.EWOULDBLOCK}:  # gone meanwhile, a link, or being written
+        if error.errno in {errno.ENOENT, errno.ELOOP, errno.EWOULDBLOCK}:  # removed, a link, or being written
             return False
         raise
     return True
 
 
 def read(path: Path, points: Points) -> None:
-    """Adds the whole lines of a journal to `points`."""
+    """Adds the complete lines of a journal to `points`."""
     identities: dict[str, Identity] = {}
     for entry in checked_entries(path):
         if "engine" in entry:

@@ -1,6 +1,6 @@
 """One point of the store: all replications of one scenario under one engine, in one Parquet file.
 
-Values that differ between machines, i.e. CPU time, host and date, are in a second file of the same name.
+Values that differ between machines (CPU time, host, date) are in a second file of the same name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SCHEMA = 3
 """Version of the layout of the store."""
 WITHOUT_DIGEST_OF_COSTS = 2
-"""The version before, which is still read."""
+"""The previous version, which can still be read."""
 
 RUN_COLUMNS = {
     "replication": "UInt32",
@@ -37,7 +37,7 @@ RUN_COLUMNS = {
     "events": "UInt64",
     "run": "String",
 }
-"""Their types of polars, which is loaded where it is needed only."""
+"""Columns with the names of their Polars types, since Polars is loaded only where needed."""
 COST_COLUMNS = {"replication": "UInt32", "cpu_seconds": "Float64", "host": "String", "finished_at": "String"}
 UNITS = {"throughput_ratio": "1", "jain_index": "1", "delivered_packets": "packets"}
 COST_UNITS = {"cpu_seconds": "s"}
@@ -45,7 +45,7 @@ COST_UNITS = {"cpu_seconds": "s"}
 MEASURED = "lab/"
 """Engine prefix of measured runs."""
 OWN = "own/"
-"""Engine prefix of runs of the user's code, which are never stored."""
+"""Engine prefix of runs that use the user's code, which are never stored."""
 
 
 class DamagedError(Exception):
@@ -54,10 +54,10 @@ class DamagedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Identity of a run's bytes, without its number.
+    """Everything that determines a run's bytes, except the replication number.
 
     Attributes:
-        engine: Version of what can change a record.
+        engine: Engine version; changes whenever records can change.
         scenario: Canonical scenario without name and number of replications; for measured runs, also without keys that
             the lab does not use.
     """
@@ -67,10 +67,10 @@ class Identity:
 
     @classmethod
     def of(cls, scenario: str) -> Identity:
-        """Point of a canonical scenario under this engine.
+        """Identity of a canonical scenario under this engine.
 
         Raises:
-            UserError: One of its schemes or congestion controls is written in Python, which the scenario only names.
+            UserError: A scheme or congestion control is written in Python, so its name does not determine the run.
         """
         if (external := external_part(scenario)) is not None:
             place, scheme = external
@@ -79,19 +79,19 @@ class Identity:
 
     @classmethod
     def within_process(cls, scenario: str) -> Identity:
-        """Point of any canonical scenario; one with the user's code is valid only in this process."""
+        """Identity of any canonical scenario; with the user's code, it is valid only in this process."""
         if external_part(scenario) is None:
             return cls.of(scenario)
         return cls(f"{OWN}{_fairlane.engine_version()}", _decisive(scenario))
 
     @property
     def is_own(self) -> bool:
-        """True if the user's code decides its runs; the same name may mean other code tomorrow."""
+        """True if its runs use the user's code, which may change without a change of its name."""
         return self.engine.startswith(OWN)
 
     @property
     def is_measured(self) -> bool:
-        """True if its runs were measured on real packets: no engine can repeat them."""
+        """True if its runs were measured on real packets, so no engine can repeat them."""
         return self.engine.startswith(MEASURED)
 
     @property
@@ -101,7 +101,7 @@ class Identity:
 
     @property
     def scenario_key(self) -> str:
-        """The hash of the scenario alone, whatever the engine."""
+        """Hash of the scenario alone, independent of the engine."""
         return hashlib.sha256(self.scenario.encode()).hexdigest()
 
     @property
@@ -111,11 +111,11 @@ class Identity:
         return table
 
     def canonical(self, name: str, replications: int) -> str:
-        """The canonical scenario again."""
+        """The canonical scenario with a name and a number of replications."""
         table = self.table
         table["run"]["replications"] = replications
         text = json.dumps({"name": name, **table}, ensure_ascii=False)
-        # For a measured run, only the keys that the lab used are stored: the rest had defaults.
+        # For a measured run, only the keys that the lab used are stored; the others had defaults.
         return _fairlane.canonical(text) if self.is_measured else text
 
 
@@ -127,7 +127,7 @@ def _decisive(scenario: str) -> str:
 
 
 def key(scenario: str) -> str:
-    """Hash of what decides a replication: canonical scenario without name and number of replications, and engine."""
+    """Hash of the engine and of the canonical scenario without name and number of replications."""
     return Identity.of(scenario).key
 
 
@@ -137,12 +137,12 @@ def runs_file(folder: Path, key: str) -> Path:
 
 
 def costs_file(folder: Path, key: str) -> Path:
-    """Path of their costs."""
+    """Path of the costs of a point's runs."""
     return folder / "costs" / f"{key}.parquet"
 
 
 def read(folder: Path, key: str) -> tuple[Identity, dict[int, Kept]]:
-    """The runs of a point by replication, every byte checked.
+    """The runs of a point by replication; verifies every byte.
 
     Raises:
         DamagedError: The file is damaged.
@@ -151,12 +151,12 @@ def read(folder: Path, key: str) -> tuple[Identity, dict[int, Kept]]:
 
 
 def examine(folder: Path, key: str, *, columns: bool) -> tuple[Identity, dict[int, Kept], str]:
-    """As `read`, with the error of the costs, empty if there is none: runs are usable without costs.
+    """Like `read`, with the error in the costs (empty if none), since runs are usable without costs.
 
     Args:
         folder: The store.
         key: The point.
-        columns: Whether to check those that are taken from the records as well, which nothing here uses.
+        columns: Whether to check also the columns with values from the records, which Fairlane itself does not read.
 
     Raises:
         DamagedError: The file of the runs is damaged.
@@ -172,7 +172,7 @@ def examine(folder: Path, key: str, *, columns: bool) -> tuple[Identity, dict[in
 
 
 def write(folder: Path, identity: Identity, kept: Mapping[int, Kept]) -> None:
-    """Writes all runs of a point, the costs first: where runs are, their costs are."""
+    """Writes all runs of a point. Costs are written first, so that stored runs always have costs."""
     costs = {replication: one.cost for replication, one in kept.items() if one.cost is not None}
     write_aside(costs_file(folder, identity.key), _costs_content(costs))
     runs = {replication: one.run for replication, one in kept.items()}
@@ -275,7 +275,7 @@ def _read_parquet(path: Path, columns: Iterable[str]) -> tuple[dict[str, str], p
 
 
 def _errors() -> tuple[type[BaseException], ...]:
-    """Exceptions of polars for damaged files, including bugs of its reader."""
+    """Exceptions of Polars for damaged files, including bugs of its reader."""
     import polars as pl
 
     return pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, OverflowError, UnicodeDecodeError

@@ -1,4 +1,4 @@
-"""Simulates missing runs, and stores them as they finish."""
+"""Simulates missing runs and stores them as they finish."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Maker:
     """A function that executes runs instead of the simulator.
 
     Attributes:
-        made: Of scenario and replication of each run that is wanted: its number, record and CPU time, as they finish.
-        identity: Identity of what decides the runs of a scenario.
+        made: Executes the given runs (scenario, replication); yields number, record and CPU time as they finish.
+        identity: Returns the identity of a scenario's runs.
     """
 
     made: Callable[[Sequence[tuple[str, int]]], Iterator[tuple[int, str, float]]]
@@ -41,19 +41,19 @@ def simulate(
     """Runs of every canonical scenario in order of replication; simulates only the missing ones.
 
     Args:
-        scenarios: Canonical scenarios; each says how many replications it needs.
-        store: Store of finished runs. Runs with a scheme or congestion control of the user's are not stored: the same
-            scenario may mean other code tomorrow.
+        scenarios: Canonical scenarios with their numbers of replications.
+        store: Store of finished runs. Runs with the user's scheme or congestion control are not stored, since that code
+            may change without a change of its name.
         keep: Store runs as they finish; otherwise only if the work is interrupted.
-        given: Runs of the first scenario that are there already, by replication.
+        given: Existing runs of the first scenario, by replication.
         threads: Simulator threads; all cores if None.
         show_progress: Report progress on stderr.
         title: Name of the work in the progress display.
-        maker: Executes runs instead of the simulator; then the four arguments before this one are its responsibility.
+        maker: Executes runs instead of the simulator, and then handles the four preceding arguments.
 
     Raises:
-        UserError: A number of threads that is out of range.
-        Interrupted: Ctrl-C; all that was finished is in the store.
+        UserError: The number of threads is out of range.
+        Interrupted: Ctrl-C; finished runs are in the store.
     """
     check_threads(threads)
     work = _Work(scenarios, store, maker.identity if maker else None)
@@ -99,7 +99,7 @@ class _Work:
         ]
         self._saved = [set(done) for done in self._done]
         self.writer: Writer | None = None
-        """Runs go to it as they finish."""
+        """Receives runs as they finish."""
 
     @property
     def total(self) -> int:
@@ -110,7 +110,7 @@ class _Work:
         return self.total - len(self.missing())
 
     def missing(self) -> list[tuple[int, int]]:
-        """(scenario, replication) of every run that is not there."""
+        """(scenario, replication) of every missing run."""
         return [
             (index, number)
             for index, wanted in enumerate(self._wanted)

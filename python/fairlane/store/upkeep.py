@@ -1,4 +1,4 @@
-"""Maintenance of a store: content, integrity, garbage."""
+"""Maintenance of a store: lists points, checks files, removes unusable ones."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from fairlane.store.folder import Store
 from fairlane.store.point import DamagedError, Identity
 
 SHORT_KEY = 12
-"""Digits of a key that are shown; enough to tell points apart."""
+"""Displayed digits of a key; enough to distinguish points."""
 
 
 class _Always(TypedDict):
     key: Annotated[str, "Hash of scenario and engine."]
-    engine: Annotated[str | None, "Version of what can change a result; null if damaged."]
-    current: Annotated[bool, "Whether this engine would use it."]
-    damage: Annotated[str | None, "What is wrong with it; null if nothing is."]
+    engine: Annotated[str | None, "Engine version; null if damaged."]
+    current: Annotated[bool, "Whether this engine would use the runs."]
+    damage: Annotated[str | None, "Damage found; null if none."]
     queue: Annotated[str | None, "Scheme of the queue; null if damaged."]
     groups: Annotated[list[str], "Names of the user groups."]
     seed: Annotated[int | None, "Seed; null if damaged."]
     replications: Annotated[int, "Runs."]
-    cpu_seconds: Annotated[float, "What they cost, where that is known."]
+    cpu_seconds: Annotated[float, "CPU time of the runs, as far as it is known."]
     bytes: Annotated[int, "Size of its files."]
 
 
@@ -47,11 +47,11 @@ class Entry:
     """A point of the store.
 
     Attributes:
-        key: Its name.
-        bytes: Size of its files.
+        key: Key of the point.
+        bytes: Size of the point's files.
         damage: Description of its damage; empty if there is none.
-        identity: Scenario and engine; None if its runs are damaged. They are of use without their costs.
-        runs: By replication.
+        identity: Scenario and engine; None if the runs are damaged. Damaged costs do not matter.
+        runs: Runs by replication.
     """
 
     key: str
@@ -62,14 +62,14 @@ class Entry:
 
     @property
     def is_current(self) -> bool:
-        """True if this engine would use it; lab measurements stay usable."""
+        """True if this engine would use the runs; lab measurements stay usable."""
         if self.identity is None:
             return False
         return self.identity.is_measured or self.identity.engine == _fairlane.engine_version()
 
     @property
     def cpu_seconds(self) -> float:
-        """Cost of its runs, if known."""
+        """CPU time of the runs, as far as it is known."""
         return sum(kept.cost.cpu_seconds for kept in self.runs.values() if kept.cost)
 
     def to_dict(self) -> StoreEntry:
@@ -91,7 +91,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Garbage:
-    """A file that can go, and why."""
+    """A file that can be removed, and the reason."""
 
     path: Path
     bytes: int
@@ -99,15 +99,15 @@ class Garbage:
 
 
 def entries(store: Store, keys: Sequence[str] = (), *, show_progress: bool = False) -> list[Entry]:
-    """The points of the store by key, every byte checked.
+    """The points of the store by key; verifies every byte.
 
     Args:
         store: The store.
-        keys: Beginnings of keys; all points without them.
+        keys: Prefixes of keys; without any, all points.
         show_progress: Report progress on stderr.
 
     Raises:
-        UserError: There is no such folder, or no such key.
+        UserError: The folder or a key does not exist.
     """
     if not store.folder.is_dir():
         raise UserError(f"--store: {store.folder}: no such folder")
@@ -131,12 +131,12 @@ def simulate_again(entry: Entry, most: int, *, threads: int | None = None, show_
 
     Args:
         entry: The point, of this engine.
-        most: How many at most.
+        most: Maximum number of replications.
         threads: Simulator threads; all cores if None.
         show_progress: Report progress on stderr.
 
     Returns:
-        The replications whose bytes differ from those stored.
+        The replications whose bytes differ from the stored ones.
     """
     if entry.identity is None or entry.identity.is_measured or not entry.is_current:
         return []
@@ -181,7 +181,7 @@ def _engine(entry: Entry) -> str:
 
 
 def _entry(store: Store, key: str, identity: Identity | None, unsettled: dict[int, Kept]) -> Entry:
-    """The entry of a point, of which runs may be in journals."""
+    """The entry of a point, including runs that are still in journals."""
     files = [
         path for path in (point.runs_file(store.folder, key), point.costs_file(store.folder, key)) if path.exists()
     ]

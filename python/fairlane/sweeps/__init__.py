@@ -1,1 +1,1 @@
-"""Sweeps: one scenario at many points, each with replications. docs/howto/sweep.md shows how."""
+"""Sweeps run one scenario at many points, each with replications. See docs/howto/sweep.md."""

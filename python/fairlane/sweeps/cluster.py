@@ -1,7 +1,7 @@
-"""Runs on a Ray cluster, in batches that last seconds.
+"""Executes runs on a Ray cluster, in batches of a few seconds.
 
-Records return to this process, which alone writes the store. A batch whose node dies is run again on another one. Since
-a run depends on its scenario and number only, the store gets the same bytes.
+Nodes return records to this process, the only one that writes the store. If a node dies, its batch runs again on
+another one. Since a run depends only on its scenario and number, the stored bytes are the same.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LOOK_AT_CLUSTER_EVERY_S = 2.0
 
 
 def run_batch(jobs: Sequence[tuple[str, int]]) -> tuple[str, list[tuple[str, float]]]:
-    """Result of a node: the version of its engine, and record and CPU time of every job in order."""
+    """Executes jobs on a node; returns its engine version, and record and CPU time of every job in order."""
     batch = _fairlane.Batch(list(jobs), 1)
     runs = [("", 0.0)] * len(jobs)
     while batch.remaining:
@@ -32,26 +32,26 @@ def run_batch(jobs: Sequence[tuple[str, int]]) -> tuple[str, list[tuple[str, flo
 
 
 class Cluster:
-    """A Ray cluster; one batch per CPU at a time."""
+    """A Ray cluster that runs one batch per CPU at a time."""
 
     batch_s = 2.0
 
     def __init__(self, address: str) -> None:
-        """Connects.
+        """Connects to a cluster.
 
         Args:
             address: `auto` for the cluster of this machine or of $RAY_ADDRESS, `local` for a new one on this machine,
-                else HOST:PORT or ray://HOST:PORT.
+                or HOST:PORT or ray://HOST:PORT.
 
         Raises:
-            UserError: Ray is not installed; there is no such cluster.
+            UserError: Ray is not installed, or the cluster does not exist.
         """
         try:
-            # Optional, so that types are checked the same with and without it.
+            # Ray is optional. As Any, types are checked in the same way with and without it.
             self._ray: Any = importlib.import_module("ray")
         except ImportError as error:
             raise UserError("--ray: Ray is not installed; pip install 'fairlane[ray]'") from error
-        # Ray reports deaths of nodes on the standard output, which belongs to our tables and JSON.
+        # Ray reports dead nodes on standard output, which is reserved for our tables and JSON.
         self._redirected = contextlib.ExitStack()
         self._redirected.enter_context(contextlib.redirect_stdout(sys.stderr))
         try:
@@ -70,7 +70,7 @@ class Cluster:
 
     @property
     def slots(self) -> int:
-        """CPUs of the cluster as it is now."""
+        """Current number of CPUs of the cluster."""
         if time.monotonic() - self._looked_at >= LOOK_AT_CLUSTER_EVERY_S:
             self._slots = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
             self._looked_at = time.monotonic()
@@ -78,15 +78,15 @@ class Cluster:
 
     @property
     def has_room(self) -> bool:
-        """Every CPU has its next batch ready."""
+        """False if every CPU already has its next batch."""
         return len(self._open) < 2 * self.slots
 
     def submit(self, jobs: Sequence[Job]) -> None:
-        """Hands in a batch."""
+        """Submits a batch."""
         self._submit(jobs, attempt=1)
 
     def wait(self, timeout_s: float) -> list[Done]:
-        """The runs of every batch that has finished."""
+        """The runs of all finished batches."""
         if not self._open:
             return []
         ready, _ = self._ray.wait(list(self._open), num_returns=1, timeout=timeout_s)
@@ -98,7 +98,7 @@ class Cluster:
             except self._ray.exceptions.RayTaskError as error:
                 raise self._explained(error) from error
             except self._ray.exceptions.RayError:
-                # The node died, and took the records with it.
+                # The node died and its records are lost.
                 if attempt >= MOST_ATTEMPTS:
                     raise
                 self._submit(jobs, attempt + 1)
@@ -112,11 +112,11 @@ class Cluster:
         return finished
 
     def reached(self) -> list[tuple[float, float, int]]:
-        """None: nodes say nothing before a batch has finished."""
+        """Empty, since nodes report nothing before a batch has finished."""
         return []
 
     def close(self) -> None:
-        """Stops everything that still runs and leaves the cluster."""
+        """Stops running batches and disconnects from the cluster."""
         for reference in self._open:
             self._ray.cancel(reference, force=True)
         self._ray.shutdown()

@@ -1,9 +1,9 @@
 """Estimates the remaining time from the cost of finished runs.
 
-Points differ in cost: a run of a point is assumed to cost the average of that point's finished runs, or of all points
-if it has none. The remaining time is the remaining CPU time over the rate of CPU time so far, but at least one run of
-the most expensive point. A stopping rule makes the number of runs uncertain; then the time for the maximum number of
-runs is given too.
+Points differ in cost. A run of a point is assumed to cost the average of that point's finished runs, or of all points'
+if there are none. The remaining time is the remaining CPU time divided by the CPU time spent per second so far, but at
+least the time of one run of the most expensive point. With a stopping rule the number of runs is uncertain; then the
+time for the maximum number of runs is reported, too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fairlane.base.progress import duration
 from fairlane.sweeps.point_work import PointWork
 
 NOTEWORTHY = 1.5
-"""Say the upper bound if it is that many times the estimate."""
+"""Report the upper bound if it exceeds this multiple of the estimate."""
 
 
 class Estimate:
@@ -30,21 +30,21 @@ class Estimate:
         self._finished = 0
 
     def finished(self, cpu_seconds: float) -> None:
-        """A run has finished."""
+        """Records the cost of a finished run."""
         self._finished += 1
         self._spent_cpu_s += cpu_seconds
         self._known_runs += 1
         self._known_cpu_s += cpu_seconds
 
     def run_seconds(self, point: PointWork) -> float | None:
-        """CPU time that a run of a point takes; None while nothing is known."""
+        """Estimated CPU time of a run of a point; None before any run has finished."""
         runs, cpu_s = point.costs
         if runs:
             return cpu_s / runs
         return self._known_cpu_s / self._known_runs if self._known_runs else None
 
     def words(self, slots: int) -> tuple[int, int, str]:
-        """Runs done, runs expected in all, and the time left in words."""
+        """Finished runs, expected total of runs, and the remaining time in words."""
         done = sum(point.finished for point in self._points)
         expected = sum(point.expected for point in self._points)
         return done, expected, self._left(slots)
@@ -53,7 +53,7 @@ class Estimate:
         elapsed = time.monotonic() - self._start
         if not self._finished or elapsed <= 0:
             return "time left not yet known"
-        # Until every slot has given a run, the rate so far is too low.
+        # The measured rate is too low until every slot has finished a run.
         rate = max(self._spent_cpu_s / elapsed, 1e-9) if self._finished >= slots else float(slots)
         likely = self._seconds(rate, lambda point: point.expected)
         longest = self._seconds(rate, lambda point: point.stop.most)
@@ -62,7 +62,7 @@ class Estimate:
         return f"about {duration(likely)} left"
 
     def _seconds(self, rate: float, replications: Callable[[PointWork], int]) -> float:
-        """Time for the incomplete points, if each gets this number of replications."""
+        """Time for the incomplete points if each gets `replications` runs."""
         left_cpu_s = dearest_s = 0.0
         for point in self._points:
             if point.missing and (cost := self.run_seconds(point)) is not None:

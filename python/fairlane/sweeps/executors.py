@@ -1,4 +1,4 @@
-"""Executors of runs: threads of this process here, a Ray cluster in `cluster.py`."""
+"""Executes runs in threads of this process; `cluster.py` does so on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ POLL_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A run to do."""
+    """A run to execute."""
 
     work: int
     replication: int
@@ -27,7 +27,7 @@ Done = tuple[Job, str, float]
 
 
 class Threads:
-    """Threads of this process; each runs one batch at a time, the lock of the interpreter released."""
+    """Threads of this process; each runs one batch at a time and releases the interpreter lock."""
 
     batch_s = 0.2
 
@@ -44,21 +44,21 @@ class Threads:
             except RuntimeError as error:
                 if not self._threads:
                     raise ThreadError(f"the system starts no thread for a run: {error}") from error
-                break  # the system has no more
+                break  # the system provides no more threads
             self._threads.append(thread)
         self.slots = len(self._threads)
 
     @property
     def has_room(self) -> bool:
-        """Every thread has its next batch ready."""
+        """False if every thread already has its next batch."""
         return self._batches.qsize() < self.slots
 
     def submit(self, jobs: Sequence[Job]) -> None:
-        """Hands in a batch."""
+        """Submits a batch."""
         self._batches.put(jobs)
 
     def wait(self, timeout_s: float) -> list[Done]:
-        """The next run that finishes, and others that have finished by then."""
+        """Waits for a run to finish; returns it and others that have finished by then."""
         finished = []
         try:
             one = self._finished.get(timeout=timeout_s)
@@ -75,7 +75,7 @@ class Threads:
         return [run for batch in list(self._running) for run in batch.reached()]
 
     def close(self) -> None:
-        """Stops everything that still runs, within milliseconds."""
+        """Stops all running batches within milliseconds."""
         self._closed.set()
         for _ in self._threads:
             self._batches.put(None)
@@ -86,7 +86,7 @@ class Threads:
         while not self._closed.is_set() and (jobs := self._batches.get()) is not None:
             try:
                 self._run(jobs)
-            except BaseException as error:  # a defect belongs to whoever waits
+            except BaseException as error:  # passed on to the waiting thread
                 self._finished.put(error)
                 return
 

@@ -1,4 +1,4 @@
-"""The picture of a sweep: metrics over one of the keys that vary, a line for each combination of the others."""
+"""Figure of a sweep: metrics over one of the varying keys, with a line per combination of the others."""
 
 from __future__ import annotations
 
@@ -27,35 +27,36 @@ if TYPE_CHECKING:
 SCHEME = "queue.scheme"
 _GROUP = re.compile(r"groups\[(\d+)\](?P<source>\.sources\[\d+\])?")
 MOST_IN_ONE = len(plots.COLOURS)
-"""Lines that share axes; more have a panel each."""
+"""Maximum number of lines that share axes; more have a panel each."""
 PANEL_COLUMNS = 4
 MOST_PANELS = 16
-"""Of a picture that nobody chose."""
+"""Maximum number of panels of the default figure."""
 HOW = "mean over the runs, bars: 95% intervals"
 LOGARITHMIC_FROM = 10.0
-"""Greatest value of the key over its least, from where the axis is logarithmic."""
+"""Ratio of largest to smallest value of the key from which the axis is logarithmic."""
 EVEN = 1.1
-"""Greatest ratio of two neighbours over the least, up to which three values or more are a grid such as 1, 2, 4, 8."""
+"""Three or more values are a grid such as 1, 2, 4, 8 if the largest ratio of neighbours is at most this multiple of the
+smallest."""
 LETTERS_PER_IN = 11
-"""Below an axis; more are written upwards."""
+"""Letters per inch below an axis; longer labels are written vertically."""
 LEAST_GAP_IN = 0.5
-"""Between two values to leave room for their names; below it, values stand in order and not to scale."""
+"""Smallest distance between two values that leaves room for labels; below it, values are spaced evenly."""
 
 
 def draw(
     document: SweepDocument, metric: str | Sequence[str] | None = None, over: str | None = None, *, column: bool = False
 ) -> Figure:
-    """Means of metrics with their intervals, a panel for each metric and group.
+    """Means of metrics with intervals, in a panel for each metric and group.
 
     Args:
-        document: Of the sweep.
-        metric: A column of `runs_frame` or several; without its group or link, all of them. If None, the measures that
-            a comparison is about, of all groups and of the first link, in 16 panels at most.
-        over: The key on the horizontal axis; the last with several values if None.
-        column: True if the figure is for a column of a paper.
+        document: Document of the sweep.
+        metric: One or several columns of `runs_frame`; a name without group or link stands for all of them. If None,
+            the main measures of a comparison, for all groups and the first link, in at most 16 panels.
+        over: The key on the horizontal axis; if None, the last key with several values.
+        column: True to draw one paper column wide.
 
     Raises:
-        UserError: There is no such metric or key, or nothing varies.
+        UserError: A metric or key is unknown, or nothing varies.
     """
     points = document["points"]
     known = list(dict.fromkeys(itertools.chain.from_iterable(point["metrics"] for point in points)))
@@ -108,14 +109,14 @@ def draw(
 
 
 def _with_few_lines(points: Sequence[SweepPoint], keys: Sequence[str]) -> str:
-    """The last key with several values, or another over which the lines share axes."""
+    """The last key with several values, or another one for which all lines fit into shared axes."""
     last = _last_that_varies(points, keys)
     few = (key for key in (last, *reversed(keys)) if len(_lines(points, keys, key, Words([]))) <= MOST_IN_ONE)
     return next(few, last)
 
 
 def _main(known: Sequence[str]) -> list[str]:
-    """Columns of the measures; without any, the first column."""
+    """Columns of the main measures; if there are none, the first column."""
     found: list[str] = []
     for measure in MEASURES:
         names = [name for name in known if name.partition(".")[0] == measure]
@@ -131,13 +132,13 @@ def _last_that_varies(points: Sequence[SweepPoint], keys: Sequence[str]) -> str:
 def _panel_name(
     name: str, part: Mapping[str, Any], metrics: Collection[str], names: Sequence[str], parts: Sequence[Any]
 ) -> str:
-    """What the panels differ in: metric, group or link, line."""
+    """Title of a panel: metric, group or link, and line, as far as they differ between panels."""
     own = label_of(name) if len(metrics) > 1 else ", ".join(name.split(".")[1:])
     return ", ".join([*([for_figure(own)] if len(names) > 1 else []), *(part if len(parts) > 1 else [])])
 
 
 def _lines(points: Sequence[SweepPoint], keys: Sequence[str], over: str, words: Words) -> dict[str, list[SweepPoint]]:
-    """The points of each line by its name: the values of all keys but those that `over` decides."""
+    """The points of each line. A line's name consists of the values of all keys that `over` does not determine."""
     others = [key for key in keys if key != over and not _is_decided(points, key, over)]
     lines: dict[str, list[SweepPoint]] = {}
     for point in points:
@@ -148,7 +149,7 @@ def _lines(points: Sequence[SweepPoint], keys: Sequence[str], over: str, words: 
 
 
 def _styles(points: Sequence[SweepPoint], lines: Mapping[str, Sequence[SweepPoint]]) -> dict[str, dict[str, Any]]:
-    """Colour and marker of each line: that of its scheme if it has one; the pattern tells lines of a scheme apart."""
+    """Colour and marker of each line. Lines of a scheme share its colour and differ in the pattern."""
     if len(lines) > MOST_IN_ONE:
         return {name: {"color": plots.INK, "marker": "o"} for name in lines}
     schemes = {name: str(of_line[0]["at"].get(SCHEME, "")) for name, of_line in lines.items()}
@@ -165,13 +166,13 @@ def _styles(points: Sequence[SweepPoint], lines: Mapping[str, Sequence[SweepPoin
 
 
 class Words:
-    """Keys of a scenario for people, who know groups by their names."""
+    """Labels for keys of a scenario, with the names of groups instead of their numbers."""
 
     def __init__(self, columns: Sequence[str]) -> None:
         self._groups = [name.partition(".")[2] for name in columns if name.startswith("throughput_bps.")]
 
     def of(self, key: str) -> str:
-        """The last part, and of which group or link it is: `users of light` for `groups[1].users`."""
+        """The last part of a key and its group or link: `users of light` for `groups[1].users`."""
         table, _, name = key.rpartition(".")
         found = _GROUP.fullmatch(table)
         if found and int(found[1]) < len(self._groups):
@@ -179,19 +180,19 @@ class Words:
         return for_figure(f"{name} of {table}" if "[" in key else name)
 
     def short(self, key: str, among: Sequence[str]) -> str:
-        """The last part alone, if no other key has it."""
+        """The last part of a key, if it is unique."""
         last = key.rpartition(".")[2]
         return last if [other.rpartition(".")[2] for other in among].count(last) == 1 else self.of(key)
 
 
 def _is_decided(points: Sequence[SweepPoint], key: str, by: str) -> bool:
-    """True if a key has one value for each value of another, as in a `zip` table."""
+    """True if each value of `by` has only one value of `key`, as in a `zip` table."""
     found: dict[str, str] = {}
     return all(found.setdefault(str(p["at"][by]), str(p["at"][key])) == str(p["at"][key]) for p in points)
 
 
 class _Axis:
-    """Positions of a key's values: quantities and numbers by size if their labels have room, others in order."""
+    """Positions of a key's values. Quantities and numbers are to scale if their labels fit, others evenly spaced."""
 
     def __init__(self, values: Sequence[Any], width_in: float) -> None:
         self._most_letters = LETTERS_PER_IN * width_in
@@ -213,7 +214,7 @@ class _Axis:
 
     @property
     def unit(self) -> str:
-        """The unit that all values share, for the label."""
+        """The common unit of all values, for the label."""
         return f" ({self._unit})" if self._unit else ""
 
     def label(self, axes: Axes) -> None:
@@ -228,7 +229,7 @@ class _Axis:
 
 
 def sizes(values: Sequence[Any]) -> list[float]:
-    """Numbers, or quantities of one kind; none if they are neither."""
+    """The values as numbers if they are numbers or quantities of one kind; else an empty list."""
     for unit in (None, *UNITS):
         found = [_size(value, unit) for value in values]
         known = [size for size in found if size is not None]

@@ -1,4 +1,4 @@
-"""The keys of a sweep file, declared once: the parser's checks, the JSON Schema and the table of the documentation."""
+"""Keys of a sweep file, from which the parser's checks, the JSON Schema and the documentation are derived."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Key:
     """A key of the file.
 
     Attributes:
-        name: With the table that it is in.
+        name: Name with the table that contains it.
         kind: Kind of value.
         default: Default, a number or words; "required" if there is none.
         doc: Meaning.
-        least: Least number,
-        most: and greatest.
+        least: Smallest allowed number.
+        most: Largest allowed number.
     """
 
     name: str
@@ -44,30 +44,30 @@ KEYS = (
     Key(
         "replications",
         "count",
-        "that of the scenario",
-        "Runs of every point, instead of `run.replications`; not together with `[stop]`.",
+        "the scenario's number",
+        "Runs per point, instead of `run.replications`; excludes `[stop]`.",
         1,
         100_000,
     ),
-    Key("set", "settings", "none", "Keys of the scenario that are changed at every point."),
+    Key("set", "settings", "none", "Keys of the scenario to change at every point."),
     Key("grid", "axes", "none", "Keys of the scenario with an array of values each; every combination is a point."),
     Key(
         "zip",
         "list of axes",
         "none",
-        "As `grid`, but the keys of one table change together: the first values, the second values, and so on.",
+        "Like `grid`, but the keys of one table change together: the first values, the second values, and so on.",
     ),
-    Key("stop", "table", "none", "Runs of a point end when its intervals are narrow enough."),
+    Key("stop", "table", "none", "Rule that ends the runs of a point when its intervals are narrow enough."),
     Key(
         "stop.relative_half_width",
         "targets",
         "required",
-        "Target for each metric: half width of the 95 % interval relative to the mean. All targets must be met.",
+        "Target for each metric: half width of the 95 % interval divided by the mean. All targets must be reached.",
         0.0001,
         1.0,
     ),
-    Key("stop.min_replications", "count", 5, "Runs before the rule is first evaluated.", 2, 100_000),
-    Key("stop.max_replications", "count", 100, "Runs after which a point ends anyway.", 2, 100_000),
+    Key("stop.min_replications", "count", 5, "Runs before the first evaluation of the rule.", 2, 100_000),
+    Key("stop.max_replications", "count", 100, "Maximum runs of a point.", 2, 100_000),
 )
 
 _JSON_KINDS: dict[str, dict[str, Any]] = {
@@ -85,12 +85,12 @@ _JSON_KINDS: dict[str, dict[str, Any]] = {
 
 
 def named(name: str) -> Key:
-    """The key of that name."""
+    """The key called `name`."""
     return next(key for key in KEYS if key.name == name)
 
 
 def check_names(table: Mapping[str, Any], prefix: str = "") -> None:
-    """Raises a UserError for a key that there is not."""
+    """Raises a UserError for an unknown key."""
     known = [
         key.name.removeprefix(prefix)
         for key in KEYS
@@ -102,12 +102,12 @@ def check_names(table: Mapping[str, Any], prefix: str = "") -> None:
 
 
 def count(table: Mapping[str, Any], prefix: str, name: str) -> int:
-    """The value of a key that is a count, or its default; a UserError with the range if it is none."""
+    """The value of a key that is a count, or its default; raises a UserError with the range if invalid."""
     return check_count(f"{prefix}{name}", table.get(name, named(f"{prefix}{name}").default))
 
 
 def check_count(name: str, value: Any) -> int:
-    """A count; a UserError with the range if it is none."""
+    """Returns a count; raises a UserError with the range if invalid."""
     key = named(name)
     if isinstance(value, bool) or not isinstance(value, int) or not _within(key, value):
         raise UserError(f"{name}: {quoted(value)} is not a whole number from {key.least} to {key.most}")
@@ -115,7 +115,7 @@ def check_count(name: str, value: Any) -> int:
 
 
 def check_target(metric: str, value: Any) -> float:
-    """A target of `[stop]`; a UserError with the range if it is none."""
+    """Returns a target of `[stop]`; raises a UserError with the range if invalid."""
     key = named("stop.relative_half_width")
     if isinstance(value, bool) or not isinstance(value, int | float) or not _within(key, value):
         raise UserError(f"{key.name}.{metric}: {quoted(value)} is not a number from {key.least} to {key.most}")
@@ -150,5 +150,5 @@ def file_schema() -> dict[str, Any]:
 
 
 def _within(key: Key, value: float) -> bool:
-    # A NaN is within nothing.
+    # A NaN is outside every range.
     return key.least is not None and key.most is not None and key.least <= value <= key.most

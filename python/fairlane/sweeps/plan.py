@@ -1,4 +1,4 @@
-"""From a sweep file to the scenarios of its points, everything checked before anything runs."""
+"""Turns a sweep file into the scenarios of its points and checks everything before the first run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_POINTS = 100_000
 Settings = Mapping[str, Any]
 """Values by key of the scenario."""
 Grid = Mapping[str, Iterable[Any]]
-"""Several values by key of the scenario."""
+"""Lists of values by key of the scenario."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,10 @@ class Point:
     """A point of a sweep.
 
     Attributes:
-        index: Its number, from 0.
-        at: Value of every key that varies.
+        index: Number of the point, from 0.
+        at: Value of every varying key.
         scenario: Canonical scenario.
-        identity: Where its runs are in the store.
+        identity: Identity of its runs in the store.
     """
 
     index: int
@@ -50,11 +50,11 @@ class Plan:
     """Plan of a sweep.
 
     Attributes:
-        name: Of the sweep.
-        points: In order, the last axis running fastest.
-        axes: The keys that vary.
-        stop: When a point has enough replications.
-        unjudged: Expectations of the scenario; a sweep judges none.
+        name: Name of the sweep.
+        points: The points; the last axis varies fastest.
+        axes: The varying keys.
+        stop: Rule for when a point has enough replications.
+        unjudged: Expectations of the scenario, which a sweep does not check.
     """
 
     name: str
@@ -68,15 +68,15 @@ class Plan:
         """Reads a sweep file.
 
         Args:
-            file: Its path.
+            file: Path of the file.
             replications: Replaces the number in the file.
-            settings: Scenario keys that are changed at every point, instead of those in the file.
+            settings: Scenario keys to change at every point, instead of those in the file.
 
         Raises:
             UserError: A file cannot be read; a key or value is wrong. The message names file, key, value and range.
         """
         path = Path(file)
-        table = Scenario.from_toml(path).to_dict()  # any TOML file: what it means is not looked at
+        table = Scenario.from_toml(path).to_dict()  # reads any TOML file without checking its keys
         try:
             keys.check_names(table)
             base = Scenario.from_toml(path.parent / _text(table, "scenario"))
@@ -96,20 +96,20 @@ class Plan:
         replications: int | None = None,
         settings: Settings | None = None,
     ) -> Plan:
-        """Plans a sweep without a file; the arguments are the keys of one.
+        """Plans a sweep without a file; the arguments are the keys of a sweep file.
 
         Args:
             scenario: The scenario.
             grid: Values by key of the scenario; every combination is a point.
-            zip: Tables of such values; the keys of a table change together.
-            stop: When a point has enough replications, such as `{"relative_half_width": {"throughput_ratio": 0.05}}`.
-            name: Name of the sweep; default: that of the scenario.
-            replications: Runs of every point, instead of the scenario's number.
-            settings: Keys of the scenario that differ at every point.
+            zip: Tables of values; the keys of a table change together.
+            stop: Stopping rule of a point, such as `{"relative_half_width": {"throughput_ratio": 0.05}}`.
+            name: Name of the sweep; default: the scenario's name.
+            replications: Runs per point, instead of the scenario's number.
+            settings: Scenario keys to change at every point.
 
         Raises:
             UserError: A key or value is wrong.
-            ScenarioError: The scenario of a point is.
+            ScenarioError: The scenario of a point is invalid.
         """
         table: dict[str, Any] = {} if stop is None else {"stop": dict(stop)}
         if grid is not None:
@@ -123,7 +123,7 @@ class Plan:
 
 
 def _listed(axes: Grid) -> dict[str, Any]:
-    """Values as lists, as in a file; arrays of numpy have a method for it."""
+    """Values as lists, as in a file; also accepts NumPy arrays."""
     found: dict[str, Any] = {}
     for key, values in axes.items():
         made = getattr(values, "tolist", None)
@@ -155,7 +155,7 @@ def _plan(base: Scenario, name: str, table: Mapping[str, Any], replications: int
 
 
 def _axes(table: Mapping[str, Any]) -> Iterator[dict[str, Sequence[Any]]]:
-    """Keys that change together, with their values."""
+    """Yields groups of keys that change together, with their values."""
     for key, values in _flat(_table(table, "grid"), "grid").items():
         yield {key: _values(f"grid.{key}", values)}
     tables = table.get("zip", [])
@@ -199,7 +199,7 @@ def _check_keys(varying: Sequence[str], fixed: Settings) -> None:
 
 
 def _parts(key: str) -> tuple[str, ...]:
-    """Path of a key: `groups[0].users` and `groups.00.users` are the same."""
+    """Parts of a key, which are the same for `groups[0].users` and `groups.00.users`."""
     parts = re.split(r"[.\[\]]+", key.rstrip("]"))
     return tuple((part.lstrip("0") or "0") if part.isdecimal() else part for part in parts)
 
@@ -235,7 +235,7 @@ def _scenario(base: Scenario, settings: Settings, at: Settings) -> str:
 
 
 def _changed(base: Scenario, settings: Settings) -> Scenario:
-    """The scenario with other settings; another scheme has its own defaults on the same buffer, as in `compare`."""
+    """The scenario with changed settings. A new scheme keeps the buffer but has its own defaults, as in `compare`."""
     scenario = base
     scheme = settings.get("queue.scheme")
     queue = base.to_dict().get("queue")
@@ -249,7 +249,7 @@ def _changed(base: Scenario, settings: Settings) -> Scenario:
 
 
 def _flat(table: Any, place: str, prefix: str = "") -> dict[str, Any]:
-    """Values by dotted key, since `a.b = 1` and `"a.b" = 1` mean the same here."""
+    """Values by dotted key, since `a.b = 1` and `"a.b" = 1` are equivalent here."""
     if not isinstance(table, dict):
         raise UserError(f"{place}: {quoted(table)} is not a table")
     flat: dict[str, Any] = {}

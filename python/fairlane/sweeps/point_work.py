@@ -16,16 +16,16 @@ class PointWork:
 
     Attributes:
         scenario: Canonical scenario.
-        identity: Where its runs are in the store.
-        stop: When it has enough.
-        wanted: Replications up to the end of this round; all that it gets once `missing` is empty.
-        expected: Replications that it is expected to need in the end.
-        missing: Replications of this round that are not there.
+        identity: Identity of its runs in the store.
+        stop: Stopping rule.
+        wanted: Replications up to the end of this round; the final number once `missing` is empty.
+        expected: Expected final number of replications.
+        missing: Replications of this round that have not finished.
         costs: Number and CPU seconds of the runs whose cost is known.
     """
 
     def __init__(self, scenario: str, identity: Identity, stop: Stop, kept: Mapping[int, Kept]) -> None:
-        """A point with the runs of it that are stored; rounds that are complete lie behind it."""
+        """Creates a point from its stored runs, at its first incomplete round."""
         self.scenario = scenario
         self.identity = identity
         self.stop = stop
@@ -40,21 +40,21 @@ class PointWork:
 
     @property
     def finished(self) -> int:
-        """Runs that are there of those wanted."""
+        """Number of wanted runs that have finished."""
         return self.wanted - len(self.missing)
 
     @property
     def has_enough(self) -> bool:
-        """True if the rule is met, or there is none."""
+        """True if the stopping rule is satisfied, or there is none."""
         return self.stop.met(self._round())
 
     def finish(self, replication: int, run: str, cpu_seconds: float) -> None:
-        """A run has finished."""
+        """Records a finished run."""
         self._note(replication, run, cpu_seconds)
         self.missing.discard(replication)
 
     def advance(self) -> Sequence[int]:
-        """Goes to the first round that is not complete, if there is one; gives what that lacks."""
+        """Advances to the first incomplete round, if any; returns its missing replications."""
         while not self.missing:
             samples = self._round()
             following = self.stop.next_round(samples, self.wanted)
@@ -62,7 +62,7 @@ class PointWork:
                 self.expected = self.wanted
                 break
             self.expected = self.stop.expected(samples, self.wanted)
-            # Together: an interrupt in between would count runs that are missing as finished.
+            # One statement: an interrupt between two would count missing runs as finished.
             self.wanted, self.missing = following, self._missing(following)
         return sorted(self.missing)
 
@@ -70,7 +70,7 @@ class PointWork:
         return set(range(wanted)) - self._done
 
     def _round(self) -> dict[str, list[float | None]]:
-        """The samples of all replications up to the end of this round."""
+        """Samples of all replications up to the end of this round."""
         return {metric: [of[number] for number in range(self.wanted)] for metric, of in self._samples.items()}
 
     def _note(self, replication: int, run: str, cpu_seconds: float | None) -> None:

@@ -1,4 +1,4 @@
-"""Result of a sweep: one row per run, means with intervals per point, and both as files."""
+"""Result of a sweep: one row per run, means with intervals per point, and their files."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _KINDS: dict[type, str] = {bool: "truth", int: "number", float: "number", str: "
 
 @dataclass(frozen=True, repr=False)
 class SweepResult(Summarised):
-    """The points of a sweep, all runs stored.
+    """The points of a sweep, whose runs are all stored.
 
     Attributes:
         plan: Plan of the sweep.
-        store: Where the runs are.
-        work: How many runs each point got.
+        store: Store of the runs.
+        work: Number of runs of each point.
     """
 
     plan: Plan
@@ -51,18 +51,18 @@ class SweepResult(Summarised):
 
     @cached_property
     def notes(self) -> list[str]:
-        """Caveats of the numbers, with the affected points."""
+        """Caveats about the numbers, with the affected points."""
         return joined({f"point {point.index}": notes_of(point.scenario) for point in self.plan.points})
 
     def runs_frame(self) -> pl.DataFrame:
-        """One row per run: point, values that vary, identity, metrics, version, every parameter."""
-        import polars as pl  # takes longer to load than most commands run
+        """One row per run: point, varying values, identity, metrics, version, all parameters."""
+        import polars as pl  # slow: loading takes longer than most commands
 
         # Points of different schemes have different columns.
         return pl.concat((frames.frame(self._rows(point)) for point in self.plan.points), how="diagonal_relaxed")
 
     def costs_frame(self) -> pl.DataFrame:
-        """One row per run: point, values that vary, CPU time, host and date; null where they are lost."""
+        """One row per run: point, varying values, and CPU time, host and date (null if lost)."""
         rows = [
             {
                 **self._place(point),
@@ -84,7 +84,7 @@ class SweepResult(Summarised):
         return frames.frame(rows)
 
     def summary_frame(self) -> pl.DataFrame:
-        """One row per point, group and metric: mean, ends of the 95 % interval, number of runs, values that vary."""
+        """One row per point, group and metric: mean, bounds of the 95 % interval, number of runs, varying values."""
         rows = (
             {**row, **{key: cell for key, cell in self._place(point).items() if key != "point"}}
             for point in self.plan.points
@@ -98,7 +98,7 @@ class SweepResult(Summarised):
         return points_table(self.document(), list(self.plan.stop.targets))
 
     def document(self) -> SweepDocument:
-        """Everything but the single runs as one table, ready for JSON (`fairlane schema sweep-result`)."""
+        """Everything except single runs, ready for JSON (`fairlane schema sweep-result`)."""
         return {
             "schema": SCHEMA,
             "version": _fairlane.version(),
@@ -129,19 +129,19 @@ class SweepResult(Summarised):
     def plot(
         self, metric: str | Sequence[str] | None = None, over: str | None = None, *, column: bool = False
     ) -> Figure:
-        """Metrics over a key that varies, with a line for each combination of the others.
+        """Metrics over a varying key, with a line per combination of the others.
 
         Args:
-            metric: A column of `runs_frame`, such as `"throughput_ratio"` or `"utilisation.bottleneck"`. Several, or
-                one without its group or link, have a panel each. If None, share, delay and use of the link, of all
-                groups, in 16 panels at most: the picture that `write` writes.
-            over: The key on the horizontal axis; the last with several values if None.
-            column: True if the figure is as wide as a column of a paper, 3.5 in, and without a title.
+            metric: One or several columns of `runs_frame`, such as `"throughput_ratio"` or `"utilisation.bottleneck"`,
+                each in a panel; a name without group or link stands for all of them. If None, share, delay and
+                utilisation of all groups in at most 16 panels, which is the figure that `write` writes.
+            over: The key on the horizontal axis; if None, the last key with several values.
+            column: True to draw one paper column (3.5 in) wide, without a title.
 
         Raises:
-            UserError: There is no such metric or key, or nothing varies.
+            UserError: A metric or key is unknown, or nothing varies.
         """
-        from fairlane.sweeps.figure import draw  # which loads matplotlib
+        from fairlane.sweeps.figure import draw  # slow: loads matplotlib
 
         return draw(self.document(), metric, over, column=column)
 
@@ -149,10 +149,10 @@ class SweepResult(Summarised):
         """Writes runs, points and costs as Parquet and CSV, sweep.json, and a figure as PNG and SVG if anything varies.
 
         Args:
-            folder: Where to.
-            pdf: Also write the figure for a column of a paper.
+            folder: Folder to write into.
+            pdf: Also write the figure as PDF, one paper column wide.
         """
-        from fairlane.results import plots  # which loads matplotlib
+        from fairlane.results import plots  # slow: loads matplotlib
 
         with staged(Path(folder)) as stage:
             if self.plan.axes:
@@ -172,19 +172,19 @@ class SweepResult(Summarised):
             yield {**self._place(point), **row, "engine": point.identity.engine}
 
     def _runs(self, point: Point) -> list[Kept]:
-        """Every run."""
+        """All runs of a point."""
         name = str(json.loads(point.scenario)["name"])
         return [kept.named(name) for kept in self.store.runs(point.identity, self.work.at(point.identity).wanted)]
 
     def _estimates(self, point: Point) -> dict[str, PointEstimate]:
-        """Mean and half width by metric, over the runs that have it."""
+        """Mean and half width of each metric over the runs that have it."""
         return {metric: found.document() for metric, found in self._intervals(point).items()}
 
     def _intervals(self, point: Point) -> dict[str, Interval]:
         return frames.estimates(json.loads(kept.run) for kept in self._runs(point))
 
     def _place(self, point: Point) -> dict[str, Any]:
-        """The columns that say where a row belongs; values of several kinds, arrays and tables as JSON text."""
+        """The columns that identify a row's point; values of mixed kinds, arrays and tables are JSON text."""
         cells = {
             key: json.dumps(value, ensure_ascii=False) if key in self._as_text else value
             for key, value in point.at.items()

@@ -1,6 +1,6 @@
-"""When a point has enough replications.
+"""Stopping rule: decides when a point has enough replications.
 
-The rule is evaluated after rounds of replications whose sizes depend on the records alone. So the number of runs of a
+The rule is evaluated after rounds of replications whose sizes depend only on the records. So the number of runs of a
 point does not depend on the number of threads, the order in which runs finish, or the content of the store.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fairlane.results.intervals import interval
 
 Samples = Mapping[str, Sequence[float | None]]
-"""Values by metric, one per replication; None where a run has no such number."""
+"""Values by metric, one per replication; None if a run lacks the metric."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +21,9 @@ class Stop:
     """A fixed number of replications, or a rule on the widths of confidence intervals.
 
     Attributes:
-        targets: Half width of the 95 % interval over the mean that must be reached, by metric; none: no rule.
+        targets: Required half width of the 95 % interval, divided by the mean, by metric; empty without a rule.
         least: Replications of the first round.
-        most: Replications after which a point ends anyway.
+        most: Maximum number of replications of a point.
     """
 
     targets: Mapping[str, float] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Stop:
 
     @classmethod
     def after(cls, replications: int) -> Stop:
-        """Without a rule."""
+        """Stop after a fixed number of replications, without a rule."""
         return cls({}, replications, replications)
 
     def met(self, samples: Samples) -> bool:
@@ -40,10 +40,10 @@ class Stop:
         return all(_excess(samples[metric], target) <= 1 for metric, target in self.targets.items())
 
     def next_round(self, samples: Samples, replications: int) -> int:
-        """Number of replications of the point after its next round; the current number if it has enough.
+        """Number of replications after the next round of a point; the current number if it has enough.
 
-        The half width falls with the square root of the number of runs: from n runs whose interval is k times too
-        wide, n k^2 are expected to do. A round at most doubles the number, since the estimate from few runs is rough.
+        The half width falls with the square root of the number of runs. If the interval of n runs is k times too wide,
+        n k^2 runs should suffice. A round at most doubles the number, since the estimate from few runs is rough.
         """
         if replications >= self.most or self.met(samples):
             return replications
@@ -59,7 +59,7 @@ class Stop:
 
 
 def _excess(values: Sequence[float | None], target: float) -> float:
-    """Ratio of the interval's width to the required one; infinite if a value is missing or there is no interval."""
+    """Interval width divided by the required width; infinite if a value is missing or there is no interval."""
     known = [value for value in values if value is not None]
     if len(known) < len(values) or not known:
         return math.inf

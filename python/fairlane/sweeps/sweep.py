@@ -43,15 +43,15 @@ def sweep(
     Args:
         plan: The path of a sweep file, or a plan; with `grid` or `zip`, a scenario or the path of its file.
         grid: Values by key of the scenario; every combination is a point.
-        zip: Tables of such values; the keys of a table change together.
-        stop: When a point has enough replications, such as `{"relative_half_width": {"throughput_ratio": 0.05}}`.
-        name: Name of the sweep; default: that of the scenario.
+        zip: Tables of values; the keys of a table change together.
+        stop: Stopping rule of a point, such as `{"relative_half_width": {"throughput_ratio": 0.05}}`.
+        name: Name of the sweep; default: the scenario's name.
         replications: Replaces the number in the file or the scenario.
-        settings: Keys of the scenario that differ at every point.
+        settings: Scenario keys to change at every point.
         threads: Simulator threads; all cores if None. Results do not depend on it.
         ray: Address of a Ray cluster to run on instead of threads: `auto`, `local`, HOST:PORT or ray://HOST:PORT.
         store: Folder of finished runs.
-        scheme_lib: Library of schemes to load first, or several.
+        scheme_lib: Scheme library or libraries to load first.
         progress: Report progress on stderr.
 
     Raises:
@@ -86,7 +86,7 @@ def finish(
     store: str | Path | None = None,
     progress: bool = False,
 ) -> SweepResult:
-    """Runs a plan, reusing stored runs, as `sweep` does, without warnings about its scenarios."""
+    """Runs a plan like `sweep`, but without warnings about its scenarios."""
     check_threads(threads)
     if ray is not None and threads is not None:
         raise UserError(f"threads: {threads} cannot be combined with ray, which uses the CPUs of the cluster")

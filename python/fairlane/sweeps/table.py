@@ -1,4 +1,4 @@
-"""The table of a sweep: a row for each point, as terminal, notebook and files show it."""
+"""The table of a sweep, with a row per point, for terminal, notebook and files."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from fairlane.documents import SweepDocument
 
 SHOWN = ("throughput_ratio", "utilisation", "queue_mean_packets")
-"""Metrics of the table besides those of the rule."""
+"""Metrics of the table in addition to those of the stopping rule."""
 
 
 def points_table(document: SweepDocument, targets: Sequence[str]) -> Table:
-    """Replications, the metrics of the rule that stops, and the usual ones."""
+    """Replications, the metrics of the stopping rule, and the default metrics."""
     points = document["points"]
     known = dict.fromkeys(metric for point in points for metric in point["metrics"])
     shown = [*targets, *(name for name in known if name.split(".")[0] in SHOWN and name not in targets)]

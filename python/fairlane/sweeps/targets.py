@@ -1,4 +1,4 @@
-"""The metrics that a rule can be about."""
+"""The metrics that a stopping rule can use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairlane.results.metrics import metric_names
 
 
 def check_metrics(targets: Mapping[str, float], scenario: str) -> None:
-    """Raises a UserError if a rule is about something that no run of a canonical scenario measures."""
+    """Raises a UserError if a rule uses a metric that runs of a canonical scenario do not measure."""
     if not targets:
         return
     known = metric_names(scenario)

@@ -1,4 +1,4 @@
-"""Executes a sweep: distributes missing runs, stores finished ones, requests more where the rule requires it."""
+"""Executes a sweep: distributes missing runs, stores finished ones, adds runs if the stopping rule requires them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from fairlane.sweeps.cluster import Cluster
 
 Executor: TypeAlias = "Threads | Cluster"
-"""Carries out batches of jobs: `batch_s` is how long one should last, `slots` how many run at the same time."""
+"""Executes batches of jobs; `batch_s` is the intended duration of a batch, `slots` the number of concurrent batches."""
 WAIT_S = 0.1
 REPORT_EVERY_S = 0.2
 
 
 class Work:
-    """All points of a sweep; points with the same scenario are one."""
+    """All points of a sweep; points with the same scenario are merged."""
 
     def __init__(self, plan: Plan, store: Store) -> None:
         self.points: list[PointWork] = []
@@ -47,21 +47,21 @@ class Work:
 
     @property
     def finished(self) -> int:
-        """Runs that are there of those wanted now."""
+        """Number of currently wanted runs that have finished."""
         return sum(point.finished for point in self.points)
 
     @property
     def total(self) -> int:
-        """Runs wanted now; rules may want more."""
+        """Number of currently wanted runs; the stopping rule may add more."""
         return sum(point.wanted for point in self.points)
 
     def execute(self, connect: Callable[[], Executor], writer: Writer, report: Report) -> None:
-        """Runs everything that is missing.
+        """Executes all missing runs.
 
         Args:
-            connect: Gives the executor; not called if nothing is missing.
-            writer: Keeps runs as they finish.
-            report: Called with the progress.
+            connect: Returns the executor; not called if nothing is missing.
+            writer: Stores runs as they finish.
+            report: Receives the progress.
         """
         pending = deque((index, number) for index, point in enumerate(self.points) for number in sorted(point.missing))
         if not pending:
@@ -94,14 +94,14 @@ class Work:
             executor.close()
 
     def recount(self, store: Store) -> None:
-        """Counts the run that was being stored at an interrupt, if the store has it."""
+        """Counts the run that was being stored during an interrupt, if the store has it."""
         if self._keeping:
             point, replication = self._keeping
             if replication in store.kept(point.identity):
                 point.missing.discard(replication)
 
     def _batch(self, pending: deque[tuple[int, int]], executor: Executor, estimate: Estimate) -> list[Job]:
-        """Number of jobs for the intended duration of a batch, but few enough that no worker is idle at the end."""
+        """Jobs for the intended duration of a batch, but few enough that no worker is idle at the end."""
         share = math.ceil(len(pending) / (2 * executor.slots))
         jobs: list[Job] = []
         seconds = 0.0
@@ -109,7 +109,7 @@ class Work:
             index, number = pending.popleft()
             jobs.append(Job(index, number, self.points[index].scenario))
             cost = estimate.run_seconds(self.points[index])
-            # Nothing has finished yet: single runs give the best first estimate.
+            # Nothing has finished yet; single runs give the earliest estimate.
             seconds += executor.batch_s if cost is None else cost
         return jobs
 

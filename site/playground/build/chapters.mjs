@@ -1,25 +1,25 @@
-// What the page says about a scheme, taken from its chapter in docs/schemes/: three sentences, and its equation.
+// Extracts the page's text about a scheme from its chapter in docs/schemes/: three sentences, and the equation.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 const SENTENCES = 3;
-/** What has fewer words is a title. */
+/** A sentence with fewer words is a title. */
 const WORDS = 7;
 
-/** The text between two marks of the generator of the docs. */
+/** The text between two marks of the documentation generator. */
 function generated(chapter, what) {
   return [...chapter.matchAll(new RegExp(`<!-- generated:${what} -->\\n(.*?)<!-- end -->`, "gs"))].map((found) => found[1].trim());
 }
 
-/** The paragraphs of a section, without pictures, lists and tables. */
+/** The paragraphs of a section, without figures, lists and tables. */
 function prose(chapter, title) {
   const section = chapter.split(/^## /m).find((part) => part.startsWith(`${title}\n`)) ?? "";
   const paragraphs = section.replace(/```.*?```/gs, "").replace(/<!--.*?-->/gs, "").split(/\n\s*\n/).slice(1);
   return paragraphs.map((text) => text.trim()).filter((text) => text && !/^[|#>-]|^\d+\./.test(text));
 }
 
-/** Sentences of a paragraph: a full stop, and a capital after it. */
+/** Splits a paragraph into sentences, at full stops followed by a capital letter. */
 function sentences(text) {
   return text.replace(/\s+/g, " ").split(/(?<=[\w)"`]{2}[.!?]"?)\s+(?=[A-Z`*])/);
 }
@@ -29,7 +29,7 @@ function plain(text) {
   return text.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/\*([^*`]+)\*/g, "$1");
 }
 
-/** The rule in the row of a table that a key begins. */
+/** The rule in the table row that begins with a key. */
 function rule(chapter, name, key) {
   for (const table of generated(chapter, "rules \\w+")) {
     for (const line of table.split("\n").filter((line) => line.startsWith("|"))) {

@@ -22,7 +22,7 @@ async function bundled(entry) {
   return result.outputFiles[0].text;
 }
 
-/** Text of a script element: nothing in it may look like its end. */
+/** Text of a script element, in which nothing may look like its end tag. */
 const inScript = (text) => text.replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
 
 const parts = {
@@ -30,7 +30,7 @@ const parts = {
   worker: inScript(await bundled("src/worker.ts")),
   program: inScript(await bundled("src/main.ts")),
   explanations: inScript(JSON.stringify(explanations)),
-  // Compressed here: what is text of 64 characters already compresses badly.
+  // Compress before base64, which compresses badly.
   simulator: gzipSync(readFileSync(wasm), { level: 9 }).toString("base64"),
 };
 const page = readFileSync(join(web, "src/page.html"), "utf8").replace(/%(\w+)%/g, (whole, part) => parts[part] ?? whole);

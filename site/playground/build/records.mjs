@@ -1,5 +1,5 @@
-// Runs scenarios in Node by the simulator of the page. Each line of the input is an array of JSON: scenario and number of the
-// replication; each line of the output is the record, or an object with the key "problem".
+// Runs scenarios in Node with the page's simulator. Each line of the input is a JSON array of scenario and replication
+// number; each line of the output is the record, or an object with the key "problem".
 //
 //     node site/playground/build/records.mjs fairlane_wasm.wasm < jobs
 

@@ -1,4 +1,4 @@
-// All that is shown of a scheme.
+// The parts of the page about one scheme.
 
 import { withFormulas } from "./formula";
 import { chart } from "./figures/chart";
@@ -12,7 +12,7 @@ import type { State } from "./state";
 
 export interface Explanation { text: string; equations: string[]; source: string }
 
-/** What all columns have in common, so that they can be compared. */
+/** Common scales of all columns, so that they can be compared. */
 export interface Scales { throughput: number; user: number; queue: number; queuePackets: number; waitS: number }
 
 const CDF_POINTS = 120;
@@ -25,9 +25,9 @@ export interface ColumnEvents {
 }
 
 export class Column {
-  /** The scheme at a glance, for the first screen. */
+  /** Summary of the scheme, for the first screen. */
   readonly top: HTMLElement;
-  /** Everything else, below. */
+  /** Details, further down. */
   readonly element: HTMLElement;
   readonly scene: Scene;
   run: Run | undefined;
@@ -82,13 +82,13 @@ export class Column {
     return h("div", { class: "field" }, h("label", { for: id }, param.name), input, h("p", { id: `${id}-doc`, class: "doc" }, param.doc));
   }
 
-  /** The field of a parameter that a message begins with. */
+  /** The field of the parameter at the start of an error message. */
   fieldOf(problem: string): HTMLElement | null {
     const key = /^(queue|marker)\.(\w+)/.exec(problem);
     return key && document.getElementById(`param-${this.info.name}-${key[1]}-${key[2]}`);
   }
 
-  /** Says why there is no run, in place of pictures. */
+  /** Shows the error instead of figures. */
   showProblem(problem: string): void {
     this.run = undefined;
     this.problem.textContent = problem;
@@ -96,7 +96,7 @@ export class Column {
     for (const part of [this.top, this.element]) part.classList.add("failed");
   }
 
-  /** Offers the way to the field that is wrong. */
+  /** Adds a button that focuses the field with the error. */
   lead(field: HTMLElement): void {
     this.problem.append(" ", h("button", { type: "button", click: () => field.focus() }, "Go to the field"));
   }
@@ -120,7 +120,7 @@ export class Column {
     this.drawWaits(run, scales);
   }
 
-  /** The time of the animation in the charts. */
+  /** Marks the time of the animation in the charts. */
   mark(time: number): void {
     this.throughput.mark(time);
     this.length.mark(time);
@@ -164,7 +164,7 @@ export class Column {
   }
 }
 
-/** Means over three bins, so that a line can be followed. */
+/** Means over three bins, to smooth lines. */
 function smooth(values: number[]): number[] {
   return values.map((_, at) => {
     const near = values.slice(Math.max(0, at - 1), at + 2);
@@ -172,7 +172,7 @@ function smooth(values: number[]): number[] {
   });
 }
 
-/** Per cent of ascending waits, in seconds, that are at most as long as each of ascending times in milliseconds. */
+/** Cumulative distribution: percentage of waits (s, ascending) up to each time (ms, ascending). */
 function distribution(waits: Float32Array, timesMs: number[]): (number | null)[] {
   let below = 0;
   return timesMs.map((time) => {
@@ -181,7 +181,7 @@ function distribution(waits: Float32Array, timesMs: number[]): (number | null)[]
   });
 }
 
-/** Scales that have room for all runs. */
+/** Scales that fit all runs. */
 export function scalesOf(runs: Run[]): Scales {
   const most = (of: (run: Run) => number[]) => Math.max(...runs.flatMap(of));
   const perUser = (run: Run) => run.record.series.groups.flatMap((series, index) => smooth(series.throughput_bps).map((bps) => bps / run.record.groups[index]!.users));
@@ -195,7 +195,7 @@ export function scalesOf(runs: Run[]): Scales {
   };
 }
 
-/** One line about a run, for the status. */
+/** One line about a run, for the status line. */
 export function told(run: Run): string {
   const parts = run.record.groups.map((group) => `${group.name} ${rate(group.throughput_bps)}, ${percent(group.path.lost_share ?? 0)} lost`);
   return `${run.scheme}: ${parts.join("; ")}; 95 % wait less than ${ms(wait95(run))}.`;

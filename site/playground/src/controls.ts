@@ -5,12 +5,12 @@ import type { Catalogue } from "./messages";
 import { short } from "./numbers";
 import { cleanName, distinctNames, GROUP, GROUP_RANGES, KINDS, MOST_GROUPS, RANGES, type Group, type Range, type State } from "./state";
 
-/** Steps of a slider whose steps multiply. */
+/** Number of steps of a logarithmic slider. */
 const LOG_STEPS = 100;
 
 type Change = (change: (state: State) => void, rebuild?: boolean) => void;
 
-/** Something that the large slider can move. */
+/** A setting that the large slider can change. */
 interface Setting { key: string; label: string; value: number; range: Range; write: (value: number) => string; set: (state: State, value: number) => void }
 
 function settings(state: State): Setting[] {
@@ -32,7 +32,7 @@ function settings(state: State): Setting[] {
   ];
 }
 
-/** The slider that one sees first, with a choice of what it moves. */
+/** Fills the large slider, with a choice of the setting that it changes. */
 export function fillLarge(place: HTMLElement, state: State, change: Change): void {
   const all = settings(state);
   const usual = { tcp: "flows.0", udp: "rateMbps.0", call: "buffer", video: "rate" }[state.groups[0]!.kind];
@@ -45,11 +45,11 @@ export function fillLarge(place: HTMLElement, state: State, change: Change): voi
   place.replaceChildren(field);
 }
 
-/** Fills the form anew; the groups that were open stay so. */
+/** Fills the form again; open groups stay open. */
 export function fillForm(form: HTMLElement, state: State, catalogue: Catalogue, change: Change): void {
   const closed = new Set([...form.querySelectorAll<HTMLDetailsElement>("details.group:not([open])")].map((group) => group.dataset.index));
   const ms = (packets: number) => short((packets * 12) / state.rateMbps);
-  const network = h("fieldset", {}, h("legend", {}, "The link"),
+  const network = h("fieldset", {}, h("legend", {}, "Link"),
     slider("rate", "Rate", state.rateMbps, RANGES.rateMbps, (v) => `${short(v)} Mbit/s`, (v) => change((s) => (s.rateMbps = v))),
     slider("buffer", "Buffer", state.bufferPackets, RANGES.bufferPackets, (v) => `${v} packets, ${ms(v)} ms`, (v) => change((s) => (s.bufferPackets = v))),
     slider("links", "Links in a row", state.links, RANGES.links, String, (v) => change((s) => {
@@ -59,8 +59,8 @@ export function fillForm(form: HTMLElement, state: State, catalogue: Catalogue, 
     }, true)),
     state.links > 1 && choice("link", "Pictures show", String(state.link), numbers(state.links).map((n) => [String(n), `link ${n}`]), (v) => change((s) => (s.link = Number(v)))),
   );
-  const time = h("fieldset", {}, h("legend", {}, "The run"),
-    slider("warmup", "Left out at first", state.warmupS, RANGES.warmupS, (v) => `${v} s`, (v) => change((s) => (s.warmupS = v))),
+  const time = h("fieldset", {}, h("legend", {}, "Run"),
+    slider("warmup", "Warm-up", state.warmupS, RANGES.warmupS, (v) => `${v} s`, (v) => change((s) => (s.warmupS = v))),
     slider("measure", "Measured", state.measureS, RANGES.measureS, (v) => `${v} s`, (v) => change((s) => (s.measureS = v))),
     slider("seed", "Seed", state.seed, RANGES.seed, String, (v) => change((s) => (s.seed = v))),
   );
@@ -69,7 +69,7 @@ export function fillForm(form: HTMLElement, state: State, catalogue: Catalogue, 
     s.groups.push({ ...GROUP });
     distinctNames(s.groups).forEach((name, at) => (s.groups[at]!.name = name));
   }, true) }, "Add users");
-  form.replaceChildren(h("fieldset", { class: "users" }, h("legend", {}, "The users"), ...groups, add), network, time);
+  form.replaceChildren(h("fieldset", { class: "users" }, h("legend", {}, "Users"), ...groups, add), network, time);
 }
 
 function groupFields(group: Group, index: number, state: State, catalogue: Catalogue, change: Change, open: boolean): HTMLElement {
@@ -87,19 +87,19 @@ function groupFields(group: Group, index: number, state: State, catalogue: Catal
   return h("details", { class: "group", "data-index": index, open },
     h("summary", {}, h("span", { class: "swatch", style: `--own: var(--user-${index % 6})`, "aria-hidden": "true" }), title, h("span", { class: "brief" }, brief(group))),
     h("div", { class: "field" }, h("label", { for: id("name") }, "Name"), name),
-    number("users", "Users like this", (v) => String(v)),
+    number("users", "Number of users", (v) => String(v)),
     choice(id("kind"), "They send", group.kind, Object.entries(KINDS), (v) => change((s) => (s.groups[index]!.kind = v as Group["kind"]), true)),
-    group.kind === "tcp" && number("flows", "Flows of each", (v) => String(v)),
+    group.kind === "tcp" && number("flows", "Flows per user", (v) => String(v)),
     (group.kind === "tcp" || group.kind === "video") && choice(id("control"), "Congestion control", group.control, catalogue.congestion_controls.map(({ name }) => [name, name]), (v) => set("control")(v)),
-    group.kind === "udp" && number("rateMbps", "Rate of each", (v) => `${short(v)} Mbit/s`),
+    group.kind === "udp" && number("rateMbps", "Rate per user", (v) => `${short(v)} Mbit/s`),
     number("rttMs", "Round trip", (v) => `${v} ms`),
-    number("weight", "Entitlement", (v) => `${short(v)} ×`),
+    number("weight", "Weight", (v) => `${short(v)} ×`),
     state.links > 1 && choice(id("link"), "Crosses", String(group.link), where, (v) => set("link")(Number(v))),
     h("button", { type: "button", class: "remove", disabled: state.groups.length < 2, click: () => change((s) => s.groups.splice(index, 1), true) }, "Remove"),
   );
 }
 
-/** A group in a few words. */
+/** Short description of a group. */
 export function brief(group: Group): string {
   const each = {
     tcp: `${group.flows} ${group.control} ${group.flows > 1 ? "flows" : "flow"}`, udp: `UDP ${short(group.rateMbps)} Mbit/s`, call: "G.711 voice", video: "adaptive",
@@ -107,7 +107,7 @@ export function brief(group: Group): string {
   return group.users > 1 ? `${group.users} users, each ${each}` : each;
 }
 
-/** A slider with its value beside it. */
+/** A slider with its value next to it. */
 function slider(id: string, label: string, value: number, range: Range, write: (value: number) => string, changed: (value: number) => void): HTMLElement {
   const output = h("output", { for: id }, write(value));
   const [low, high, step] = range.log ? [0, LOG_STEPS, 1] : [range.low, range.high, range.step];
@@ -125,7 +125,7 @@ function toSlider(value: number, range: Range): number {
   return Math.round((LOG_STEPS * Math.log(value / range.low)) / Math.log(range.high / range.low));
 }
 
-/** Of a slider whose steps multiply: two significant digits, at least a step apart. */
+/** Value at a slider position. Logarithmic sliders have two significant digits and differ by at least a step. */
 function fromSlider(position: number, range: Range): number {
   if (!range.log) return position;
   const exact = range.low * (range.high / range.low) ** (position / LOG_STEPS);

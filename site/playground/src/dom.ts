@@ -3,7 +3,7 @@
 type Child = Node | string | null | undefined | false;
 type Attributes = Record<string, unknown>;
 
-/** An element. Attributes that are functions are handlers, `class` and those with a dash are set as they stand. */
+/** Creates an element. Function values become event handlers; `class` and names with a dash become attributes. */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K, attributes: Attributes = {}, ...children: Child[]
 ): HTMLElementTagNameMap[K] {
@@ -17,7 +17,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** An element of a drawing. */
+/** Creates an SVG element. */
 export function svg(tag: string, attributes: Record<string, string | number>, ...children: SVGElement[]): SVGElement {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag) as SVGElement;
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
@@ -31,7 +31,7 @@ export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
   return element as T;
 }
 
-/** Colours of the groups, for the theme that is in force; style.css has them. */
+/** Colours of the groups in the current theme, from style.css. */
 export function colour(group: number): string {
   return getComputedStyle(document.documentElement).getPropertyValue(`--user-${group % 6}`).trim();
 }

@@ -1,4 +1,4 @@
-// The worker as the page sees it: it does the newest request, and forgets those that came between.
+// Interface to the worker, which executes the newest request and drops older ones that have not begun.
 
 import type { Answer, Catalogue, Request } from "./messages";
 import { byId } from "./dom";
@@ -6,7 +6,7 @@ import { asRun, type Run } from "./run";
 
 export type Outcome = Run | { scheme: string; problem: string };
 
-/** A job that has taken this long gives way to a newer one; a shorter one is finished, so that pictures follow a slider. */
+/** After this time, a newer job replaces the current one. Shorter jobs are finished, so that figures follow a slider. */
 const GIVES_WAY_AFTER_MS = 400;
 
 interface Job { scenarios: [scheme: string, scenario: string][]; link: number; done: (outcomes: Outcome[]) => void }
@@ -20,7 +20,7 @@ export class Engine {
     worker.onmessage = (event: MessageEvent<Answer>) => this.heard(event.data);
   }
 
-  /** Starts the simulator that the page carries. */
+  /** Starts the simulator embedded in the page. */
   static async start(): Promise<Engine> {
     const program = new Blob([byId("worker").textContent ?? ""], { type: "text/javascript" });
     const worker = new Worker(URL.createObjectURL(program));
@@ -32,7 +32,7 @@ export class Engine {
     return new Engine(worker, await catalogue);
   }
 
-  /** Runs scenarios; `done` is not called if newer ones come before. */
+  /** Runs scenarios; `done` is not called if a newer job replaces this one. */
   run(job: Job): void {
     this.next = job;
     if (!this.current) this.begin();
@@ -47,7 +47,7 @@ export class Engine {
     this.ask();
   }
 
-  /** Schemes one after another, so that a newer request waits for one run at most. */
+  /** Requests one scheme after another, so that a newer job waits for at most one run. */
   private ask(): void {
     const { job, outcomes } = this.current!;
     const [scheme, scenario] = job.scenarios[outcomes.length]!;
@@ -71,7 +71,7 @@ export class Engine {
   }
 }
 
-/** Bytes of a text of 64 characters that are compressed by gzip. */
+/** Decodes base64 and decompresses gzip. */
 async function unpacked(text: string): Promise<ArrayBuffer> {
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();

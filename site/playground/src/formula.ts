@@ -1,4 +1,4 @@
-// Equations as the chapters write them, set as mathematics.
+// Typesets the equations of the chapters.
 
 import { h } from "./dom";
 
@@ -7,7 +7,7 @@ const LETTERS: Record<string, string> = {
 };
 const SIGNS: [RegExp, string][] = [[/>=/g, "≥"], [/<=/g, "≤"], [/ ?\* ?/g, " · "], [/ - /g, " − "], [/(?<=[\w)])-(?=[\w(])/g, " − "], [/-(?=log)/g, "−"], [/-\+/g, "∓"]];
 
-/** A sentence in which `what stands between backticks` is an equation. */
+/** A sentence in which text in backticks is an equation. */
 export function withFormulas(text: string): HTMLElement {
   const parts = text.split(/`([^`]*)`/).map((part, index) => (index % 2 ? formula(part) : part));
   return h("p", { class: "equation" }, ...parts);
@@ -19,7 +19,7 @@ function formula(text: string): HTMLElement {
   return h("span", { class: "formula" }, ...parts);
 }
 
-/** A name, with what follows its first underscore below the line. Words stay upright. */
+/** A name; the part after the first underscore becomes a subscript. Words stay upright. */
 function symbol(name: string): HTMLElement {
   const [stem = "", ...below] = name.split("_");
   if (stem.length > 5) return h("span", {}, name);

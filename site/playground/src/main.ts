@@ -1,4 +1,4 @@
-// The page: state in, pictures out.
+// The page, which turns the state into figures.
 
 import { Column, scalesOf, told as toldOf, type Explanation } from "./column";
 import { fillForm, fillLarge } from "./controls";
@@ -12,7 +12,7 @@ import { played, silence } from "./sound";
 import { stateOf, STORIES, told } from "./stories";
 import { StoryPanel } from "./story";
 
-/** Changes of one control within this time are one step back. */
+/** Changes of one control within this time are one step in the history. */
 const ONE_STEP_MS = 1500;
 
 class Page {
@@ -32,9 +32,9 @@ class Page {
   private changedAt = -Infinity;
   /** The control that was changed last. */
   private control = "";
-  /** What the runs of the state have come to. */
+  /** Outcomes of the runs of the state. */
   private outcomes: Outcome[] = [];
-  /** Whether the clock goes to the first drop with the next pictures. */
+  /** True if the clock jumps to the first drop with the next figures. */
   private fresh = true;
 
   constructor(private readonly engine: Engine) {
@@ -48,7 +48,7 @@ class Page {
       h("button", { type: "button", "data-story": story.id, click: () => this.go(stateOf(story, 0)) }, story.title)));
     addEventListener("hashchange", () => {
       const address = toAddress(this.state);
-      // A place of the page, such as that of the link that skips to the pictures, is no state.
+      // An anchor of the page, such as that of the skip link, is not a state.
       if (!location.hash.includes("=")) history.replaceState(null, "", `#${address}`);
       else if (location.hash.slice(1) !== address) this.go(this.read(), false);
     });
@@ -63,31 +63,31 @@ class Page {
     this.go(this.state, false);
   }
 
-  /** An example in a page that has said what it is: without a head and stories, and the frame may be as high as all of it. */
+  /** Example within another page: without header and stories; reports its height, so that the frame can fit it. */
   private embed(): void {
     document.documentElement.classList.add("example");
     new ResizeObserver(() => parent.postMessage({ playgroundHeight: document.documentElement.offsetHeight }, "*")).observe(document.documentElement);
   }
 
-  /** The state of the address; of one that has but a story, that of its step. */
+  /** The state in the address; if there is only a story, the state of its step. */
   private read(): State {
     const query = new URLSearchParams(location.hash.slice(1));
     const step = query.has("schemes") ? undefined : told(query.get("story") ?? "");
     return step ? stateOf(step.story, step.step) : fromAddress(location.hash, this.known);
   }
 
-  /** The records of the runs that are shown, by scheme. */
+  /** The records of the displayed runs, by scheme. */
   records(): Record<string, unknown> {
     return Object.fromEntries(this.columns.flatMap(({ info, run }) => (run ? [[info.name, run.record]] : [])));
   }
 
-  /** Which packets of a group's call are played under a scheme. */
+  /** For each packet of a group's call, whether it is played under a scheme. */
   heard(scheme: string, group: number): boolean[] {
     const run = this.columns.find(({ info }) => info.name === scheme)?.run;
     return run ? played(run, group) : [];
   }
 
-  /** Another state: everything anew. */
+  /** Switches to another state and rebuilds the page. */
   private go(state: State, isStep = true): void {
     this.state = state;
     this.fresh = true;
@@ -97,7 +97,7 @@ class Page {
     this.changed(isStep);
   }
 
-  /** A change by a person, who leaves a story's step by it but not its text. */
+  /** Applies a change by the user; the text of a story's step stays. */
   private readonly change = (change: (state: State) => void, rebuild = false): void => {
     change(this.state);
     const control = document.activeElement?.id ?? "";
@@ -109,7 +109,7 @@ class Page {
     this.changed(isStep);
   };
 
-  /** Runs the state; `isStep` is whether the browser's Back leads to the state before. */
+  /** Runs the state; with `isStep`, the browser's Back button leads to the previous state. */
   private changed(isStep: boolean): void {
     this.changedAt = performance.now();
     const address = `#${toAddress(this.state)}`;
@@ -129,7 +129,7 @@ class Page {
     fillLarge(byId("large-slider"), this.state, this.change);
   }
 
-  /** The columns, one for each scheme. */
+  /** Builds the columns, one for each scheme. */
   private build(): void {
     const { schemes } = this.engine.catalogue;
     this.columns = this.state.schemes.map((name, index) => {
@@ -179,7 +179,7 @@ class Page {
     const runs = outcomes.filter((outcome): outcome is Run => "record" in outcome);
     const scales = runs.length ? scalesOf(runs) : undefined;
     for (const outcome of outcomes) {
-      // Columns may have gone since the runs began; their successors have runs of their own.
+      // Columns may have been replaced since the runs began; the new ones have separate runs.
       const column = this.columns.find(({ info }) => info.name === outcome.scheme);
       if ("problem" in outcome) column?.showProblem(outcome.problem);
       else if (scales) column?.show(outcome, scales);
@@ -198,7 +198,7 @@ class Page {
     document.documentElement.dataset.ms = (performance.now() - since).toFixed(1);
   }
 
-  /** What is said of the runs, and drawn of them, once the reader has guessed. */
+  /** Presents the runs after the reader has guessed. */
   private present(): void {
     const { outcomes } = this;
     this.story.show(this.state.story, outcomes.filter((outcome): outcome is Run => "record" in outcome));
@@ -207,7 +207,7 @@ class Page {
     byId("status").textContent = veiled ? "" : outcomes.map((outcome) => ("record" in outcome ? toldOf(outcome) : `${outcome.scheme}: ${outcome.problem}`)).join(" ");
   }
 
-  /** Each problem beside the field that it names, which is unfolded. */
+  /** Shows each error next to its field, which is unfolded. */
   private showErrors(): void {
     for (const old of document.querySelectorAll(".field .problem")) old.remove();
     for (const field of document.querySelectorAll("[aria-invalid]")) field.removeAttribute("aria-invalid");
@@ -223,7 +223,7 @@ class Page {
     }
   }
 
-  /** Colours and widths have changed. */
+  /** Draws again after a change of colours or widths. */
   private redraw(): void {
     const runs = this.columns.flatMap(({ run }) => run ?? []);
     if (!runs.length) return;
@@ -247,11 +247,11 @@ class Page {
 
   private async copyLink(): Promise<void> {
     const button = byId("copy-link");
-    await navigator.clipboard.writeText(location.href).then(() => (button.textContent = "Copied"), () => (button.textContent = "The address bar has it"));
+    await navigator.clipboard.writeText(location.href).then(() => (button.textContent = "Copied"), () => (button.textContent = "Copy the address bar"));
     setTimeout(() => (button.textContent = "Copy link"), 2000);
   }
 
-  /** Scenario files and a program in Python for just these runs. */
+  /** Shows scenario files and a Python program for these runs. */
   private takeAlong(): void {
     const dialog = byId<HTMLDialogElement>("dialog");
     const texts: [string, string, string][] = [
@@ -271,8 +271,8 @@ class Page {
     };
     pick(0);
     dialog.replaceChildren(
-      h("h2", { id: "dialog-title" }, "Take it along"),
-      h("p", {}, "These files give exactly the runs of this page, number by number. With Fairlane installed: ", command),
+      h("h2", { id: "dialog-title" }, "Export"),
+      h("p", {}, "These files reproduce the runs of this page exactly. With Fairlane installed: ", command),
       h("div", { class: "field" }, h("label", { for: "take" }, "File"), choose),
       code,
       h("div", { class: "steps" }, link,
@@ -281,7 +281,7 @@ class Page {
     dialog.showModal();
   }
 
-  /** Space plays and pauses, where it means nothing else. */
+  /** Handles keys: Space plays and pauses, unless the focused element uses it; d goes to the next drop. */
   private key(event: KeyboardEvent): void {
     const on = event.target as HTMLElement;
     if (event.ctrlKey || event.metaKey || event.altKey || on.closest("input, select, button, summary, a, dialog, [tabindex='0']")) return;
@@ -295,7 +295,7 @@ class Page {
   }
 }
 
-/** The field of the form that a message begins with. */
+/** The form field of the key at the start of an error message. */
 function formField(problem: string): HTMLElement | null {
   const group = /^groups\[(\d+)\]\.(?:sources\[0\]\.)?(\w+)/.exec(problem);
   if (group) {
@@ -306,7 +306,7 @@ function formField(problem: string): HTMLElement | null {
   return document.getElementById(names[problem.split(":")[0]!] ?? problem.split(":")[0]!.replace(/^run\./, ""));
 }
 
-// The page by its name, for tests and for whoever looks at it from the console.
+// Makes the page accessible by name, for tests and for the browser's console.
 void Engine.start().then((engine) => Object.assign(globalThis, { playground: new Page(engine) }), (error: unknown) => {
   byId("status").textContent = `The simulator does not start: ${String(error)}`;
 });

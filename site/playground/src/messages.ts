@@ -1,4 +1,4 @@
-// What page and worker say to each other, and the parts of records that the page reads.
+// Messages between page and worker, and the parts of records that the page reads.
 
 export interface Param {
   name: string;

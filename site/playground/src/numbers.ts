@@ -1,4 +1,4 @@
-// Numbers as people read them.
+// Formats numbers for people.
 
 /** Three significant digits, without an exponent. */
 export function short(value: number): string {
@@ -21,7 +21,7 @@ export function percent(share: number): string {
   return `${short(share * 100)} %`;
 }
 
-/** A label as it fits on a packet: thousands and millions are cut short. */
+/** Short form of a label, with abbreviated thousands and millions. */
 export function label(value: number): string {
   const size = Math.abs(value);
   if (size >= 1e6) return `${short(value / 1e6)}M`;
@@ -29,7 +29,7 @@ export function label(value: number): string {
   return size >= 100 ? value.toFixed(0) : value.toFixed(1);
 }
 
-/** What a scheme measures, whose name ends with its unit. */
+/** A reading of a scheme; its name ends with the unit. */
 export function reading(name: string, value: number): string {
   const words = (unit: string) => name.slice(0, name.length - unit.length).replaceAll("_", " ");
   if (name.endsWith("_bps")) return `${words("_bps")} ${rate(value)}`;
@@ -38,7 +38,7 @@ export function reading(name: string, value: number): string {
   return `${words("")} ${label(value)}`;
 }
 
-/** The value below which a share of ascending numbers lies. */
+/** Quantile of ascending numbers. */
 export function quantile(ascending: ArrayLike<number>, share: number): number {
   return ascending.length ? ascending[Math.min(ascending.length - 1, Math.floor(share * ascending.length))]! : NaN;
 }

@@ -1,9 +1,9 @@
-// One clock for the animations of all schemes.
+// The common clock of all animations.
 
 import { h } from "./dom";
 import { short } from "./numbers";
 
-/** Simulated time over time. */
+/** Simulated time per real time. */
 const SPEEDS: [number, string][] = [[0.002, "500 × slower"], [0.01, "100 × slower"], [0.05, "20 × slower"], [0.25, "4 × slower"], [1, "as it is"]];
 
 export class Player {
@@ -31,7 +31,7 @@ export class Player {
     this.play(!matchMedia("(prefers-reduced-motion: reduce)").matches);
   }
 
-  /** A run of another length; the clock goes to `time`. */
+  /** Starts a run of another length; the clock jumps to `time`. */
   restart(end: number, time: number): void {
     this.end = end;
     this.slider.max = String(end);

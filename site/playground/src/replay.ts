@@ -1,5 +1,5 @@
-// A run again, packet by packet: the packets that come to a link, wait, leave and fall at a time of the simulation. All of
-// it is read from the engine's events; nothing here is drawn at random or made up.
+// Replays a run packet by packet: arrivals, waiting packets, departures and drops at a time of the simulation. Everything
+// is read from the engine's events; nothing is random or invented.
 
 import { LEAVES, WAITS, type Run } from "./run";
 
@@ -8,25 +8,25 @@ export interface Packet {
   user: number;
   label: number;
   link: number;
-  /** When it came, left or fell. */
+  /** Time of arrival, departure or drop. */
   time: number;
-  /** Where it was drawn last, to let it glide. */
+  /** Last drawn position, for smooth movement. */
   x?: number;
 }
 
 export class Replay {
-  /** Packets in each queue, the next to leave first. */
+  /** Packets in each queue, in order of departure. */
   waiting: Map<number, Packet>[] = [];
-  /** Packets that left a queue or fell during the time that is kept. */
+  /** Packets that left a queue or were dropped within the kept time. */
   sent: Packet[] = [];
   fallen: Packet[] = [];
-  /** Last threshold that a packet met, link by link. */
+  /** Threshold of the latest packet, by link. */
   thresholds: number[] = [];
-  /** Row of the last drop at the link that is shown; -1 before the first. */
+  /** Row of the last drop at the displayed link; -1 before the first. */
   lastDrop = -1;
   private row = 0;
   private time = 0;
-  /** Numbers ascend with arrivals, so a higher one is new. */
+  /** Highest number so far. Numbers ascend with arrivals, so a higher one is a new packet. */
   private newest = -1;
 
   constructor(readonly run: Run) {
@@ -41,7 +41,7 @@ export class Replay {
     [this.row, this.time, this.newest, this.lastDrop] = [0, 0, -1, -1];
   }
 
-  /** Goes to a time; packets that have left or fallen are kept for `kept` seconds of the simulation. */
+  /** Moves to a time; keeps departed and dropped packets for `kept` seconds of simulated time. */
   to(time: number, kept: number): void {
     if (time < this.time) this.rewind();
     this.time = time;
@@ -65,7 +65,7 @@ export class Replay {
     this.fallen = this.fallen.filter((packet) => packet.time > time - kept);
   }
 
-  /** Packets that will come to a link until a time. */
+  /** Packets that will arrive at a link by `until`. */
   coming(until: number): Packet[] {
     const { events } = this.run;
     const found = [];
@@ -83,7 +83,7 @@ export class Replay {
     return { number: events.packet[row]!, user: events.user[row]!, label: events.label[row]!, link: events.link[row]!, time: events.time[row]! };
   }
 
-  /** When the next packet is dropped after a time, at the link that is shown. */
+  /** Time of the next drop at the displayed link. */
   nextDrop(after: number): number | undefined {
     const { events, link } = this.run;
     for (let row = 0; row < events.time.length; row++) {

@@ -1,9 +1,9 @@
-// A run as the pictures read it.
+// A run, prepared for the figures.
 
 import type { Record_, Watched } from "./messages";
 import { quantile } from "./numbers";
 
-/** What happened to packets, row by row. */
+/** Events of packets, one per row. */
 export interface Events {
   time: Float64Array;
   what: Uint8Array;
@@ -15,7 +15,7 @@ export interface Events {
   queue: Uint32Array;
 }
 
-/** Numbers of `what`. */
+/** Values of `what`. */
 export const WAITS = 0;
 export const LEAVES = 1;
 
@@ -24,11 +24,11 @@ export interface Run {
   record: Record_;
   watched: Watched;
   events: Events;
-  /** How long packets waited at the link that is shown, in seconds, ascending; by group. */
+  /** Waiting times at the displayed link in seconds, ascending, by group. */
   waits: Float32Array[];
-  /** All samples of what the scheme measured. */
+  /** All samples of the scheme's readings. */
   readings: Float32Array;
-  /** Index of the link that is shown. */
+  /** Index of the displayed link. */
   link: number;
 }
 
@@ -53,7 +53,7 @@ function byGroup(columns: Record<string, ArrayLike<number>>, groupOf: number[], 
   return kept.map((list) => Float32Array.from(list).sort());
 }
 
-/** What the scheme of the link measured about a time: name and value. */
+/** Readings of the link's scheme at a time: name and value. */
 export function readingsAt(run: Run, time: number): [string, number][] {
   const { interval_s, rows, names } = run.watched.readings;
   const width = names.reduce((sum, own) => sum + own.length, 0);
@@ -63,13 +63,13 @@ export function readingsAt(run: Run, time: number): [string, number][] {
   return (names[run.link] ?? []).map((name, index): [string, number] => [name, value(index)]).filter(([, of]) => Number.isFinite(of));
 }
 
-/** 95th percentile of the waits of all groups. */
+/** 95th percentile of the waiting times of all groups. */
 export function wait95(run: Run): number {
   const all = Float32Array.from(run.waits.flatMap((waits) => [...waits])).sort();
   return quantile(all, 0.95);
 }
 
-/** Bits per second of a user of a group, over its max-min share. */
+/** Throughput of a user of a group divided by its max-min share. */
 export function normalised(run: Run, group: number): number {
   const { throughput_bps, max_min_share_bps } = run.record.groups[group]!;
   return throughput_bps / max_min_share_bps;

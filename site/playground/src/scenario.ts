@@ -1,26 +1,26 @@
-// The state as scenarios, one for each scheme: what the worker runs, what files and Python get.
+// Converts the state to scenarios, one per scheme, for the worker, for files and for Python.
 
 import { distinctNames, type Group, type Kind, type State } from "./state";
 
-/** Bins of the time series over the whole run. */
+/** Number of bins of the time series in a run. */
 const BINS = 200;
-/** Delay of a link, as little as the shortest round trip leaves room for. */
+/** Delay of a link; small, to allow the shortest round trip. */
 export const LINK_DELAY_MS = 1;
-/** A call: packets of G.711 with concealment of losses, and the buffer that the receiver has for late ones. */
+/** A call: G.711 with packet loss concealment, and the receiver's jitter buffer. */
 export const CALL = { codec: "g711_plc", intervalMs: 20, bufferMs: 60 };
-/** A player with so short a buffer that its choices show in a run of seconds. */
+/** A video player whose short buffer makes its choices visible within seconds. */
 const VIDEO: Table = { kind: "video", buffer: "10 s", chunk: "1 s", reservoir: "2 s", cushion: "6 s" };
 
-/** Congestion controls that are nothing without congestion marks. */
+/** Congestion controls that need congestion marks. */
 const MARKED = new Set(["dctcp", "prague"]);
 
 export type Value = string | number | boolean | string[];
 export type Table = Record<string, Value>;
 
-/** The tables that belong to a scheme. */
+/** The tables of a scheme. */
 export interface SchemeTables { queue: Table; marker?: Table }
 
-/** `[queue]` and, if it has anything to say, `[marker]` of a scheme. */
+/** `[queue]` and, if not empty, `[marker]` of a scheme. */
 export function schemeTables(state: State, scheme: string): SchemeTables {
   const queue: Table = { scheme, limit: `${state.bufferPackets} packets` };
   const marker: Table = {};
@@ -31,7 +31,7 @@ export function schemeTables(state: State, scheme: string): SchemeTables {
   return Object.keys(marker).length ? { queue, marker } : { queue };
 }
 
-/** What a person types for a parameter: a number where it is one, else text. */
+/** Value typed for a parameter: a number if possible, else text. */
 function literal(text: string): Value {
   return text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
 }
@@ -48,7 +48,7 @@ export function common(state: State): { tables: string; groups: string } {
   const topology: Table = { ...row, bottleneck_rate: `${state.rateMbps} Mbit/s`, bottleneck_delay: `${LINK_DELAY_MS} ms` };
   const probes: Table = { series_interval: `${(state.warmupS + state.measureS) * (1000 / BINS)} ms` };
   if (state.links > 1) probes.series_link = linkNames(state)[state.link - 1] ?? "link1";
-  // Of all profiles the only one that serves every congestion control.
+  // The only profile that supports every congestion control.
   const tcp = { profile: "linux" };
   const tables = [toml("run", run), toml("topology", topology), toml("tcp", tcp), toml("probes", probes)].join("\n");
   const names = distinctNames(state.groups);
@@ -85,7 +85,7 @@ function lines(table: Table): string {
   return Object.entries(table).map(([key, value]) => `${key} = ${JSON.stringify(value)}\n`).join("");
 }
 
-/** A program in Python that does the same runs. */
+/** A Python program for the same runs. */
 export function python(state: State): string {
   const { tables, groups } = common(state);
   const entries = state.schemes.map((scheme) => `    ${JSON.stringify(scheme)}: ${JSON.stringify(schemeTables(state, scheme))},`);

@@ -1,24 +1,24 @@
-// What a call sounds like: a synthetic voice in packets of 20 ms, silent where the simulated call has nothing to play.
+// Sound of a call: a synthetic voice in packets of 20 ms, silent while the simulated call has nothing to play.
 
 import { CALL } from "./scenario";
 import { LEAVES, WAITS, type Run } from "./run";
 
 const SAMPLE_HZ = 16_000;
 const FRAME = SAMPLE_HZ * (CALL.intervalMs / 1000);
-/** How much of the call one hears. */
+/** Duration of the played part of the call. */
 const HEARD_S = 6;
-/** Formants of vowels in Hz, as speech goes from one to the next. */
+/** Formants in Hz of a sequence of vowels. */
 const VOWELS = [[730, 1090], [270, 2290], [570, 840], [530, 1840], [300, 870], [660, 1720]] as const;
 
 /**
- * Which packets of a group's first call are played, from the events of the measurement: those that are dropped are not, nor
- * those that waited longer than the first by more than the receiver's buffer.
+ * For each packet of a group's first call, whether it is played. Dropped packets are not, nor those that waited longer than
+ * the first packet by more than the receiver's buffer.
  */
 export function played(run: Run, group: number): boolean[] {
   const { events, record, watched } = run;
   const caller = watched.group_of_user.indexOf(group);
   const [from] = record.window_s;
-  // A call is served in its order: the nth packet at a link is the nth of those that left the link before.
+  // Packets of a call stay in order: the nth packet at a link is the nth that left the previous link.
   let waits: (number | undefined)[] = [];
   let places: number[] | undefined;
   for (let link = 0; link < watched.links.length; link++) {
@@ -47,7 +47,7 @@ export function played(run: Run, group: number): boolean[] {
   return waits.map((wait) => wait! - first <= CALL.bufferMs / 1000);
 }
 
-/** Samples of the voice, with gaps where a packet is not played. */
+/** Samples of the voice, with gaps for packets that are not played. */
 function voice(frames: boolean[]): Float32Array<ArrayBuffer> {
   const samples = new Float32Array(frames.length * FRAME);
   let phase = 0;
@@ -71,7 +71,7 @@ function voice(frames: boolean[]): Float32Array<ArrayBuffer> {
 let stop: (() => void) | undefined;
 let heard: Run | undefined;
 
-/** Plays the call, or ends it if it plays; `changed` hears when it begins and ends. Nothing sounds before a person asks for it. */
+/** Plays the call on request, or stops it if it is playing; calls `changed` at start and end. */
 export function listenTo(run: Run, group: number, changed: (on: boolean) => void): void {
   const again = stop && heard === run;
   stop?.();
@@ -94,7 +94,7 @@ export function listenTo(run: Run, group: number, changed: (on: boolean) => void
   changed(true);
 }
 
-/** Ends what sounds. */
+/** Stops the sound. */
 export function silence(): void {
   stop?.();
 }

@@ -1,42 +1,42 @@
-// What the page shows is decided by this, and only by this: the address has all of it.
+// The state determines everything that the page shows. The address contains all of it.
 
 export type Kind = "tcp" | "udp" | "call" | "video";
 export const KINDS: Record<Kind, string> = { tcp: "TCP", udp: "UDP", call: "a call", video: "a video" };
 
-/** Users who behave alike, in one colour. */
+/** Identical users, drawn in one colour. */
 export interface Group {
   name: string;
   users: number;
   kind: Kind;
-  /** Of each user; TCP only. */
+  /** TCP flows of each user. */
   flows: number;
   control: string;
   rttMs: number;
-  /** What the user is entitled to, relative to others. */
+  /** Weight of a user relative to others. */
   weight: number;
-  /** Of a user who does not react; UDP only. */
+  /** Rate of each UDP user. */
   rateMbps: number;
-  /** Number of the only link that it crosses; 0 for all of them. */
+  /** Number of the only link that the group crosses; 0 for all links. */
   link: number;
 }
 
 export interface State {
   schemes: string[];
-  /** Parameters other than the defaults: by scheme, then by table and key. */
+  /** Parameters that differ from the defaults, by scheme, then by table and key. */
   params: Record<string, Record<string, string>>;
   groups: Group[];
   rateMbps: number;
   bufferPackets: number;
-  /** Links in a row. */
+  /** Number of links in a row. */
   links: number;
-  /** The link that pictures show, from 1. */
+  /** Number of the displayed link, from 1. */
   link: number;
   warmupS: number;
   measureS: number;
   seed: number;
-  /** What the large slider moves, as controls.ts names it; empty for what suits the users. */
+  /** Setting of the large slider, by its key in controls.ts; if empty, chosen to suit the users. */
   main: string;
-  /** The story that is told, if any. */
+  /** The current story and step, if any. */
   story: string;
 }
 
@@ -57,7 +57,7 @@ export const START: State = {
   rateMbps: 10, bufferPackets: 100, links: 1, link: 1, warmupS: 5, measureS: 15, seed: 1, main: "", story: "",
 };
 
-/** What sliders may be set to: lowest, highest, step; `log` if each step multiplies. */
+/** Range of a slider: lowest, highest, step; `log` for a logarithmic one. */
 export interface Range { low: number; high: number; step: number; log?: boolean }
 
 export const RANGES = {
@@ -82,7 +82,7 @@ const NUMBERS: Record<string, Numbers> = {
   rate: "rateMbps", buffer: "bufferPackets", links: "links", link: "link", warmup: "warmupS", measure: "measureS", seed: "seed",
 };
 
-/** The part of the address behind the #: only what differs from the start. */
+/** The part of the address after #, which contains only differences from the initial state. */
 export function toAddress(state: State): string {
   const query = new URLSearchParams();
   query.set("schemes", state.schemes.join(","));
@@ -101,7 +101,7 @@ export function toAddress(state: State): string {
   return query.toString().replaceAll("%7E", "~").replaceAll("%2C", ",");
 }
 
-/** The state of an address. What it does not say, or says wrongly, is as at the start. */
+/** The state in an address. Missing and invalid parts are as in the initial state. */
 export function fromAddress(address: string, known: { schemes: Set<string>; controls: Set<string> }): State {
   const query = new URLSearchParams(address.replace(/^#/, ""));
   const state: State = structuredClone(START);
@@ -144,12 +144,12 @@ function within(value: number, range: Range, otherwise: number): number {
   return Number.isFinite(value) && value >= range.low && value <= range.high ? value : otherwise;
 }
 
-/** A name as files can have it. */
+/** Removes characters that are not allowed in file names. */
 export function cleanName(name: string): string {
   return name.replace(/[^\p{L}\p{N} _.-]/gu, "").slice(0, 24).trim();
 }
 
-/** Names that nobody has twice, for a scenario wants each group to have its own. */
+/** Makes names unique, which scenarios require. */
 export function distinctNames(groups: Group[]): string[] {
   const taken = new Set<string>();
   return groups.map(({ name }) => {

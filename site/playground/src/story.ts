@@ -1,11 +1,11 @@
-// The story that is told: a guess first where there is a question, then the measured numbers, with their subject on screen.
+// Shows a story: first the question of a step, if any, then the measured numbers with their subject on screen.
 
 import { byId, h } from "./dom";
 import { ms, percent, rate, short } from "./numbers";
 import { normalised, wait95, type Run } from "./run";
 import { told, type Claim, type Subject } from "./stories";
 
-/** What a subject is on the page. */
+/** Selectors of the subjects on the page. */
 const SUBJECTS: Record<Subject, string> = {
   scene: ".scene", shares: ".takers", facts: ".scene .facts", quality: ".takers",
   throughput: "[data-figure=throughput]", waits: "[data-figure=waits]",
@@ -18,14 +18,14 @@ export interface StoryEvents { go(step: number): void; close(): void; answered()
 
 export class StoryPanel {
   private readonly place = byId("story");
-  /** Answers of this visit, by step. */
+  /** Answers during this visit, by step. */
   private readonly answers = new Map<string, number>();
-  /** The step that has been brought on screen. */
+  /** The step whose subject has been scrolled into view. */
   private shown = "";
 
   constructor(private readonly events: StoryEvents) {}
 
-  /** Before the reader has guessed, the page shows no results. */
+  /** Hides the results until the reader has guessed. */
   veil(address: string): void {
     const current = told(address);
     const ask = current?.story.steps[current.step]!.ask;
@@ -63,7 +63,7 @@ export class StoryPanel {
         waiting
           ? h("div", { class: "ask", role: "group", "aria-label": ask.question }, h("p", {}, h("b", {}, ask.question)),
             ...ask.options.map((option, index) => h("button", { type: "button", class: "option", click: () => this.answered(address, index) }, option)))
-          : h("p", { class: "answer" }, ask && h("strong", { class: answer === ask.right ? "right" : "wrong" }, answer === ask.right ? "You guessed right. " : `You said “${ask.options[answer!]}”, but no. `), ...figures)),
+          : h("p", { class: "answer" }, ask && h("strong", { class: answer === ask.right ? "right" : "wrong" }, answer === ask.right ? "You guessed right. " : `You said “${ask.options[answer!]}”, which is not right. `), ...figures)),
       h("div", { class: "steps" },
         h("button", { type: "button", disabled: step === 0, click: () => this.events.go(step - 1) }, "Back"),
         h("button", { type: "button", class: "next", disabled: last || waiting, click: () => this.events.go(step + 1) }, "Next"),
@@ -81,7 +81,7 @@ export class StoryPanel {
     requestAnimationFrame(() => this.bring());
   }
 
-  /** Scrolls so that the subject is on screen below the text, which sticks to the top. */
+  /** Scrolls the subject into view below the text, which sticks to the top. */
   private bring(): void {
     const boxes = [...document.querySelectorAll(".subject")].map((element) => element.getBoundingClientRect());
     if (!boxes.length) return;
@@ -91,7 +91,7 @@ export class StoryPanel {
     const below = bottom - (innerHeight - GAP);
     const covered = top < text.bottom;
     if (!covered && below <= 0) return;
-    // As little as shows all of it; of what is higher than the screen, its beginning.
+    // Scroll as little as possible; if the subject is higher than the screen, show its start.
     scrollBy({ top: covered ? above : Math.min(above, below), behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth" });
   }
 }

@@ -1,4 +1,4 @@
-// The other side of crates/wasm: twenty lines of calls.
+// Calls the functions of crates/wasm.
 
 interface Exports {
   memory: WebAssembly.Memory;
@@ -10,7 +10,7 @@ interface Exports {
   fairlane_part_length(number: number): number;
 }
 
-/** The simulator says no; the message has the key. */
+/** The simulator rejects the scenario; the message contains the key. */
 export class Refused extends Error {}
 
 export class Simulator {
@@ -29,7 +29,7 @@ export class Simulator {
     return text(this.answer((exports) => exports.fairlane_catalogue())[0]);
   }
 
-  /** Parts of the answer to a run: the record, and what a watcher saw. */
+  /** Parts of the answer to a run: the record, and the events. */
   run(scenario: string, replication: number): Uint8Array<ArrayBuffer>[] {
     const input = new TextEncoder().encode(scenario);
     const at = this.exports.fairlane_input(input.length);

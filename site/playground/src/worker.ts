@@ -1,4 +1,4 @@
-// Runs what the page asks for, one run after another.
+// Executes the page's requests, one run after another.
 
 import type { Answer, Request } from "./messages";
 import { Simulator } from "./wasm";

@@ -1,4 +1,4 @@
-"""Planes of the lab: implementations of the bottleneck's queue."""
+"""Planes of the lab, which implement the bottleneck's queue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plane `forwarder`: the forwarder does everything, access links, the bottleneck with its scheme, delays.
+"""The plane `forwarder`: the forwarder emulates access links, the bottleneck with its scheme, and delays.
 
 client namespaces ---- [ node: forwarder, one port each ] ---- server
 """
@@ -13,7 +13,7 @@ from fairlane.lab.planes.plane import WIDE_QUEUE, Plane, emulation
 
 
 class ForwarderPlane(Plane):
-    """Everything in the forwarder."""
+    """The whole network in the forwarder."""
 
     version = 6
 
@@ -65,7 +65,7 @@ class ForwarderPlane(Plane):
 
 
 def _counted(access: Mapping[str, Any], user: Mapping[str, Any]) -> dict[str, int]:
-    """Packets of a user: those that left the bottleneck, with and without a mark, and those dropped there or before."""
+    """Packets of a user: sent by the bottleneck with and without mark, and dropped at or before the bottleneck."""
     return {
         "delivered_packets": user["departed"]["packets"],
         "dropped_packets": user["dropped_packets"] + access["line_drops"],

@@ -1,7 +1,7 @@
-"""The kernel's hierarchical token bucket, with the classes that the scheme `htb` makes on a single link.
+"""The kernel's hierarchical token bucket, with the classes of the scheme `htb` on a single link.
 
-A root class with the link's rate, and a leaf for each client: its rate times its weight, the ceiling, and a FIFO with
-the scenario's limit.
+The root class has the link's rate. Each client has a leaf: its rate times its weight, the ceiling, and a FIFO with the
+scenario's limit.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from fairlane.lab.setup import Client, Setup, bits_per_second, size_bytes
 
 HANDLE = 0x1
-"""Metrics of the root queue, whose length is that of all leaves."""
+"""Handle of the root queue, whose length includes all leaves."""
 ROOT_BURST_BYTES = 3200
-"""Burst of the root: two full frames, as for the token bucket used with other schemes."""
+"""Burst of the root: two full frames, as in the token bucket for other schemes."""
 LEAST_BPS = 1000
-"""Least rate of a class."""
+"""Minimum rate of a class."""
 FIRST_MINOR = 0x10
-"""Bursts of the leaves."""
+"""First minor number of the leaves."""
 
 
 def commands(setup: Setup, interface: str, header_bytes: int) -> Iterator[list[str]]:
@@ -26,7 +26,7 @@ def commands(setup: Setup, interface: str, header_bytes: int) -> Iterator[list[s
     Args:
         setup: The scenario.
         interface: The port.
-        header_bytes: Of a frame, which links of a scenario do not have.
+        header_bytes: Header of a frame, which links of a scenario do not have.
     """
     queue, link = setup.table["queue"], f"{setup.bottleneck_bps}bit"
     number, _packets = queue["limit"].split()

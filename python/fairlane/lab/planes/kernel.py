@@ -1,6 +1,6 @@
-"""The plane `kernel`: the kernel queues, in a token bucket filter behind the programs of `fairlane-node attach`.
+"""The plane `kernel`: the kernel queues packets in a token bucket filter, after the programs of `fairlane-node attach`.
 
-Or its hierarchical token bucket, sch_htb. The forwarder emulates access links and delays on both sides.
+For the scheme `htb` it uses sch_htb instead. The forwarder emulates access links and delays on both sides.
 
     clients ---- [ links: forwarder, wires ] ---- [ node: kernel bridge, TBF, programs ] ---- [ links ] ---- server
 """
@@ -18,7 +18,7 @@ from fairlane.lab.planes.plane import ETHERNET_BYTES, SERVER_PORT, Plane, drops,
 from fairlane.lab.qdisc import Sampler
 
 BURST_BYTES = 3200
-"""Burst of the token bucket: two full frames, the minimum that keeps the rate."""
+"""Burst of the token bucket: two full frames, the minimum that reaches the rate."""
 QUEUE_HANDLE = 0x10
 
 
@@ -50,7 +50,7 @@ class KernelPlane(Plane):
             self._namespaces.run(self._node, ["ip", *command])
 
     def _shape(self) -> None:
-        """A token bucket that counts packets without their Ethernet header, over a FIFO of the scenario's limit."""
+        """Sets up a token bucket that counts packets without Ethernet header, with a FIFO of the scenario's limit."""
         number, _packets = self._setup.table["queue"]["limit"].split()
         root = ["qdisc", "add", "dev", SERVER_PORT, "root", "handle", "1:", "stab", "overhead", f"-{ETHERNET_BYTES}"]
         rate = f"{self._setup.bottleneck_bps}bit"
@@ -95,7 +95,7 @@ class KernelPlane(Plane):
             drops=drops({reason: counted[reason] for reason in ("aqm", "overlimit")}, arrived),
             departure_gaps=near["ingress"]["gaps"],
         )
-        if counted["aqm"]:  # those of the full queue are nobody's
+        if counted["aqm"]:  # drops of the full queue are not counted by user
             link["user_dropped_packets"] = [counted[client.address] for client in self._setup.clients]
         return {"link": link, "emulation": emulation(report)}
 
@@ -106,7 +106,7 @@ class KernelPlane(Plane):
         root = qdiscs["1:"]
         queue = root if self._has_classes else qdiscs["10:"]
         now_ns = (before_ns + time.monotonic_ns()) // 2
-        # The size table also applies to the qdisc's counters: bytes from the IP header on.
+        # The size table also applies to the qdisc's counters, so bytes count from the IP header on.
         counters = {"packets": root["packets"], "bytes": root["bytes"], "overlimit": queue["drops"], "aqm": 0}
         counters["ns"] = now_ns
         if hasattr(self, "_config"):

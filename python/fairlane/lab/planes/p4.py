@@ -2,8 +2,8 @@
 
     clients ---- [ links: forwarder, wires ] ---- [ node: simple_switch ] ---- [ links ] ---- server
 
-BMv2 serves packets, not bytes: its queue is limited to the packet rate of the link's rate in full packets. p4abc 5.1
-uses 4170 for 50 Mbit/s, 0.1 % more than with 1500 bytes, and so do we.
+BMv2 limits packets per second, not bytes, so its queue has the packet rate of the link with full packets. Like p4abc
+5.1, we use 4170 packets/s for 50 Mbit/s, 0.1 % more than with 1500 bytes.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from fairlane.lab.planes.plane import ETHERNET_BYTES, SERVER_PORT, Plane, drops,
 from fairlane.lab.setup import SERVER_MAC
 
 PACKETS_PER_S_AT_50_MBPS = 4170
-"""p4abc 5.1."""
+"""Rate from p4abc 5.1."""
 MOST_WAIT_MEAN_S = 40e-6
-"""A switch that waits longer for a processor is late: its queue is not the one of the scenario."""
+"""Maximum mean time that a switch may wait for a processor; above it, the queue differs from the scenario's."""
 MOST_LOST_SHARE = 1e-4
-"""A switch that reads this much less than arrives lacks processor time: its losses are not the queue's decisions."""
+"""Maximum share of arriving packets that a switch may fail to read; it loses them for lack of processor time."""
 MOST_SKEW = 200
-"""Packets that may pass between the readings of two counters."""
+"""Packets that may pass between two counter readings."""
 
 
 class P4Plane(Plane):
@@ -52,7 +52,7 @@ class P4Plane(Plane):
         self._reporter = self._forwarder(links, {"ports": ports})
 
     def _configure(self) -> None:
-        """Tables are written by the user's command; then the paper's rate replaces that of full packets."""
+        """Writes tables with the user's command; then the paper's rate replaces that of full packets."""
         setup = self._setup
         port = {"rate": setup.table["topology"]["bottleneck_rate"], **self._managed()}
         port["queue"]["limit"] = setup.table["queue"]["limit"]
@@ -85,7 +85,7 @@ class P4Plane(Plane):
         if unread > MOST_LOST_SHARE * counted["arrived"] + MOST_SKEW:
             raise RejectedError(f"simple_switch did not read {unread} of {counted['arrived']} packets")
         wait_ns, times = (now - before for now, before in zip(self._switch.waited(), self._waited, strict=True))
-        wait_s = wait_ns / 1e9 / max(1, times)  # each time that it wanted a processor
+        wait_s = wait_ns / 1e9 / max(1, times)  # per request for a processor
         if wait_s > MOST_WAIT_MEAN_S:
             most = f"at most {1e3 * MOST_WAIT_MEAN_S:g} ms is allowed"
             raise RejectedError(f"simple_switch waited {1e3 * wait_s:.3f} ms for a processor each time, {most}")
@@ -96,7 +96,7 @@ class P4Plane(Plane):
             counts["queue"] = queue_of(samples)
             counts["user_dropped_packets"] = [counted[f"dropped{i}"] for i in range(len(self._setup.clients))]
         else:
-            # The program counts queue and losses only with an AQM, BMv2 never: losses are packets read and not sent.
+            # The program counts losses only with an AQM, and BMv2 never does: losses are packets read and not sent.
             overlimit = max(0, counted["read"] - counted["sent"])
         link = self._link(
             sent_bps,

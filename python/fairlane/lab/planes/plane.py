@@ -17,7 +17,7 @@ from fairlane.lab.node import Reporter
 from fairlane.lab.setup import SERVER_ADDRESS, SERVER_MAC, Client, Setup
 
 ETHERNET_BYTES = 14
-"""Bytes of a frame's header, which the links of a scenario do not have."""
+"""Bytes of a frame's header, which links of a scenario do not have."""
 FULL_PACKET_BYTES = 1500
 SERVER_PORT = "server"
 """The node's interface towards the server."""
@@ -25,11 +25,11 @@ WIDE_QUEUE = {"scheme": "droptail", "limit": "100000 packets"}
 
 
 class Plane(ABC):
-    """A network for a set-up; interface `eth0` of every host is its only one.
+    """A network for a set-up. Every host has the single interface `eth0`.
 
     Attributes:
-        version: Of what can change a measured run on it: raised with the lab, the forwarder, the programs of the node.
-        schemes: Which it has; None if all.
+        version: Version of everything that can change a measured run: lab, forwarder, programs of the node.
+        schemes: Supported schemes; None if all.
         clients: Namespaces of the clients.
         server: Namespace of the server.
     """
@@ -51,30 +51,30 @@ class Plane(ABC):
 
     @staticmethod
     def loaded(_scheme: str) -> list[str]:
-        """Files that the user loads into the node for a scheme: they decide runs as well as the scenario does."""
+        """Files that the user loads into the node for a scheme, which affect runs like the scenario."""
         return []
 
     def close(self) -> None:
-        """Removes the files of the plane; its namespaces are the caller's."""
+        """Removes the files of the plane; the caller removes the namespaces."""
         self._folder.cleanup()
 
     @abstractmethod
     def _build(self) -> None:
-        """Makes everything between the hosts."""
+        """Builds the network between the hosts."""
 
     @abstractmethod
     def begin(self) -> None:
-        """The window that is measured begins."""
+        """Starts the measurement window."""
 
     @abstractmethod
     def end(self) -> dict[str, Any]:
-        """Ends the window: records the bottleneck, and the accuracy of the emulated links."""
+        """Ends the window; returns the record of the bottleneck and the accuracy of the emulated links."""
 
     def _forwarder(self, at: str, config: Mapping[str, Any]) -> Reporter:
         return Reporter(self._namespaces, at, ["forward", self._written("forward.toml", config)])
 
     def _written(self, name: str, config: Mapping[str, Any]) -> str:
-        """The path of a file that is gone with the plane."""
+        """Writes a temporary configuration file; returns its path."""
         path = Path(self._folder.name) / name
         path.write_text(tomli_w.dumps(config), encoding="utf-8")
         return str(path)
@@ -87,9 +87,10 @@ class Plane(ABC):
         return {"rate": topology["bottleneck_rate"], "delay": topology["bottleneck_delay"]}
 
     def _links_around(self, at: str) -> tuple[str, list[dict[str, Any]]]:
-        """A namespace `links` around the node `at`, for a forwarder that emulates access links and delays.
+        """Creates a namespace `links` around the node `at`, for a forwarder that emulates access links and delays.
 
-        The node gets interfaces `client0` ... and `server`. The rate of the bottleneck is the node's, its delay ours.
+        The node gets interfaces `client0` ... and `server`. The node sets the bottleneck's rate, the forwarder its
+        delay.
 
         Returns:
             The namespace, and the ports of its forwarder.
@@ -111,7 +112,7 @@ class Plane(ABC):
         return links, ports
 
     def _node_config(self, **server: Any) -> dict[str, Any]:
-        """Configuration of `fairlane-node` for the scheme: meters of all clients, and the port towards the server."""
+        """Configuration of `fairlane-node` for the scheme, with meters of all clients and the server's port."""
         scheme, marker = self._setup.table["queue"]["scheme"], self._setup.table.get("marker") or {}
         names = ("scheme", *MARKERS[scheme]) if scheme in MARKERS else ()
         users = [
@@ -131,24 +132,24 @@ class Plane(ABC):
         }
 
     def _managed(self) -> dict[str, Any]:
-        """The scenario's queue as a node's port, without its limit."""
+        """The scenario's queue as a port of a node, without its limit."""
         queue = self._setup.table["queue"]
         scheme = queue["scheme"]
         port: dict[str, Any] = {"queue": {name: queue[name] for name in ("scheme", *AQMS.get(scheme, ()))}}
         if scheme == "csfq":
-            # The limit is in frames. Links carry packets, most of them full ones.
+            # The rate counts frames. Links of a scenario count packets, most of them full ones.
             port["rate"] = f"{round(self._setup.bottleneck_bps * (1 + ETHERNET_BYTES / FULL_PACKET_BYTES))} bit/s"
         return port
 
     def _link(self, sent_bps: float, *, readings: Mapping[str, float] | None = None, **more: Any) -> dict[str, Any]:
-        """Record of the bottleneck, given its sent bytes and other values that the plane knows."""
+        """Record of the bottleneck, from its sending rate and other values that the plane measured."""
         rate_bps = float(self._setup.bottleneck_bps)
         sent = {"rate_bps": rate_bps, "utilisation": sent_bps / rate_bps, "throughput_bps": sent_bps}
         return {"name": "bottleneck", **sent, **more, "readings": dict(readings or {})}
 
 
 def queue_of(lengths: Sequence[float]) -> dict[str, float]:
-    """The queue of a record, from its length at some times."""
+    """The queue of a record, from samples of its length."""
     mean = sum(lengths) / len(lengths) if lengths else 0.0
     return {"mean_packets": mean, "max_packets": max(lengths, default=0), "samples": len(lengths)}
 
@@ -162,7 +163,7 @@ def drops(packets: Mapping[str, int], arrived: int) -> list[dict[str, Any]]:
 
 
 def emulation(report: Mapping[str, Any]) -> dict[str, Any]:
-    """Timing of the forwarder: the worst port, and frames lost for lack of room or time."""
+    """Accuracy of the forwarder: lateness of the worst port, and frames lost for lack of room or time."""
     ports = report["ports"]
     lateness = [port["egress"]["lateness"] for port in ports if port["egress"]["lateness"]["packets"]]
     lost = ("oversized", "without_checksum", "no_frame", "kernel_drops")

@@ -48,7 +48,7 @@ BE_DELAY = "mean queueing delay of BE (ms)"
 
 RATIO_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 RATIO_RANGE = (0.02, 100.0)
-"""Ratios beyond it are quotients by almost nothing."""
+"""Range of drawn ratios; others are quotients by almost nothing."""
 FROM_0 = (0, None)
 
 X_LABELS = {"R0_mbps": RATE, "f0": FLOWS, "gamma_pkts": GAMMA, "Qbase_pkts": BASE, "MAM_s": MEMORY}
@@ -63,7 +63,7 @@ def curves(
     ratio_ticks: bool = False,
     within: tuple[float, float] = (-math.inf, math.inf),
 ) -> Draw:
-    """A figure of curves over a variable, whose axis is that of the paper; `by` is what colour and line show."""
+    """Draws curves over a variable on the paper's axis; `by` names the variables shown by colour and line."""
 
     def draw(canvas: Canvas) -> None:
         canvas.curves(x, *metrics, colour=by[0], line=by[1], names=NAMES, within=within)
@@ -100,7 +100,7 @@ def fig8(canvas: Canvas) -> None:
 
 
 def fig9c(canvas: Canvas) -> None:
-    """Use of the link over gamma and Q_min; drop-tail knows neither."""
+    """Utilisation over gamma and Q_min; drop-tail has neither parameter."""
     canvas.curves("gamma_pkts", "utilisation", colour="Qmin_pkts", line="Db_ms", names=NAMES, where={"scheme": "abc"})
     for delay_ms, line in zip(canvas.table.grid["Db_ms"], LINES, strict=False):
         at = {"Db_ms": delay_ms, "gamma_pkts": "first", "Qmin_pkts": "first"}
@@ -111,7 +111,7 @@ def fig9c(canvas: Canvas) -> None:
 
 
 def fig11(canvas: Canvas) -> None:
-    """Data received of an upload over time; drop-tail knows no meter."""
+    """Received data of an upload over time; drop-tail has no meter."""
     for flows, line in zip(canvas.table.grid["f1"], LINES, strict=False):
         at = {"f1": flows, "MAM_s": "first"}
         cells = canvas.table.cells(["droptail"], ["received_MB"], at)
@@ -123,7 +123,7 @@ def fig11(canvas: Canvas) -> None:
 
 
 def fig16(canvas: Canvas) -> None:
-    """Queue length that dropped packets found."""
+    """Queue length at the arrival of dropped packets."""
     for row, marker in zip(canvas.table.rows, MARKERS, strict=False):
         counts = added(row.traces["drops_found"])
         shares = [count / math.fsum(counts) for count in counts]
@@ -158,7 +158,7 @@ def fig13b(canvas: Canvas) -> None:
 
 
 def _mean_trace(traces: Sequence[Sequence[float]]) -> tuple[list[float], list[float]]:
-    """Times and means over the replications, as far as all of them go."""
+    """Times and means over the replications, up to the end of the shortest."""
     means = [interval(values).mean for values in zip(*traces, strict=False)]
     return [(index + 1) * TRACE_INTERVAL_S for index in range(len(means))], means
 

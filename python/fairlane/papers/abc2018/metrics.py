@@ -1,4 +1,4 @@
-"""The numbers that the paper reports, from run records; units as in claims.toml (Mb/s, ms, packets, s)."""
+"""The numbers of the paper, from run records; units as in claims.toml (Mb/s, ms, packets, s)."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ STAYS_ABOVE_BPS = 8.5e6
 STAYS_S = 1.0
 SHORT_QUEUE = 12
 PAYLOAD_SHARE = 1446 / 1500
-"""Segment over packet on the link (IV-A1)."""
+"""Segment size divided by packet size on the link (IV-A1)."""
 PACKET_BITS = 1500 * 8
 NEAR_BASE = 1.0
-"""Packets below Q_base at which a drop threshold counts as having reached it ..."""
+"""A drop threshold has reached Q_base if it is at most this many packets below it ..."""
 STAYS_NEAR = 2.0
-"""... if it stays within so many for 1 s."""
+"""... and stays within this many packets for 1 s."""
 
 
 def time_to_full_rate(record: Record, _: Values) -> float | None:
     """Seconds from the flow's start until its metered rate reaches 9 Mb/s and stays above 8.5 Mb/s for 1 s.
 
-    A flow that never does counts with all the time in which it was seen.
+    A flow that never does counts with the whole observed time.
     """
     if record["series"] is None:
         return None
@@ -51,7 +51,7 @@ def time_to_base(record: Record, values: Values) -> float | None:
 
 
 def _reaches(record: Record, trace: Sequence[float], reached: float, stays: float) -> float:
-    """When a trace first reaches a value and stays above another one for 1 s; all the time seen if it never does."""
+    """Time at which a trace reaches `reached` and then stays above `stays` for 1 s; else the whole observed time."""
     interval_s = record["series"]["interval_s"]
     stay = round(STAYS_S / interval_s)
     for index, value in enumerate(trace):
@@ -62,7 +62,7 @@ def _reaches(record: Record, trace: Sequence[float], reached: float, stays: floa
 
 
 def drop_threshold(record: Record, values: Values) -> float | None:
-    """T_drop at time t_s after the flow's start, in packets: mean over the arrivals of the interval."""
+    """T_drop in packets at time t_s after the flow's start: mean over the arrivals of the interval."""
     if record["series"] is None or "t_s" not in values:
         return None
     return _after(record, threshold_trace(record), values["t_s"])
@@ -76,20 +76,20 @@ def received(record: Record, values: Values) -> float | None:
 
 
 def _after(record: Record, trace: Sequence[float], time_s: float) -> float | None:
-    """The value of a trace that long after its start."""
+    """The value of a trace at `time_s` after its start."""
     index = round(time_s / record["series"]["interval_s"]) - 1
     return trace[index] if index < len(trace) else None
 
 
 def tail_drop_share(record: Record, _: Values) -> float | None:
-    """Drops for lack of room over all drops."""
+    """Drops for lack of room, divided by all drops."""
     drops = {drop["reason"]: drop["packets"] for drop in bottleneck(record)["drops"]}
     total = sum(drops.values())
     return drops["overlimit"] / total if total else None
 
 
 def drop_share_below(length: int) -> Metric:
-    """Drops of packets that found fewer than so many waiting, over all drops."""
+    """Fraction of dropped packets that found fewer than `length` packets waiting."""
 
     def share(record: Record, _: Values) -> float | None:
         found = drops_found(record)
@@ -99,26 +99,26 @@ def drop_share_below(length: int) -> Metric:
 
 
 def time_below_base(record: Record, values: Values) -> float:
-    """Share of the time in which fewer than Q_base packets wait."""
+    """Fraction of time with fewer than Q_base waiting packets."""
     return math.fsum(bottleneck(record)["queue"]["distribution"][: values["Qbase_pkts"]])
 
 
 def queue_max(record: Record, _: Values) -> float:
-    """Most packets that wait at a time."""
+    """Largest number of waiting packets."""
     return float(bottleneck(record)["queue"]["max_packets"])
 
 
 def queue_ef(record: Record, _: Values) -> float | None:
-    """Mean number of EF packets that wait, by Little's law."""
+    """Mean number of waiting EF packets, by Little's law."""
     start_s, end_s = record["window_s"]
     waits = [d["packets"] * d["mean_s"] for d in bottleneck(record)["delay"] if d["traffic_class"] == "EF"]
     return waits[0] / (end_s - start_s) if waits else None
 
 
 def access_packets(record: Record, values: Values) -> float:
-    """Mean number of packets that wait on all access links together, by Little's law.
+    """Mean number of packets waiting on all access links together, by Little's law.
 
-    What packets need beyond the path and the bottleneck's queue, they wait on their access links.
+    The waiting time at access links is the total delay minus the delays of the path and of the bottleneck's queue.
     """
     start_s, end_s = record["window_s"]
     path_s = (values["Da_ms"] + values["Db_ms"]) / 1e3
@@ -130,7 +130,7 @@ def access_packets(record: Record, values: Values) -> float:
 
 
 def activity_gap(record: Record, values: Values) -> float | None:
-    """Activity of the rate that user 0 sends at, less the average activity at the end of the run."""
+    """Activity at the sending rate of user 0, minus the average activity at the end of the run."""
     average = (bottleneck(record)["readings"] or {}).get("average_activity")
     if average is None or "R0_mbps" not in values or isinstance(values["Rr_kbps"], list):
         return None
@@ -138,7 +138,7 @@ def activity_gap(record: Record, values: Values) -> float | None:
 
 
 def of_path(group: int, *keys: str, unit: float = 1.0) -> Metric:
-    """A number of what the packets of a group met on their way; None where they met nothing."""
+    """A number in the path record of a group; None if missing."""
 
     def number(record: Record, _: Values) -> float | None:
         if group >= len(record["groups"]):
@@ -157,7 +157,7 @@ def drops_found(record: Record) -> list[float]:
 
 
 def mean_queue_at_drop(record: Record, _: Values) -> float | None:
-    """Mean number of packets waiting that dropped packets found; claims look at the distribution (statistics.py)."""
+    """Mean queue length at the arrival of dropped packets; claims use its distribution (statistics.py)."""
     found = drops_found(record)
     return math.fsum(length * count for length, count in enumerate(found)) / sum(found) if sum(found) else None
 
@@ -168,13 +168,13 @@ def added(histograms: Iterable[Sequence[float]]) -> list[float]:
 
 
 def outcome(record: Record) -> list[float]:
-    """What became of all packets and users: equal for two runs whose drop decisions are equal."""
+    """Counts of packets and throughput of users, equal for two runs with equal drop decisions."""
     users = (rate for group in record["groups"] for rate in group["user_throughput_bps"])
     return [*drops_found(record), *bottleneck(record)["accounting"].values(), *users]
 
 
 def received_trace(record: Record) -> list[float]:
-    """Payload of group 0 that crossed the bottleneck until the end of each interval of an upload, in MB."""
+    """Payload of group 0 in MB that has crossed the bottleneck by the end of each interval of an upload."""
     if record["series"] is None:
         return []
     interval_s = record["series"]["interval_s"]
@@ -183,7 +183,7 @@ def received_trace(record: Record) -> list[float]:
 
 
 def rate_trace(record: Record) -> list[float]:
-    """Metered rate of group 0 in Mb/s at the end of each interval, from the flow's start; empty without series."""
+    """Metered rate of group 0 in Mb/s at the end of each interval from the flow's start; empty without series."""
     if record["series"] is None:
         return []
     return [rate / 1e6 for rate in record["series"]["groups"][0]["rate_bps"][_start(record) :]]

@@ -1,4 +1,4 @@
-"""Scenarios of the paper's experiments: base.toml with the experiment's parameters and variables written over it."""
+"""Scenarios of the paper's experiments: base.toml, overridden by the parameters and variables of the experiment."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ FOLDER = Path(__file__).parent
 
 START_WINDOW_S = 15
 TRACE_S = 60
-"""Experiments that follow one flow from its start see this much of it, whenever in the start window it begins."""
+"""Observed time of a single flow from its start, wherever in the start window it starts."""
 TRACE_INTERVAL_S = 0.1
 
 UPLOAD_START_S = 115
 """Uploads start 100 s after the last background flow, whose start window ends at 15 s, ..."""
 UPLOAD_S = 100
-"""... and are followed for so long."""
+"""... and are observed for this time."""
 
 CSFQ_THRESHOLD = "12 packets"
-"""Half the buffer; the paper gives no number, neither for this nor for Q_min of its amendment of CSFQ."""
+"""Half the buffer. The paper gives no number for this, nor for Q_min of its amendment of CSFQ."""
 
 ENGINE_SCHEMES = {"abc_fair": "abc", "abc_old": "abc2016", "csfq_qmin": "csfq"}
 KEYS: Keys = {
@@ -35,20 +35,20 @@ KEYS: Keys = {
     "delta_BE": ("queue.be_offset", None),
     "scheduler": ("queue.scheduler", None),
 }
-"""Scenario key of each scalar parameter of claims.toml, and how its value is written."""
+"""Scenario key of each scalar parameter of claims.toml, with the notation of its value."""
 
 
 def scenario(values: Mapping[str, Any]) -> Scenario:
-    """The scenario for the values of an experiment's parameters and variables: under ABC, its fair meter, or CSFQ."""
+    """The scenario for an experiment's parameters and variables: under ABC, ABC with the fair meter, or CSFQ."""
     base = with_parameters(Scenario.from_toml(FOLDER / "base.toml"), KEYS, values)
     groups = base.to_dict()["groups"]
     base = base.replace("groups", [_group(groups[i], i, values) for i in (0, 1) if values[f"u{i}"]])
     if "upload_start_s" in values:
-        # User 0 starts to send late, and is followed from there in steps.
+        # User 0 starts late and is observed from there in steps.
         start = dict.fromkeys(("groups[0].start_from", "groups[0].start_until"), f"{UPLOAD_START_S} s")
         base = _traced(base, UPLOAD_START_S + UPLOAD_S).changed(start)
     elif "rate_meter" in values or "t_s" in values:
-        # From time 0, until every flow has been seen for `TRACE_S`.
+        # From time 0 until every flow has been observed for `TRACE_S`.
         base = _traced(base, START_WINDOW_S + TRACE_S).replace("probes.series_memory", "0.5 s")
     if "rates_mbps" in values:
         base = base.replace("topology.bottleneck_schedule", _steps(values))
@@ -86,21 +86,21 @@ def _group(base: Mapping[str, Any], i: int, values: Mapping[str, Any]) -> dict[s
 
 
 def _old(base: Scenario, values: Mapping[str, Any]) -> Scenario:
-    """The same under the first design of ABC, as the slides of 2016 have it."""
+    """The scenario under the first design of ABC from the slides of 2016."""
     old = Scenario.from_toml(FIRST_DESIGN / "base.toml").to_dict()
     scheduler = {"scheduler": values["scheduler"]} if "scheduler" in values else {}
     return base.replace("queue", {**old["queue"], **scheduler}).replace("marker", old["marker"])
 
 
 def _steps(values: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The rates of the bottleneck in turn until the end of the run."""
+    """Changes of the bottleneck's rate, cycling through the values until the end of the run."""
     seconds = range(values["step_s"], values["warmup_s"] + values["measure_s"], values["step_s"])
-    rates = itertools.islice(itertools.cycle(values["rates_mbps"]), 1, None)  # the first is that of the link
+    rates = itertools.islice(itertools.cycle(values["rates_mbps"]), 1, None)  # the first is the link's initial rate
     return [{"at": f"{at} s", "rate": f"{rate} Mbit/s"} for at, rate in zip(seconds, rates, strict=False)]
 
 
 def _csfq(base: Scenario, values: Mapping[str, Any], q_min: str) -> Scenario:
-    """The same under CSFQ."""
+    """The scenario under CSFQ."""
     queue = {
         "scheme": "csfq",
         "limit": f"{values['Qmax_pkts']} packets",
@@ -114,6 +114,6 @@ def _csfq(base: Scenario, values: Mapping[str, Any], q_min: str) -> Scenario:
 
 
 def _traced(base: Scenario, measure_s: int) -> Scenario:
-    """Measures from time 0, in steps."""
+    """Records time series from time 0."""
     window = {"run.warmup": "0 s", "run.measure": f"{measure_s} s"}
     return base.changed({**window, "probes.series_interval": f"{TRACE_INTERVAL_S} s"})

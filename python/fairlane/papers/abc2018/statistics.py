@@ -1,4 +1,4 @@
-"""What claims are about that are not about a metric of a point: histograms, pairs of runs, arithmetic."""
+"""Statistics for claims that are not about a metric of a point: histograms, pairs of runs, arithmetic."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from fairlane.simulate.scenario import Scenario, cbr, group, poisson
 TableOf = Callable[[Mapping[str, Table]], Table | None]
 Change = Callable[[Sequence[float], Sequence[float]], tuple[float, ...]]
 RUNS = 10
-"""Of each source that the text's numbers are measured on."""
+"""Number of runs of each source with which the text's numbers are measured."""
 STEP_S = 0.002
-"""In which a starting user is followed."""
+"""Step in which a starting user is observed."""
 
 
 def gain_after_one_second(tables: Mapping[str, Table]) -> Table | None:
-    """Received with ABC over received with drop-tail, 1 s after an upload's start, by delay."""
+    """Data received with ABC, divided by data received with drop-tail, 1 s after an upload's start, by delay."""
     rows = []
     for name, delay_ms in (("abc2018.fig11a", 5), ("abc2018.fig11b", 50)):
         for flows in tables[name].grid["f1"]:
@@ -41,7 +41,7 @@ def gain_after_one_second(tables: Mapping[str, Table]) -> Table | None:
 
 
 def ends(experiment: str, metric: str, variable: str, values: tuple[Any, Any], change: Change) -> TableOf:
-    """What becomes of a metric from one value of a variable to another, by all others."""
+    """Change of a metric from one value of a variable to another, for all values of the other variables."""
 
     def table(tables: Mapping[str, Table]) -> Table:
         own = tables[experiment]
@@ -62,17 +62,17 @@ def _at(at: Point) -> tuple[tuple[str, Any], ...]:
 
 
 def distance(above: Sequence[float], below: Sequence[float]) -> tuple[float, ...]:
-    """How far apart the means are."""
+    """Distance of the means."""
     return (abs(fmean(above) - fmean(below)),)
 
 
 def quotients(above: Sequence[float], below: Sequence[float]) -> tuple[float, ...]:
-    """One over the other, run by run; infinite over nothing."""
+    """Quotients, run by run; infinite for a zero denominator."""
     return tuple(a / b if b else math.inf for a, b in zip(above, below, strict=False))
 
 
 def distance_from_fair(tables: Mapping[str, Table]) -> Table:
-    """How far the throughput of user 0 of two is from half of the link, run by run."""
+    """Distance of the throughput of user 0 (of two) from half of the link rate, run by run."""
     own = tables["abc2018.fig14a"]
     half = own.parameters["Cb_mbps"] / 2
     rows = [replace(row, samples={"T0": tuple(abs(rate - half) for rate in row.metric("T0"))}) for row in own.rows]
@@ -80,7 +80,7 @@ def distance_from_fair(tables: Mapping[str, Table]) -> Table:
 
 
 def farthest_from_proportional(tables: Mapping[str, Table]) -> Table:
-    """Largest distance of the throughput of user 0 from its part of the load in overload, by kind of source."""
+    """Largest distance in overload of user 0's throughput from its part of the load, by kind of source."""
     rates = tables["abc2018.iva1_cbr"].grid["R0_mbps"]
     rows = []
     for name, source in (("abc2018.iva1_cbr", "cbr"), ("abc2018.fig3a", "poisson")):
@@ -114,7 +114,7 @@ def _differences(runs: Sequence[Sequence[float]], plain: Sequence[Sequence[float
 
 
 def queue_at_drop(tables: Mapping[str, Table], quantile: float) -> Table | None:
-    """The queue that such a share of the dropped packets of all runs found at most; of 0 the shortest."""
+    """Quantile of the queue length at the arrival of dropped packets, over all runs; 0 gives the shortest."""
     rows = []
     for row in tables["abc2018.fig16a"].rows:
         counts = added(row.traces["drops_found"])
@@ -126,7 +126,7 @@ def queue_at_drop(tables: Mapping[str, Table], quantile: float) -> Table | None:
 
 
 def numbers(experiment: Experiment) -> list[Row]:
-    """The numbers that the text prints, each from a source, a link and a meter of the simulator where there is one."""
+    """The numbers printed in the text, measured with the simulator's source, link and meter where possible."""
     parameters = experiment.parameters
     rows = []
     for rate_mbps, link_mbps in ((1, 10), (10, 100)):
@@ -151,7 +151,7 @@ def numbers(experiment: Experiment) -> list[Row]:
 
 
 def _starting(parameters: Mapping[str, Any]) -> list[Row]:
-    """Bytes until a starting user's measured rate is half of the link, and its activity after 1 s at that rate."""
+    """Bytes until a starting user's metered rate is half of the link rate, and activity after 1 s at that rate."""
     half_mbps, memory_s = parameters["Cb_mbps"] / 2, parameters["MAM_s"]
     speeds = [(speed_mbps, memory_s, "starting_bytes") for speed_mbps in (20, 50, 100)]
     memories = [(100, seconds, "starting_scales") for seconds in (1, 3, 10)]
@@ -167,7 +167,7 @@ def _starting(parameters: Mapping[str, Any]) -> list[Row]:
 
 
 def _metered(rate_mbps: float, memory_s: float) -> list[float]:
-    """Rate of a CBR user after long silence as its meter has it, in steps from its start, in Mb/s."""
+    """Metered rate in Mb/s of a CBR user after long silence, in steps from its start."""
     silent_s = 10 * memory_s
     source = cbr(f"{rate_mbps} Mbit/s")
     (record, *_) = _runs(
@@ -187,7 +187,7 @@ def _runs(
     start_s: float = 0,
     runs: int = RUNS,
 ) -> list[Any]:
-    """The records of one user alone on a link that is never full."""
+    """Records of a single user on a link that is never full."""
     scenario = Scenario(
         "abc2018.numbers",
         group("user", dict(source), start_from=f"{start_s} s", start_until=f"{start_s} s"),

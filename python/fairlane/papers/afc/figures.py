@@ -26,7 +26,7 @@ START_S = 50
 
 
 def fig3(canvas: Canvas) -> None:
-    """Throughput of the CBR flow over time in the first replication; the legend has the means of all."""
+    """Throughput of the CBR flow over time in the first replication; the legend has the means of all replications."""
     rows = [row for row in canvas.table.rows if row.at["n_udp"] == 1 and row.traces["udp_kbps"]]
     for row, colour in zip(rows, COLOURS, strict=False):
         curve = row.traces["udp_kbps"][0]
@@ -61,7 +61,7 @@ def fig4(canvas: Canvas) -> None:
 
 
 def fig5(canvas: Canvas) -> None:
-    """Throughput of a CBR flow over that of a TCP flow against the load by web sessions."""
+    """Ratio of the throughputs of a CBR flow and a TCP flow over the load of web sessions."""
     canvas.curves("w", "cbr_over_tcp", colour="scheme", line="metric", names=NAMES)
     canvas.axes.set(xlabel="web sessions in 250 s", ylabel="CBR over TCP throughput", yscale="log")
 

@@ -1,4 +1,4 @@
-"""The numbers that the paper reports, from run records; rates in kb/s."""
+"""The numbers of the paper, from run records; rates in kb/s."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairlane.results.metrics import jain
 
 
 def udp_kbps(record: Record, values: Values) -> float | None:
-    """Mean throughput of the unresponsive flows; of the one with packets of `packet_B` where sizes differ."""
+    """Mean throughput of the unresponsive flows; if sizes differ, of the flow with packets of `packet_B`."""
     names = [udp_name(index) for index in range(unresponsive(values))]
     if "sizes_B" in values:
         names = [udp_name(values["sizes_B"].index(values["packet_B"]))]
@@ -22,34 +22,34 @@ def udp_kbps(record: Record, values: Values) -> float | None:
 
 
 def tcp_kbps(record: Record, _: Values) -> float:
-    """Mean goodput of the long-lived TCP flows, headers included.
+    """Mean goodput of the long-lived TCP flows, including headers.
 
-    The rows of Table 1 sum to 5003 kb/s, except RED (4879), CHOKe (4716) and BLACK (4963), where TCP times out most:
-    the TCP column leaves out what arrived twice.
+    The rows of Table 1 sum to 5003 kb/s, except for RED (4879), CHOKe (4716) and BLACK (4963), where TCP times out
+    most. So the TCP column does not count duplicates.
     """
     return fmean(_tcp_rates(record)) / 1e3
 
 
 def jain_tcp(record: Record, _: Values) -> float | None:
-    """Jain's index of the long-lived TCP flows; none if nothing got through."""
+    """Jain's index of the long-lived TCP flows; None if no packet arrived."""
     return jain(_tcp_rates(record))
 
 
 def jain_udp(record: Record, values: Values) -> float | None:
-    """Jain's index of the unresponsive flows; none if there is one flow or nothing got through."""
+    """Jain's index of the unresponsive flows; None if there is only one flow or no packet arrived."""
     names = [udp_name(index) for index in range(unresponsive(values))]
     rates = [group["throughput_bps"] for group in record["groups"] if group["name"] in names]
     return jain(rates) if len(rates) > 1 else None
 
 
 def udp_over_fair(record: Record, values: Values) -> float | None:
-    """Throughput of an unresponsive flow over the fair share."""
+    """Throughput of an unresponsive flow divided by the fair share."""
     mean = udp_kbps(record, values)
     return None if mean is None else mean / fair_kbps(values)
 
 
 def udp_over_tcp(record: Record, values: Values) -> float | None:
-    """Throughput of an unresponsive flow over that of a TCP flow; infinite if TCP got nothing."""
+    """Throughput of an unresponsive flow divided by a TCP flow's; infinite if TCP got nothing."""
     above, below = udp_kbps(record, values), tcp_kbps(record, values)
     if above is None:
         return None
@@ -57,18 +57,18 @@ def udp_over_tcp(record: Record, values: Values) -> float | None:
 
 
 def udp_total_share(record: Record, values: Values) -> float | None:
-    """Throughput of all unresponsive flows over the rate of the bottleneck."""
+    """Throughput of all unresponsive flows divided by the bottleneck's rate."""
     mean = udp_kbps(record, values)
     return None if mean is None else mean * unresponsive(values) / (1e3 * values["Cb_mbps"])
 
 
 def tcp_over_fair(record: Record, values: Values) -> float:
-    """Throughput of a TCP flow over the fair share."""
+    """Throughput of a TCP flow divided by the fair share."""
     return tcp_kbps(record, values) / fair_kbps(values)
 
 
 def udp_variation(record: Record, _: Values) -> float | None:
-    """Coefficient of variation over time of the throughput of an unresponsive flow: mean over the flows."""
+    """Coefficient of variation over time of an unresponsive flow's throughput, averaged over the flows."""
     curves = _udp_curves(record)
     if not curves or not all(map(any, curves)):
         return None
@@ -76,25 +76,25 @@ def udp_variation(record: Record, _: Values) -> float | None:
 
 
 def udp_deviation(record: Record, _: Values) -> float | None:
-    """Standard deviation over time of the throughput of an unresponsive flow in kb/s: mean over the flows."""
+    """Standard deviation over time of an unresponsive flow's throughput in kb/s, averaged over the flows."""
     curves = _udp_curves(record)
     return fmean(map(stdev, curves)) if curves else None
 
 
 def first_udp(record: Record) -> list[float]:
-    """Throughput of the first unresponsive flow over the measured time in kb/s."""
+    """Throughput of the first unresponsive flow in kb/s, over time."""
     curves = _udp_curves(record)
     return curves[0] if curves else []
 
 
 def _tcp_rates(record: Record) -> list[float]:
-    """Of each flow: of the bytes that arrived for the first time, with the headers of their packets."""
+    """Rate of each flow in bytes that arrived for the first time, with the headers of their packets."""
     groups = (group for group in record["groups"] if group["name"].startswith("tcp"))
     return [PACKET_B / SEGMENT_B * rate for group in groups for rate in group["user_goodput_bps"]]
 
 
 def _udp_curves(record: Record) -> list[list[float]]:
-    """Throughput of each unresponsive flow in the intervals of the measured time, in kb/s; none for fewer than two."""
+    """Throughput of each unresponsive flow in kb/s per interval; empty for fewer than two intervals."""
     series = record["series"]
     if series is None:
         return []

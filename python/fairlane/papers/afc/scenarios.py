@@ -22,26 +22,26 @@ KEYS: Keys = {
     "Cb_mbps": ("topology.bottleneck_rate", "{} Mbit/s"),
     "access_mbps": ("topology.access_rate", "{} Mbit/s"),
 }
-"""Scenario key of each scalar parameter of claims.toml, and how its value is written."""
+"""Scenario key of each scalar parameter of claims.toml, with the notation of its value."""
 
 START: Any = {"start_from": "0 s", "start_until": "10 s"}
 
 PENALTY_FACTORS = {"sfb": 1.0, "sfb_2x": 2.0, "sfb_1x": 1.0, "sfb_half": 0.5}
-"""SFB's limit in units of the fair rate; 1 where the paper just says SFB: the well-tuned one."""
+"""SFB's limit in units of the fair rate; 1 (well tuned) where the paper only says SFB."""
 ENGINE_SCHEMES = {**dict.fromkeys(PENALTY_FACTORS, "sfb"), "afc_no_credit": "afc"}
 
 BURST_MEAN = "0.5 s"
-"""Mean of both the ON and the OFF times; not given, hence the default of ns-2 (Application/Traffic/Exponential)."""
+"""Mean of ON and OFF times. The paper does not give it; this is ns-2's default (Application/Traffic/Exponential)."""
 
 WEB_NODES = 5
-"""Sessions come from the nodes N0 to N4."""
+"""Number of nodes with sessions, N0 to N4."""
 WEB_S = 250
-"""Sessions start uniformly within the whole experiment, which lasts longer than the others by 50 s."""
+"""Duration in which sessions start uniformly: the whole experiment, which is 50 s longer than the others."""
 WEB_PACKETS = 15
 WEB_SHAPE = 1.2
 PACKET_B = 1000
 SEGMENT_B = 960
-"""Payload of the packets of TCP."""
+"""Payload of a TCP packet."""
 
 
 def scenario(values: Mapping[str, Any]) -> Scenario:
@@ -114,7 +114,7 @@ def _queue(values: Mapping[str, Any]) -> Table:
         case "red":
             return {"scheme": "red", **red}
         case "choke":
-            # For several unresponsive flows it adjusts itself (4.1).
+            # It adapts itself if there are several unresponsive flows (4.1).
             several = unresponsive(values) > 1
             return {"scheme": "choke", **red, "self_adjusting": several}
         case "black" | "afc":

@@ -1,4 +1,4 @@
-"""What claims are about that are not about a metric of a point: swings over time, the farthest of several flows."""
+"""Statistics for claims that are not about a metric of a point: variation over time, farthest of several flows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TableOf = Callable[[Mapping[str, Table]], Table | None]
 
 
 def over_time(metric: str, n_udp: int) -> TableOf:
-    """A metric of the curves over time with so many unresponsive flows, in place of their mean."""
+    """A metric of the curves over time with `n_udp` unresponsive flows, instead of their mean."""
 
     def table(tables: Mapping[str, Table]) -> Table:
         own = tables["afc.fig3"]
@@ -25,7 +25,7 @@ def over_time(metric: str, n_udp: int) -> TableOf:
 
 
 def farthest(tables: Mapping[str, Table]) -> Table | None:
-    """Largest distance from the fair share among the flows with different packet sizes, relative to it, by scheme."""
+    """Largest relative distance from the fair share among the flows with different packet sizes, by scheme."""
     own = tables["afc.fig4"]
     distances: dict[str, float] = {}
     for row in own.rows:

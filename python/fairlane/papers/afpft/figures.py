@@ -35,7 +35,7 @@ KBPS_TICKS = (0.01, 0.1, 1, 10, 100, 1000)
 
 
 def fig2(canvas: Canvas) -> None:
-    """Throughput of CBR flows in four groups, and what they send."""
+    """Throughput and sending rate of CBR flows in four groups."""
     offered = canvas.experiment.parameters["group_rates_mbps"]
     canvas.axes.step(canvas.table.grid["group"], offered, where="mid", color="0.6", linewidth=1, label="sent")
     canvas.curves("group", "tput_group_mbps", colour="scheme", line="metric", names=NAMES)
@@ -45,7 +45,7 @@ def fig2(canvas: Canvas) -> None:
 
 
 def fig3(canvas: Canvas) -> None:
-    """Throughput of the UDP flow and mean of the TCP flows."""
+    """Throughput of the UDP flow, and mean throughput of the TCP flows."""
     schemes = canvas.experiment.schemes
     for number, metric in enumerate(("udp_kbps", "tcp_kbps")):
         cells = canvas.table.cells(schemes, [metric])
@@ -98,7 +98,7 @@ def _over_rate(canvas: Canvas, metric: str, ylabel: str) -> None:
 
 
 def fig6(canvas: Canvas) -> None:
-    """Throughput of CBR flows over their fair share."""
+    """Throughput of CBR flows, plotted over their fair share."""
     canvas.curves("i", "tput_over_fair", colour="scheme", line="metric", names=NAMES)
     canvas.axes.set(xlabel="flow i, which sends i fair shares", ylabel="throughput over fair share", ylim=(0, None))
 
@@ -118,7 +118,7 @@ def fig7(canvas: Canvas) -> None:
 
 
 def fig8(canvas: Canvas) -> None:
-    """The averaged queue in a run; the share of the link that is used is in the legend."""
+    """The averaged queue in a run; the legend has the utilisation."""
     step = round(0.1 / AVERAGE_INTERVAL_S)
     for number, (scheme, runs) in enumerate(averages(canvas.table).items()):
         average = runs[0][::step]

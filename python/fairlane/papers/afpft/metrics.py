@@ -1,4 +1,4 @@
-"""The numbers that the paper reports, from run records; units as in claims.toml (Mb/s, kb/s, packets, s, %)."""
+"""The numbers of the paper, from run records; units as in claims.toml (Mb/s, kb/s, packets, s, %)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairlane.papers.afpft.scenarios import ENGINE_SCHEMES, Values, weight_1_ove
 from fairlane.papers.metrics import Metric, utilisation
 
 CLASSES = ("<0.05", "0.05-0.5", "0.5-1", "1-2", "2-5", ">=5")
-"""Classes of transfer times of Table III, in the order of `probes.transfer_times` and its defaults."""
+"""Classes of transfer times in Table III, in the order of the defaults of `probes.transfer_times`."""
 
 
 def of_group(record: Record, values: Values) -> float | None:
@@ -32,7 +32,7 @@ def of_named(name: str, unit_bps: float = 1e3) -> Metric:
 
 
 def lost_by(name: str) -> Metric:
-    """Share of the packets of the named group that were lost."""
+    """Fraction of the named group's packets that were lost."""
 
     def lost(record: Record, _: Values) -> float | None:
         found = _named(record, name)
@@ -43,7 +43,7 @@ def lost_by(name: str) -> Metric:
 
 
 def timeouts_of(name: str) -> Metric:
-    """Retransmission timeouts of a flow of the named group; none if it is not TCP."""
+    """Retransmission timeouts per flow of the named group; None if it is not TCP."""
 
     def timeouts(record: Record, _: Values) -> float | None:
         found = _named(record, name)
@@ -53,7 +53,7 @@ def timeouts_of(name: str) -> Metric:
 
 
 def udp_over_rate(record: Record, values: Values) -> float | None:
-    """Throughput of the CBR flow over its rate."""
+    """Throughput of the CBR flow divided by its sending rate."""
     found = _named(record, "udp")
     return found["throughput_bps"] / 1e3 / values["R_udp_kbps"] if found and "R_udp_kbps" in values else None
 
@@ -77,17 +77,17 @@ def tcp_rates(record: Record) -> list[float]:
 
 
 def listed_flows(record: Record) -> list[float]:
-    """Flows that AFpFT's list has at each link at the end of the run."""
+    """Number of flows in AFpFT's list at each link at the end of the run."""
     return [link["readings"]["flows"] for link in record["links"] if "flows" in (link["readings"] or {})]
 
 
 def held_packets(record: Record) -> list[float]:
-    """Packets that wait at each link at the end of the run."""
+    """Number of packets waiting at each link at the end of the run."""
     return [float(link["accounting"]["queued"]) for link in record["links"]]
 
 
 def over_fair(record: Record, values: Values) -> float | None:
-    """Throughput of flow i over its max-min share."""
+    """Throughput of flow i divided by its max-min share."""
     if "i" not in values:
         return None
     share: float | None = record["groups"][values["i"] - 1]["normalised_throughput"]
@@ -95,7 +95,7 @@ def over_fair(record: Record, values: Values) -> float | None:
 
 
 def of_class(record: Record, values: Values) -> float | None:
-    """Transfers of the point's class of times over all that ended, in %."""
+    """Percentage of completed transfers in the point's class of times."""
     times = _transfers(record)
     if times is None or "class" not in values:
         return None
@@ -103,7 +103,7 @@ def of_class(record: Record, values: Values) -> float | None:
 
 
 def of_transfers(name: str) -> Metric:
-    """Mean time in s, or number, of the transfers that ended; of a whole run, thus at the first class alone."""
+    """Mean time in s, or number, of completed transfers; only at the first class, since it is one number per run."""
 
     def number(record: Record, values: Values) -> float | None:
         times = _transfers(record) if values.get("class") == CLASSES[0] else None
@@ -113,27 +113,27 @@ def of_transfers(name: str) -> Metric:
 
 
 def link_use(record: Record, values: Values) -> float | None:
-    """Busy time of the bottleneck over the measured time; where points are groups of one run, at the first alone."""
+    """Utilisation of the bottleneck; if points are groups of one run, only at the first."""
     single = any(link["name"] == "bottleneck" for link in record["links"])
     return utilisation(record, values) if single and values.get("group", 1) == 1 else None
 
 
 def total_mbps(record: Record, values: Values) -> float | None:
-    """Throughput of the bottleneck in Mb/s; where points are groups of one run, at the first alone."""
+    """Throughput of the bottleneck in Mb/s; if points are groups of one run, only at the first."""
     if values.get("group", 1) != 1:
         return None
     return next((link["throughput_bps"] / 1e6 for link in record["links"] if link["name"] == "bottleneck"), None)
 
 
 def delivered(record: Record, _: Values) -> float | None:
-    """Delivered over sent packets of the ON-OFF flow."""
+    """Fraction of the ON-OFF flow's packets that were delivered."""
     found = _named(record, "on-off")
     share: float | None = found["udp"]["delivered_share"] if found else None
     return share
 
 
 def mean_average_queue(record: Record, values: Values) -> float | None:
-    """Mean of the averaged queue over the measured time, in packets."""
+    """Mean of the averaged queue in packets, over the measured time."""
     if record["series"] is None:
         return None
     average = averaged(queue_trace(record), packets_trace(record), values["scheme"], values)
@@ -142,10 +142,10 @@ def mean_average_queue(record: Record, values: Values) -> float | None:
 
 
 def averaged(queue: Sequence[float], packets: Sequence[float], scheme: str, values: Values) -> list[float]:
-    """RED's averaged queue at the end of each bin, from mean queue and packets transmitted in it.
+    """RED's averaged queue at the end of each bin, from mean queue and transmitted packets of the bins.
 
-    RED takes a sample at each arrival, FRED at each packet stored and each departure. n samples of a queue q make avg
-    into (1-w)^n avg + (1-(1-w)^n) q. What RED drops at arrival, below 1 %, is not counted.
+    RED takes a sample at each arrival, FRED at each enqueued packet and each departure. n samples of a queue q change
+    avg to (1-w)^n avg + (1-(1-w)^n) q. Packets that RED drops at arrival (below 1 %) are not counted.
     """
     samples = 2 if ENGINE_SCHEMES[scheme] == "fred" else 1
     weight = 0.002 if scheme == "fred_default_wq" else -math.expm1(-weight_1_over_c(values))

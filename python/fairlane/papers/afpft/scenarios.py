@@ -1,4 +1,4 @@
-"""Scenarios of the paper's experiments: base.toml with the experiment's parameters and variables written over it."""
+"""Scenarios of the paper's experiments: base.toml, overridden by the parameters and variables of the experiment."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Values = Mapping[str, Any]
 Table = dict[str, Any]
 
 WEB_USERS = 500
-"""Users that share the web sessions, each with host links of his own, as every session of the paper has."""
+"""Users that share the web sessions; each has separate host links, like every session of the paper."""
 
 AVERAGE_INTERVAL_S = 0.001
-"""Bins of the queue in Fig. 8: a quarter of the time constant that w_q = 0.002 has at 125 000 packets/s."""
+"""Bins of the queue in Fig. 8: a quarter of the time constant of w_q = 0.002 at 125 000 packets/s."""
 
 KEYS: dict[str, tuple[str, str | None]] = {
     "Cb_mbps": ("topology.bottleneck_rate", "{} Mbit/s"),
     "prop_ms": ("topology.bottleneck_delay", "{} ms"),
 }
-"""Scenario key of each scalar parameter of claims.toml, and how its value is written."""
+"""Scenario key of each scalar parameter of claims.toml, with the notation of its value."""
 
 ENGINE_SCHEMES = {
     "red": "ared",
@@ -41,7 +41,7 @@ ENGINE_SCHEMES = {
 
 
 def scenario(values: Values) -> Scenario:
-    """The scenario for the values of an experiment's parameters and variables, under `scheme`, AFpFT without one."""
+    """The scenario for an experiment's parameters and variables, under `scheme` (default: AFpFT)."""
     base = Scenario.from_toml(FOLDER / "base.toml")
     parking = "cross_flows" in values
     base = base.replace("topology.kind", "parking_lot" if parking else "two_sided_dumbbell")
@@ -61,7 +61,7 @@ def scenario(values: Values) -> Scenario:
 
 
 def _behind_edge(base: Scenario, values: Values) -> Scenario:
-    """The same with a faster link before the bottleneck, so that this is a core router for all flows."""
+    """The scenario with a faster link before the bottleneck, which is then a core router for all flows."""
     links = [
         {"name": name, "rate": f"{values[rate]} Mbit/s", "delay": f"{values['prop_ms']} ms"}
         for name, rate in (("edge", "edge_mbps"), ("bottleneck", "Cb_mbps"))
@@ -75,12 +75,12 @@ def _behind_edge(base: Scenario, values: Values) -> Scenario:
 
 
 def _groups(values: Values) -> list[Table]:
-    """The groups of the first kind of traffic whose parameter the experiment has."""
+    """Groups of the first kind of traffic whose parameter the experiment sets."""
     return next(build(values) for parameter, build in _TRAFFIC.items() if parameter in values)
 
 
 def _started(table: Table, values: Values) -> Table:
-    """The group, its flows starting within the paper's window, unless it says otherwise."""
+    """The group, with flows that start within the paper's window unless it sets other times."""
     return {"start_from": "0 s", "start_until": f"{values['flow_start_s']} s", **table}
 
 
@@ -89,7 +89,7 @@ def _cbr(rate_mbps: float, values: Values) -> Table:
 
 
 def _rate_groups(values: Values) -> list[Table]:
-    """Fig. 2: groups of CBR flows, alike within a group."""
+    """Fig. 2: groups of identical CBR flows."""
     users = values["flows_per_group"]
     rates = enumerate(values["group_rates_mbps"], start=1)
     return [group(f"G{number}", _cbr(rate, values), users=users) for number, rate in rates]
@@ -102,7 +102,7 @@ def _rising_rates(values: Values) -> list[Table]:
 
 
 def _rtt_groups(values: Values) -> list[Table]:
-    """Fig. 7: groups of TCP flows, alike but for the round-trip time, which the host links make up."""
+    """Fig. 7: groups of TCP flows that differ only in the round-trip time, through the delay of host links."""
     groups = []
     for number, rtt_ms in enumerate(values["group_rtt_ms"], start=1):
         delay = f"{(rtt_ms / 2 - values['prop_ms']) / 2:g} ms"
@@ -184,7 +184,7 @@ def _under(base: Scenario, scheme: str, values: Values) -> Scenario:
 
 
 def _queue(scheme: str, values: Values) -> Table:
-    """Keys of the scheme's own (Table II)."""
+    """Keys of the scheme (Table II)."""
     match ENGINE_SCHEMES.get(scheme, scheme):
         case "afpft":
             correct = scheme != "afpft_nocorr"
@@ -194,11 +194,11 @@ def _queue(scheme: str, values: Values) -> Table:
             threshold = _buffer(values, values["csfq"]["threshold_share"])
             return {"aggregate_constant": constant, "window": constant, "q_threshold": threshold}
         case "fred":
-            # 1/C, but 0.002 in Fig. 7 and where its name says so.
+            # 1/C, but 0.002 in Fig. 7 and if the scheme's name says so.
             defaults = scheme == "fred_default_wq" or values.get("fred_wq") == "default"
             return {**_thresholds("fred", values), "weight": 0.002 if defaults else weight_1_over_c(values)}
         case "ared" | "red" as red:
-            # w_q = 1 - exp(-1/C), first max_p as in ns-2; the paper's plain RED has neither of two features (III-C).
+            # w_q = 1 - exp(-1/C), and initial max_p as in ns-2; the paper's plain RED lacks two features (III-C).
             own = {"weight_rule": "second", "max_p": 0.1, "size_scaling": "after", "gentle": red == "ared"}
             return {**_thresholds("red", values), **own}
         case _:
@@ -212,7 +212,7 @@ def _thresholds(scheme: str, values: Values) -> Table:
 
 
 def _buffer(values: Values, share: float) -> str:
-    """A share of the buffer, in its own unit: packets where the experiment counts in packets."""
+    """A share of the buffer, in packets if the experiment counts in packets."""
     if "buffer_pkts" in values:
         return f"{share * values['buffer_pkts']:g} packets"
     return f"{share * values['buffer_kB'] * 1000:g} B"

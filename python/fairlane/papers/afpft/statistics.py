@@ -1,4 +1,4 @@
-"""Statistics for claims that are not about a metric of one point: computed shares, ratios of groups, swings."""
+"""Statistics for claims that are not about a metric of one point: computed shares, ratios of groups, variation."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ SHARES: dict[str, dict[str, Any]] = {
     "fig6": {"rate_mbps": "i*0.3125", "flows": 32, "Cb_mbps": 10},
     "fig9": {"cross_flows": 10, "cross_mbps": 2, "flow0": "tcp_saturated", "L": 1, "Cb_mbps": 10, "host_mbps": 20},
 }
-"""Scenarios whose max-min share the text of the paper states."""
+"""Scenarios whose max-min shares the paper's text states."""
 
 RTT_SHARE = (1000, 25, (20, 40, 80, 100))
-"""Rate in Mb/s, flows of a group, round-trip times in ms of III-C."""
+"""Rate in Mb/s, flows per group, and round-trip times in ms, from III-C."""
 
 SHORT_S = 0.05
 """Time scale below which the averaged queue of Fig. 8 follows the queue."""
 
 
 def numbers(experiment: Experiment) -> list[Row]:
-    """Shares that the text of the paper states, as the simulator computes them."""
+    """Shares that the paper's text states, computed by the simulator."""
     rows = []
     for name, changes in SHARES.items():
         share = max(_max_min_mbps({**experiment.parameters, **changes}))
@@ -42,7 +42,7 @@ def numbers(experiment: Experiment) -> list[Row]:
 
 
 def rtt_share(rate_mbps: float, flows_per_group: int, rtts_ms: Sequence[float]) -> float:
-    """Throughput of a flow of the first group if throughput goes with 1/RTT."""
+    """Throughput of a flow of the first group if throughput is proportional to 1/RTT."""
     return rate_mbps / math.fsum(flows_per_group * rtts_ms[0] / rtt for rtt in rtts_ms)
 
 
@@ -125,9 +125,10 @@ def _quotient(above: float, below: float) -> float:
 
 
 def most_listed(tables: Mapping[str, Table]) -> Table:
-    """For each number of links: the most flows that a link lists at the end of a run, and the fewest packets it holds.
+    """For each number of links: the largest number of listed flows and the smallest queue of a link at the end.
 
-    The routers of Fig. 4(b) are the edge of the cross traffic, so they also list its flows. Core routers list fewer.
+    The routers of Fig. 4(b) are edge routers for the cross traffic, so they also list its flows. Core routers list
+    fewer.
     """
     rows = [
         Row(

@@ -1,4 +1,4 @@
-"""The numbers that the claims are about."""
+"""The metrics of the claims."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fairlane.papers.metrics import Metric, Values, bottleneck, utilisation
 
 
 def state_bytes(record: Record, _: Values) -> float:
-    """Bytes that the scheme remembers at the bottleneck."""
+    """State of the scheme at the bottleneck in bytes."""
     return float(bottleneck(record)["state"]["bytes"])
 
 

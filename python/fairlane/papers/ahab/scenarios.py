@@ -1,4 +1,4 @@
-"""Scenarios of the abstract's claims: users `a`, `b` and `c` that send at rates of their own, or by TCP."""
+"""Scenarios of the abstract's claims: users `a`, `b` and `c` that send at given rates, or with TCP."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def _newcomer(values: Mapping[str, Any]) -> list[Table]:
 
 
 def _tcp_and_flood(values: Mapping[str, Any]) -> list[Table]:
-    """A user with a TCP flow, and one who does not react."""
+    """A user with a TCP flow, and an unresponsive user."""
     flood = poisson(f"{values['flood_mbps']} Mbit/s", packet_size=_size(values))
     return [group("a", tcp(), **START), group("b", flood, **START)]
 
 
 def _many(values: Mapping[str, Any]) -> list[Table]:
-    """Many users that each ask for the same, a fifth more than the link has."""
+    """Many users with equal rates, together 1.2 times the link rate."""
     rate = 1.2 * values["rate_mbps"] / values["users"]
     return [group("a", poisson(f"{rate:g} Mbit/s", packet_size=_size(values)), users=values["users"], **START)]
 

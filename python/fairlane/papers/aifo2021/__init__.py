@@ -1,4 +1,4 @@
-"""Yu et al.: Programmable Packet Scheduling with a Single Queue, 2021, by its abstract and the data of its figures."""
+"""Yu et al.: Programmable Packet Scheduling with a Single Queue, 2021, from abstract and data of the figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenarios of the fairness experiment: base.toml with the experiment's parameters and variables written over it."""
+"""Scenarios of the fairness experiment: base.toml, overridden by the parameters and variables of the experiment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ENGINE_SCHEMES = {"tcp": "droptail", "dctcp": "red", "pifo": "stfq"}
 """Plain TCP and DCTCP at a single queue; PIFO with start tags is STFQ."""
 
 USERS = 16
-"""The hosts of a leaf; each has an access link of its own."""
+"""The hosts of a leaf; each has a separate access link."""
 
 
 def scenario(values: Mapping[str, Any]) -> Scenario:
@@ -33,7 +33,7 @@ def scenario(values: Mapping[str, Any]) -> Scenario:
 
 
 def _queue(values: Mapping[str, Any]) -> Table:
-    """The queues of the authors' runs, projects/aifo/runs/aifo_evaluation/fairness."""
+    """Queues as in the authors' runs, projects/aifo/runs/aifo_evaluation/fairness."""
     queue = values["queue_packets"]
     match values["scheme"]:
         case "tcp":
@@ -60,7 +60,7 @@ def _queue(values: Mapping[str, Any]) -> Table:
 
 
 def hardware(_: Experiment) -> list[Row]:
-    """No rows: a switch and its hosts, and ranks that hosts write."""
+    """No rows, since it needs a switch with hosts, and ranks written by hosts."""
     return []
 
 

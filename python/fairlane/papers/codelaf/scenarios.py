@@ -1,4 +1,4 @@
-"""Scenarios of the drafts' claims: groups `a` and `b` of TCP flows, one a user, and a sparse flow `cbr`."""
+"""Scenarios of the drafts' claims: groups `a` and `b` of TCP flows, one per user, and a sparse flow `cbr`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _alike(values: Mapping[str, Any]) -> list[Table]:
 
 
 def _two_paths(values: Mapping[str, Any]) -> list[Table]:
-    """As many flows with a short path as with a long one."""
+    """Equally many flows with a short and with a long path."""
     return [
         group(name, tcp(), users=values["flows"], access_delay=_access(rtt_ms, values), **START)
         for name, rtt_ms in zip("ab", values["rtts_ms"], strict=True)
@@ -33,7 +33,7 @@ def _two_paths(values: Mapping[str, Any]) -> list[Table]:
 
 
 def _two_kinds(values: Mapping[str, Any]) -> list[Table]:
-    """As many flows of one kind as of another; `kinds` has the keys of their TCP."""
+    """Equally many flows of two kinds; `kinds` has the keys of their TCP."""
     delay = _access(values["rtt_ms"], values)
     return [
         group(name, tcp(**kind), users=values["flows"], access_delay=delay, **START)
@@ -42,12 +42,12 @@ def _two_kinds(values: Mapping[str, Any]) -> list[Table]:
 
 
 def _sparse(values: Mapping[str, Any]) -> list[Table]:
-    """TCP flows and a sparse flow, which does not react."""
+    """TCP flows and a sparse, unresponsive flow."""
     return [*_alike(values), group("cbr", cbr(f"{values['cbr_mbps']} Mbit/s"), **START)]
 
 
 def _newcomer(values: Mapping[str, Any]) -> list[Table]:
-    """A flow joins others that have had the link for themselves."""
+    """A flow joins other flows that have used the link alone."""
     delay = _access(values["rtt_ms"], values)
     late: Any = {"start_from": f"{values['joins_s']} s", "start_until": f"{values['joins_s']} s"}
     return [
@@ -57,7 +57,7 @@ def _newcomer(values: Mapping[str, Any]) -> list[Table]:
 
 
 def _access(rtt_ms: float, values: Mapping[str, Any]) -> str:
-    """The delay of the access links that makes up a round-trip time."""
+    """Delay of the access links for a round-trip time."""
     return f"{rtt_ms / 2 - values['delay_ms']:g} ms"
 
 

@@ -1,4 +1,4 @@
-"""What the authors of FQ-PIE and COBALT say of them in Linux and ns-3."""
+"""Claims of the authors of FQ-PIE and COBALT about their implementations in Linux and ns-3."""
 
 from __future__ import annotations
 

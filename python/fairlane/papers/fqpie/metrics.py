@@ -1,4 +1,4 @@
-"""The numbers that the claims are about."""
+"""The metrics of the claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenarios of the claims: TCP flows `a` and `b`, one a user, and a flow `cbr` that does not react."""
+"""Scenarios of the claims: TCP flows `a` and `b`, one per user, and an unresponsive flow `cbr`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _sparse(values: Mapping[str, Any]) -> list[Table]:
 
 
 def _overload(values: Mapping[str, Any]) -> list[Table]:
-    """Nothing but a flow that does not react."""
+    """Only an unresponsive flow."""
     return [group("cbr", poisson(f"{values['cbr_mbps']} Mbit/s"), **START)]
 
 

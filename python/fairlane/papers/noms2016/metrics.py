@@ -1,4 +1,4 @@
-"""The numbers that the slides report, from run records; units as in claims.toml (Mb/s, s)."""
+"""The numbers of the slides, from run records; units as in claims.toml (Mb/s, s)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from fairlane.papers.noms2016.scenarios import FOLDER
 from fairlane.simulate.scenario import Scenario, poisson
 
 FORMULA_RATES_MBPS = {"above": 4.8, "average": 2.4, "below": 1.2}
-"""What a user of each group sends: activities one above the average, at it, and one below it, ..."""
+"""Sending rate of a user of each group: activities one above, at, and one below the average, ..."""
 FORMULA_USERS = {"above": 1, "average": 1, "below": 4}
-"""... since the average over packets, 4*1 + 2*0 + 4*1*(-1), is that of the middle group. Together 12 of 10 Mbit/s."""
+"""... since the average over packets, 4*1 + 2*0 + 4*1*(-1), is the middle group's. The load is 12 of 10 Mbit/s."""
 
 
 def upload_time(record: Record, values: Values) -> float | None:
-    """Seconds from the start of the upload until its last byte; one that never ends counts with all the time seen."""
+    """Seconds from the start of the upload to its last byte; an unfinished one counts with the whole observed time."""
     if "probe_MB" not in values:
         return None
     (upload,) = record["groups"][0]["transfers"]
@@ -29,9 +29,9 @@ def upload_time(record: Record, values: Values) -> float | None:
 
 
 def adapted_probability(experiment: Experiment) -> list[Row]:
-    """Share of packets that the old AQM drops of users whose activity is above, at and below the average.
+    """Fraction of packets that the old AQM drops, for users with activity above, at and below the average.
 
-    The slides' check value, p_A = p^(2^(-gamma*(A - A_avg))) for one p, is in the scheme's own tests, in Rust.
+    The scheme's Rust tests check p_A = p^(2^(-gamma*(A - A_avg))) for one p against the slides' value.
     """
     base = Scenario.from_toml(FOLDER / "base.toml").replace("queue.gamma", float(experiment.parameters["gamma"]))
     template = base.to_dict()["groups"][0]
@@ -50,7 +50,7 @@ def adapted_probability(experiment: Experiment) -> list[Row]:
 
 
 def best_gamma(tables: Mapping[str, Table]) -> Table | None:
-    """The gamma at which |log2 T_R|, averaged over rates and delays, is least."""
+    """The gamma with the smallest |log2 T_R|, averaged over rates and delays."""
     table = tables["noms.udp"]
     distance: dict[float, list[float]] = {}
     for cell in table.cells(["abc_old"], ["T_R"]):

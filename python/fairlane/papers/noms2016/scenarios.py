@@ -1,4 +1,4 @@
-"""Scenarios of the slides' experiments: base.toml with the experiment's parameters and variables written over it."""
+"""Scenarios of the slides' experiments: base.toml, overridden by the parameters and variables of the experiment."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ KEYS = {
     "Db_ms": ("topology.bottleneck_delay", "{} ms"),
     "gamma": ("queue.gamma", None),
 }
-"""Scenario key of each scalar parameter that the slides give, and how its value is written."""
+"""Scenario key of each scalar parameter of the slides, with the notation of its value."""
 
 BOTTLENECK_BPS = 10_000_000
 UPLOAD_START_S = 115
 """Uploads start 100 s after the last background flow, ..."""
 UPLOAD_S = 300
-"""... and are followed for so long: more than three times the longest mean of the table."""
+"""... and are observed for this time, more than three times the longest mean of the table."""
 
 NO_ABC = "none"
 """Burst allowance of the table's rows without ABC."""
 
 
 def exists(at: Mapping[str, Any]) -> bool:
-    """Whether the table has the point: a burst allowance is ABC's, and only ABC's."""
+    """Returns whether the table has the point; only ABC has a burst allowance."""
     return "B_MB" not in at or (at["scheme"] == "abc_old") == (at["B_MB"] != NO_ABC)
 
 
 def scenario(values: Mapping[str, Any]) -> Scenario:
-    """The scenario under the first ABC for the values of an experiment's parameters and variables."""
+    """The scenario under the first design of ABC for an experiment's parameters and variables."""
     base = Scenario.from_toml(FOLDER / "base.toml")
     for name, (key, text) in KEYS.items():
         base = base.replace(key, float(values[name]) if text is None else text.format(values[name]))
@@ -55,7 +55,7 @@ def scenario(values: Mapping[str, Any]) -> Scenario:
 
 
 def _users(values: Mapping[str, Any]) -> tuple[int, int]:
-    """Users of both groups; the gamma table writes them as `1/10`."""
+    """Numbers of users of both groups, which the gamma table writes as `1/10`."""
     if "/" not in str(values.get("users", "")) or "=" in values["users"]:
         return values["u0"], values["u1"]
     heavy, light = values["users"].split("/")
@@ -63,7 +63,7 @@ def _users(values: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def _source(i: int, values: Mapping[str, Any]) -> dict[str, Any]:
-    """What a user of group i sends."""
+    """Source of a user of group i."""
     if values.get(f"source{i}") == "cbr":
         return cbr(f"{values[f'R{i}_mbps']} Mbit/s")
     if i == 0 and "probe_MB" in values:

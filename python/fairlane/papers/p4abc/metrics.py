@@ -1,4 +1,4 @@
-"""The numbers that the paper reports, from run records of any plane; units as in claims.toml (Mb/s, packets)."""
+"""The numbers of the paper, from run records of any plane; units as in claims.toml (Mb/s, packets)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairlane.papers.metrics import Metric, queue_mean, throughput, throughput_r
 
 
 def rate_of_pipeline(experiment: Experiment) -> Sequence[Row]:
-    """The bit rate of the switch's limit in packets/s (5.1)."""
+    """Bit rate that corresponds to the switch's limit in packets/s (5.1)."""
     rate_mbps = experiment.parameters["egress_pps"] * experiment.parameters["packet_B"] * 8 / 1e6
     return [Row({"scheme": "link"}, {"number": (rate_mbps,)}, exact=True)]
 

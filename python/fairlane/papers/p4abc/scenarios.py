@@ -1,4 +1,4 @@
-"""Scenarios of the paper's experiments: base.toml with the experiment's parameters and variables written over it."""
+"""Scenarios of the paper's experiments: base.toml, overridden by the parameters and variables of the experiment."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from fairlane.simulate.scenario import Scenario, cbr, poisson, tcp
 FOLDER = Path(__file__).parent
 
 UDP_HEADER_B = 30
-"""Of the simulator: 2 PPP + 20 IP + 8 UDP (abc2018 IV-A1)."""
+"""Headers in the simulator: 2 PPP + 20 IP + 8 UDP (abc2018 IV-A1)."""
 
 JITTER = 0.1
-"""Each gap of a CBR source differs by up to 5 %: exact ones lock phases with each other and the link."""
+"""Gaps of a CBR source vary by up to 5 %; constant gaps would synchronise with each other and with the link."""
 
 
 def scenario(values: Mapping[str, Any]) -> Scenario:
@@ -23,14 +23,14 @@ def scenario(values: Mapping[str, Any]) -> Scenario:
     base = with_parameters(Scenario.from_toml(FOLDER / "base.toml"), ABC_KEYS, values)
     groups = base.to_dict()["groups"][: values["clients"]]
     for i, client in enumerate(groups):
-        client["users"] = values.get(f"u{i}", 1)  # in the set-up of abc2018 client 1 stands for several
+        client["users"] = values.get(f"u{i}", 1)  # in the set-up of abc2018 client 1 represents several
         reference = values["Rr_kbps"][i] if isinstance(values["Rr_kbps"], list) else values["Rr_kbps"]
         client |= {"reference_rate": f"{reference} kbit/s", "sources": [_source(i, values)]}
     return base.replace("groups", groups)
 
 
 def _source(i: int, values: Mapping[str, Any]) -> dict[str, Any]:
-    """What client i sends."""
+    """Source of client i."""
     kind = values[f"source{i}"]
     if kind == "tcp_saturated":
         return tcp(flows=values[f"f{i}"])

@@ -1,4 +1,4 @@
-"""SP-PIFO (2020) and PACKS (2025), queues that imitate a sorted one, by their abstracts."""
+"""SP-PIFO (2020) and PACKS (2025), which approximate a sorted queue, from their abstracts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well a sorted queue is imitated, and how evenly users share, from run records."""
+"""Accuracy of the approximation of a sorted queue, and fairness among users, from run records."""
 
 from __future__ import annotations
 

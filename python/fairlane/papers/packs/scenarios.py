@@ -1,4 +1,4 @@
-"""Scenarios of the abstracts' claims: packets with ranks that are drawn, or users `a` and `b` under start tags."""
+"""Scenarios of the abstracts' claims: packets with random ranks, or users `a` and `b` with start tags."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OWN = {
     "packs": ("rank", "queues", "window"),
     "aifo": ("rank", "window"),
 }
-"""Of each scheme, which parameters of the experiment it has."""
+"""Parameters of the experiment that each scheme has."""
 START: Any = {"start_from": "0 s", "start_until": "0.5 s"}
 
 
@@ -28,12 +28,12 @@ def scenario(values: Mapping[str, Any]) -> Scenario:
 
 
 def _ranked(values: Mapping[str, Any]) -> list[Table]:
-    """Packets at a load, whoever sends them."""
+    """Packets at a given load, with arbitrary senders."""
     return [group("a", poisson(f"{values['load'] * values['rate_mbps']:g} Mbit/s"), **START)]
 
 
 def _many(values: Mapping[str, Any]) -> list[Table]:
-    """Many users that each ask for the same, a fifth more than the link has."""
+    """Many users with equal rates, together 1.2 times the link rate."""
     rate = 1.2 * values["rate_mbps"] / values["users"]
     return [group("a", poisson(f"{rate:g} Mbit/s"), users=values["users"], **START)]
 
@@ -46,7 +46,7 @@ def _newcomer(values: Mapping[str, Any]) -> list[Table]:
 
 
 def _two_paths(values: Mapping[str, Any]) -> list[Table]:
-    """As many TCP flows with a short path as with a long one."""
+    """Equally many TCP flows with a short and with a long path."""
     return [
         group(name, tcp(), users=values["users"], rtt=f"{rtt_ms} ms", **START)
         for name, rtt_ms in zip("ab", values["rtts_ms"], strict=True)

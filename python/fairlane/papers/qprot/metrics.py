@@ -1,4 +1,4 @@
-"""The numbers that the claims are about."""
+"""The metrics of the claims."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _OF_GROUPS = texts.metrics_of("scalable", "offender", "innocent")
 
 
 def congestion_mbps(record: Record, values: Values) -> float | None:
-    """Marked bits per second of a scalable flow in Mb/s: its congestion-rate."""
+    """Congestion-rate of a scalable flow: its marked bits per second, in Mb/s."""
     rate, marked = (_OF_GROUPS[f"scalable_{what}"](record, values) for what in ("mbps", "marked"))
     return None if rate is None or marked is None else rate * marked / 100.0
 

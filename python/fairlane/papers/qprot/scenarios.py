@@ -1,6 +1,6 @@
-"""Scenarios of the draft's claims: `scalable` flows, an `offender` and an `innocent` flow that do not react.
+"""Scenarios of the draft's claims: `scalable` flows, and two unresponsive flows, `offender` and `innocent`.
 
-All of them are in the L queue: they set ECT(1).
+All of them set ECT(1), so they use the L queue.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ def _scalable(values: Mapping[str, Any]) -> list[Table]:
 
 
 def _constant(values: Mapping[str, Any]) -> list[Table]:
-    """One flow at a constant rate, and beside it scalable ones, if there are any."""
+    """One flow at a constant rate, optionally with scalable flows."""
     beside = _scalable(values) if values["flows"] else []
     return [group("offender", _cbr(values["offender_mbps"]), **START), *beside]
 
 
 def _flood(values: Mapping[str, Any]) -> list[Table]:
-    """More than the link carries, and a slow flow."""
+    """A flow that exceeds the link rate, and a slow flow."""
     return [*_constant(values), group("innocent", _cbr(values["innocent_mbps"]), **START)]
 
 
 def _bursts(values: Mapping[str, Any]) -> list[Table]:
     """Draft, Figure 1: a constant flow (none if its rate is 0) and regular bursts."""
     rate_mbps = values["burst_mbps"]
-    if isinstance(rate_mbps, Mapping):  # by the length of the pauses
+    if isinstance(rate_mbps, Mapping):  # depends on the length of the pauses
         rate_mbps = rate_mbps[str(values["off_ms"])]
     bursts = on_off(f"{rate_mbps} Mbit/s", on=f"{values['on_ms']} ms", off=f"{values['off_ms']} ms", ecn="ect1")
     constant = [group("innocent", _cbr(values["constant_mbps"]), **START)] if values["constant_mbps"] else []

@@ -1,4 +1,4 @@
-"""Mostafaei, Pacut and Schmid: RIFO, 2025, by its abstract."""
+"""Mostafaei, Pacut and Schmid: RIFO, 2025, from its abstract."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenarios of the claims: those of AIFO here, with RIFO and other workloads."""
+"""Scenarios of the claims: AIFO's scenarios with RIFO and other workloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sharafzadeh et al.: Self-Clocked Round-Robin Packet Scheduling, 2025, by its abstract and its qdisc."""
+"""Sharafzadeh et al.: Self-Clocked Round-Robin Packet Scheduling, 2025, from its abstract and its qdisc."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenarios of the claims: base.toml with the experiment's parameters and variables written over it."""
+"""Scenarios of the claims: base.toml, overridden by the parameters and variables of the experiment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairlane.simulate.scenario import Scenario, Table, cbr, group, tcp, web
 FOLDER = Path(__file__).parent
 
 DRR_QUANTA = {"drr_200": 200, "drr_500": 500, "drr_1500": 1500, "drr_9000": 9000}
-"""Bytes; the settings in the README of the qdisc."""
+"""Quanta in bytes, from the README of the qdisc."""
 VARIANTS = {"scrr": "neia", "scrr_nmne": "nmne", "scrr_basic": "basic"}
 ENGINE_SCHEMES = {**dict.fromkeys(DRR_QUANTA, "drr"), **dict.fromkeys(VARIANTS, "scrr")}
 
@@ -51,7 +51,7 @@ def _queue(values: Mapping[str, Any]) -> Table:
 
 
 def testbed(_: Experiment) -> list[Row]:
-    """No rows: the time of a kernel's CPU."""
+    """No rows, since it needs CPU time of a kernel."""
     return []
 
 

@@ -1,4 +1,4 @@
-// Sorts tables of numbers by the column whose head is pressed: up, down, and as they came. Without it they only read.
+// Sorts tables of numbers by the clicked column: ascending, descending, then the original order.
 "use strict";
 
 for (const table of document.querySelectorAll("table.numbers")) {
@@ -28,7 +28,7 @@ for (const table of document.querySelectorAll("table.numbers")) {
   });
 }
 
-// The number that a cell begins with, or else its text; null if it has none.
+// The number at the start of a cell, or else its text; null if it is empty.
 function value(cell) {
   if (cell.dataset.sort) return Number(cell.dataset.sort);
   const text = cell.textContent.trim();
@@ -37,7 +37,7 @@ function value(cell) {
   return number ? Number(number[0]) : text;
 }
 
-// Cells without a number are last, whatever the direction; texts come after numbers.
+// Empty cells are last in both directions; texts come after numbers.
 function compared(a, b, direction) {
   if (a === null || b === null) return (a === null) - (b === null);
   if (typeof a === "number" && typeof b === "number") return direction * (a - b);

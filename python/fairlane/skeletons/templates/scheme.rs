@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | (1) | an arrival is dropped with probability p | [`$Type::admit`] |
 //!
-//! Cost: operations a packet. State: bytes a port and a flow.
+//! Cost: operations per packet. State: bytes per port and per flow.
 //!
 //! Deviations:
 //! 1. Differences from the source, with reasons.

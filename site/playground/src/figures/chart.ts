@@ -1,4 +1,4 @@
-// Lines over an axis, with their names at their ends.
+// Line chart with the names at the ends of the lines.
 
 import uPlot from "uplot";
 import { h, themed } from "../dom";
@@ -7,26 +7,26 @@ export interface Line {
   name: string;
   colour: string;
   values: (number | null)[];
-  /** Dashed lines are what should be. */
+  /** Dashed lines are reference values. */
   dashed?: boolean;
   filled?: boolean;
 }
 
 export interface Plot {
   title: string;
-  /** What a screen reader says. */
+  /** Text for screen readers. */
   told: string;
   x: number[];
   lines: Line[];
   xMost: number;
   yMost: number;
   xUnit: string;
-  /** What the y-axis counts, if the title does not say so. */
+  /** Quantity of the y-axis, if the title does not name it. */
   yUnit?: string;
-  /** The part that is not measured, at the left. */
+  /** End of the unmeasured part at the left. */
   shadedUntil?: number;
   height?: number;
-  /** Called with the place on the x-axis of a click. */
+  /** Called with the x value of a click. */
   picked?: (x: number) => void;
 }
 
@@ -34,12 +34,12 @@ export interface Chart {
   element: HTMLElement;
   /** Draws; the element must be in the page. */
   draw(plot: Plot): void;
-  /** Moves the line that shows the time; undefined hides it. */
+  /** Moves the time line; undefined hides it. */
   mark(x: number | undefined): void;
 }
 
 const FONT = "12px system-ui, sans-serif";
-/** Pixels between two names at least. */
+/** Minimum distance of two names in pixels. */
 const NAME_HEIGHT = 14;
 
 export function chart(): Chart {
@@ -97,12 +97,12 @@ function options(plot: Plot, width: number): uPlot.Options {
   };
 }
 
-/** Marks of an axis, the last with the unit. */
+/** Tick labels of an axis; the last one has the unit. */
 function withUnit(marks: number[], unit: string): string[] {
   return marks.map((mark, index) => (index === marks.length - 1 ? `${mark} ${unit}` : String(mark)));
 }
 
-/** Room that the names need at the right. */
+/** Width of the names at the right. */
 function endRoom(plot: Plot): number {
   const longest = Math.max(0, ...plot.lines.map((line) => line.name.length));
   return longest ? Math.min(130, 26 + longest * 6.6) : 12;
@@ -114,7 +114,7 @@ function shade(u: uPlot, until: number): void {
   u.ctx.fillRect(u.bbox.left, u.bbox.top, u.valToPos(until, "x", true) - u.bbox.left, u.bbox.height);
 }
 
-/** The names of the lines at the heights of their ends, kept apart. */
+/** Draws the names of lines next to their ends, without overlap. */
 function nameLines(u: uPlot, plot: Plot): void {
   const { ctx, bbox } = u;
   const ratio = devicePixelRatio;

@@ -1,4 +1,4 @@
-// Who loses packets at the link that is shown, and why.
+// Drops at the displayed link, by user and reason.
 
 import { h } from "../dom";
 import { percent, short } from "../numbers";
@@ -31,7 +31,7 @@ export function drops(run: Run): HTMLElement {
   );
 }
 
-/** The same numbers, and more, for whoever reads better than he sees. */
+/** Table of the same and further numbers, also for screen readers. */
 export function table(run: Run): HTMLElement {
   const link = run.record.links[run.link]!;
   const rows = run.record.groups.map((group, index) => {
@@ -40,7 +40,7 @@ export function table(run: Run): HTMLElement {
     const cells = [short(group.throughput_bps / 1e6), short(group.max_min_share_bps / 1e6), at(0.5), at(0.95), percent(group.path.lost_share ?? 0)];
     return h("tr", {}, h("th", { scope: "row" }, group.name), ...cells.map((cell) => h("td", {}, cell)));
   });
-  const heads = ["Users", "Mbit/s each", "Max-min share", "Wait, median (ms)", "Wait, 95 % (ms)", "Lost"];
+  const heads = ["Users", "Mbit/s each", "Max-min share", "Median wait (ms)", "p95 wait (ms)", "Lost"];
   return h("details", { class: "numbers" },
     h("summary", {}, "The numbers"),
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Numbers of ${run.scheme}` },

@@ -1,22 +1,22 @@
-// Where things are in a scene: the links in a row, and the bands along which users' packets come and go.
+// Layout of a scene: the links in a row, and the bands along which users' packets arrive and depart.
 
 import type { Run } from "../run";
 import type { State } from "../state";
 
-/** Widest place of a packet in a queue. */
+/** Maximum width of a packet in a queue, in pixels. */
 const WIDEST = 24;
 
-/** A link: its queue from `entry` to `head`, its wire from there to `end`. */
+/** A link, with its queue from `entry` to `head` and its wire from `head` to `end`. */
 export interface Lane { entry: number; head: number; end: number }
 
 interface Point { x: number; y: number }
 
-/** The way of a group to the queue of a link, or from a link to the next or to the right edge. */
+/** Path of a group to the queue of a link, or from a link to the next link or to the right edge. */
 export interface Band { group: number; hop: number; from: Point; to: Point; bend: number; thick: number; into: boolean }
 
 export interface Layout { width: number; height: number; lanes: Lane[]; laneY: number; laneHeight: number; place: number; bands: Band[] }
 
-/** The layout of a run; without one, bands are alike, for what they carry is not known yet. */
+/** The layout for a run. Without a run, rates are unknown and all bands have the same width. */
 export function layoutOf(state: State, run: Run | undefined, queuePackets: number, width: number, height: number): Layout {
   const { groups, links } = state;
   const several = links > 1;
@@ -29,7 +29,7 @@ export function layoutOf(state: State, run: Run | undefined, queuePackets: numbe
   });
   const rowY = (group: number) => ((group + 0.5) * height) / groups.length;
   const laneHeight = Math.min(46, several ? 0.6 * (height / groups.length) : 0.36 * height);
-  // Several links stand in the row of those who cross all of them, so that the others join and leave as at a junction.
+  // Several links are in the row of the group that crosses all of them; other groups join and leave as at a junction.
   const laneY = several ? rowY(Math.max(0, groups.findIndex((group) => group.link === 0))) + 4 : height / 2;
   const pixels = (bps: number) => (0.8 * laneHeight * bps) / (state.rateMbps * 1e6);
   const alike = groups.map(() => (0.6 * laneHeight) / groups.length);
@@ -37,7 +37,7 @@ export function layoutOf(state: State, run: Run | undefined, queuePackets: numbe
     const dropped = path.delivered_packets ? path.dropped_packets / path.delivered_packets : 0;
     return Math.min(0.9 * height, pixels(throughput_bps * users) * (arrived ? 1 : 1 + dropped));
   }) ?? alike) as [number[], number[]];
-  /** Of packets that cross all links, some are dropped at each. */
+  /** Width of a band. Groups that cross all links lose a part of their packets at each. */
   const thick = (group: number, passed: number, hop: number): number => {
     const done = groups[group]!.link ? Number(passed > hop) : passed / links;
     return sent[group]! + (taken[group]! - sent[group]!) * done;
@@ -64,12 +64,12 @@ export function layoutOf(state: State, run: Run | undefined, queuePackets: numbe
   return { width, height, lanes, laneY, laneHeight, place: Math.min(WIDEST, (lanes[0]!.head - lanes[0]!.entry) / queuePackets), bands };
 }
 
-/** Where a band bends: just before the link, or just after it. */
+/** Start and end of a band's bend, just before or just after the link. */
 export function bendOf({ from, to, bend, into }: Band): [number, number] {
   return into ? [Math.max(from.x, to.x - bend), to.x] : [from.x, Math.min(to.x, from.x + bend)];
 }
 
-/** Height of a band at a place. */
+/** Vertical position of a band at `x`. */
 export function heightAt(band: Band, x: number): number {
   const [start, end] = bendOf(band);
   const part = Math.max(0, Math.min(1, (x - start) / (end - start || 1)));

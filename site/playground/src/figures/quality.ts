@@ -1,4 +1,4 @@
-// What a user notices: how a call sounds, what a video looks like. The numbers are the engine's (`voip`, `video` of a record).
+// Quality for the user: sound of a call, picture of a video. The numbers are the engine's (`voip`, `video` of a record).
 
 import { h, svg } from "../dom";
 import { percent, rate } from "../numbers";
@@ -6,13 +6,13 @@ import type { Run } from "../run";
 import { listenTo } from "../sound";
 import type { Group } from "../state";
 
-/** Words of ITU-T P.800 for opinion scores. */
+/** Categories of ITU-T P.800 for opinion scores. */
 const WORDS: [number, string][] = [[4.3, "excellent"], [3.6, "good"], [2.6, "fair"], [1.6, "poor"], [0, "bad"]];
-/** Bitrate of the ladder at which the drawn picture is sharp; below, its squares are larger. */
+/** Bitrate at which the drawn picture is sharp; below it, the squares are larger. */
 const SHARP_BPS = 4e6;
 const PICTURE = { width: 64, height: 36 };
 
-/** As many people as there are users, up to five. */
+/** Draws as many people as there are users, up to five. */
 export function crowd({ users }: Group): SVGElement {
   const drawn = Math.min(5, users);
   const width = 20 + 8 * (drawn - 1);
@@ -21,7 +21,7 @@ export function crowd({ users }: Group): SVGElement {
   return svg("svg", { class: "crowd", viewBox: `0 0 ${width} 26`, "aria-hidden": "true" }, ...people);
 }
 
-/** Picture, words and, of a call, a button to hear it; nothing for users who only send. */
+/** Picture, rating and, for a call, a button to listen to it; nothing for other users. */
 export function quality(run: Run, index: number): Element[] {
   const { name, voip, video } = run.record.groups[index]!;
   if (voip) {
@@ -42,7 +42,7 @@ function speaker(): SVGElement {
   return svg("svg", { viewBox: "0 0 16 16", width: 14, height: 14, "aria-hidden": "true" }, svg("path", { d: "M2 6h3l4-4v12l-4-4H2Zm9-1a4 4 0 0 1 0 6M12.5 3a7 7 0 0 1 0 10" }));
 }
 
-/** The mouth goes from a smile down as the score does. */
+/** Draws a face that smiles less with lower scores. */
 function face(mos: number): SVGElement {
   const mood = ((mos - 1) / 3.4 - 0.5) * 11;
   return svg("svg", { class: "face", viewBox: "0 0 32 32", width: 30, height: 30, "aria-hidden": "true" },
@@ -51,7 +51,7 @@ function face(mos: number): SVGElement {
     svg("path", { d: `M9.5 ${(21 - mood / 3).toFixed(1)}Q16 ${(21 + mood).toFixed(1)} 22.5 ${(21 - mood / 3).toFixed(1)}` }));
 }
 
-/** A landscape in squares as large as the bitrate is low, grey as long as it stands still. */
+/** Draws a landscape, with larger squares for lower bitrates, and grey for the share of stalled time. */
 function screen(bps: number, stalled: number): HTMLElement {
   const canvas = h("canvas", { class: "screen", "aria-hidden": "true" });
   const part = Math.min(1, Math.max(0.12, Math.sqrt(bps / SHARP_BPS)));

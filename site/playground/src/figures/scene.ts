@@ -1,10 +1,10 @@
-// A scheme at a glance: users at the left, the links with their queues in the middle, what each user gets at the right.
+// Animation of a scheme: users at the left, links with their queues in the middle, shares of the users at the right.
 //
-// What moves, and what that is drawn from. When a packet comes to a queue, leaves it or is dropped, and in which order
-// packets wait, are the engine's events (replay.ts), to the nanosecond. The ways between users and links go at a speed
-// that an eye can follow, and so that each packet is at the queue when it is there in the simulation. A packet is as long
-// on the wire as one of 1514 bytes. The bands are means over the measurement, from the record: at the left as thick as
-// what is sent, at the right as what arrives, and a link is full if they fill its height.
+// Times of arrival, departure and drop, and the order of waiting packets, are the engine's events (replay.ts), exact to
+// the nanosecond. Between users and links, packets move at a visible speed, such that each packet reaches the queue at
+// its simulated time. On the wire, all packets take the time of 1514 bytes. The widths of the bands are means over the
+// measurement, from the record: sent rates at the left, received rates at the right. A link is full if the bands fill
+// its height.
 
 import { brief } from "../controls";
 import { h } from "../dom";
@@ -18,29 +18,29 @@ import { bendOf, heightAt, layoutOf, type Band, type Lane, type Layout } from ".
 import { crowd, quality } from "./quality";
 
 const PACKET_BITS = 1514 * 8;
-/** How long a dropped packet is seen on the screen. */
+/** Time for which a dropped packet is visible. */
 const FALLS_S = 1.1;
-/** Most packets that are drawn on the way to the links: more cannot be told apart. */
+/** Maximum number of packets drawn before the links; more cannot be distinguished. */
 const MOST_COMING = 1500;
-/** At higher speeds labels pass too quickly to be read. */
+/** Maximum speed at which labels are readable. */
 const LEGIBLE = 0.01;
-/** Narrower pictures have fewer words, and only wider ones show labels. */
+/** Figures below `NARROW` pixels have shorter texts; only those from `ROOMY` pixels show labels. */
 const NARROW = 300;
 const ROOMY = 600;
-/** Part of its way in the queue that a packet goes in a frame at a speed; more at higher ones, so that none lags behind. */
+/** Fraction of its remaining distance that a packet moves per frame; larger at higher speeds, so that it keeps up. */
 const pace = (speed: number) => Math.min(1, 0.14 * Math.max(1, speed / 0.01));
 
-/** What all scenes have in common, so that they can be compared. */
+/** Common scale of all scenes, so that they can be compared. */
 export interface SceneScale { user: number; queuePackets: number }
 
-/** Schemes whose threshold is the shortest queue that drops, in packets as long as their parameters are. */
+/** Schemes whose threshold is a queue length; it is in packets if their parameters are. */
 const QUEUE_THRESHOLDS = new Set(["abc"]);
 
 function drawsThreshold(scheme: string, params: Record<string, string>): boolean {
   return QUEUE_THRESHOLDS.has(scheme) && Object.entries(params).every(([key, value]) => !key.startsWith("queue.") || /packets?$/.test(value));
 }
 
-/** What a moment is drawn with. */
+/** Data for drawing one moment. */
 interface Brush { context: CanvasRenderingContext2D; layout: Layout; replay: Replay; time: number; speed: number; playing: boolean; theme: (name: string) => string; own: (packet: Packet) => string }
 
 export class Scene {
@@ -51,7 +51,7 @@ export class Scene {
   private readonly road = h("div", { class: "road" }, this.canvas);
   private readonly reason = h("p", { class: "reason" });
   private readonly readings = h("p", { class: "readings" });
-  /** Label of the packet of each group that came last. */
+  /** Label of the latest packet of each group. */
   private readonly labels = new Map<number, number>();
   private replay: Replay | undefined;
   private scale: SceneScale = { user: 1, queuePackets: 12 };
@@ -77,7 +77,7 @@ export class Scene {
     return this.replay?.nextDrop(after);
   }
 
-  /** Draws a time of the simulation; `speed` is simulated time over time. */
+  /** Draws a time of the simulation; `speed` is simulated time per real time. */
   draw(time: number, speed: number, playing: boolean): void {
     const { replay, canvas, road } = this;
     const [width, height] = [road.clientWidth, road.clientHeight];
@@ -97,7 +97,7 @@ export class Scene {
     const brush: Brush = { context, layout, replay, time, speed, playing, theme, own };
     for (const band of layout.bands) drawBand(context, band, colours[band.group]!);
     layout.lanes.forEach((lane, hop) => drawLane(brush, lane, this.title(hop, width)));
-    if (veiled) return canvas.setAttribute("aria-label", "What happens is shown once you have guessed.");
+    if (veiled) return canvas.setAttribute("aria-label", "The animation starts after your guess.");
     replay.to(time, Math.max(FALLS_S, (2 * width) / pixelsPerS(width)) * speed + PACKET_BITS / this.bps);
     this.drawComing(brush);
     layout.lanes.forEach((lane, hop) => drawQueue(brush, lane, replay.waiting[hop]!));
@@ -116,7 +116,7 @@ export class Scene {
     return width < NARROW ? "link" : `link, ${numbers.short(this.state.rateMbps)} Mbit/s`;
   }
 
-  /** Packets on their way to the first queue that they meet. */
+  /** Draws packets before their first queue. */
   private drawComing({ context, layout, replay, time, speed, theme, own }: Brush): void {
     const bands = layout.bands.filter(({ into }) => into);
     const pace = pixelsPerS(layout.width) / speed;
@@ -139,7 +139,7 @@ export class Scene {
     }
   }
 
-  /** Packets on the wire, and beyond it. */
+  /** Draws packets on the wire and after it. */
   private drawSent({ context, layout, replay, time, speed, own }: Brush): void {
     const wireS = PACKET_BITS / this.bps;
     for (const packet of replay.sent) {
@@ -173,7 +173,7 @@ export class Scene {
   private tell({ replay, time }: Brush): void {
     const { run, lastDrop } = replay;
     const count = replay.waiting[run.link]!.size;
-    const why = lastDrop < 0 ? "No packet was dropped so far." : because(run, lastDrop, drawsThreshold(this.scheme, this.state.params[this.scheme] ?? {}));
+    const why = lastDrop < 0 ? "No packet has been dropped so far." : because(run, lastDrop, drawsThreshold(this.scheme, this.state.params[this.scheme] ?? {}));
     const readings = readingsAt(run, time).map(([name, value]) => numbers.reading(name, value)).slice(0, 6).join(" · ");
     if (this.reason.textContent !== why) this.reason.textContent = why;
     if (this.readings.textContent !== readings) this.readings.textContent = readings;
@@ -181,7 +181,7 @@ export class Scene {
   }
 }
 
-/** What a user of a group gets, with a tick where its max-min share is and a dot for each user of several. */
+/** Throughput of a group's users, with a tick at the max-min share and, for several users, a dot for each. */
 function taken(run: Run, group: GroupRecord, index: number, most: number): Element[] {
   const at = (bps: number) => `${Math.min(100, (100 * bps) / most)}%`;
   const dots = group.users > 1 ? group.user_throughput_bps.map((bps) => h("i", { style: `left: ${at(bps)}` })) : [];
@@ -192,17 +192,17 @@ function taken(run: Run, group: GroupRecord, index: number, most: number): Eleme
   ];
 }
 
-/** Speed of packets between users and links, on the screen. */
+/** Speed of packets between users and links, in pixels per second. */
 function pixelsPerS(width: number): number {
   return Math.max(90, width / 2.2);
 }
 
-/** Packets of a group go side by side as far as its band is thick. */
+/** Vertical offset of a packet, which spreads packets over the width of their band. */
 function spread(packet: Packet, band: Band): number {
   return (((packet.number * 7) % 11) / 10 - 0.5) * Math.max(0, band.thick - 8);
 }
 
-/** Why a packet was dropped, in a sentence. */
+/** Sentence about the reason of a drop. */
 function because(run: Run, row: number, thresholdInPackets: boolean): string {
   const { events, record, watched } = run;
   const group = record.groups[watched.group_of_user[events.user[row]!] ?? 0]!;
@@ -210,12 +210,12 @@ function because(run: Run, row: number, thresholdInPackets: boolean): string {
   const who = `Dropped at ${numbers.short(events.time[row]!)} s: a packet of ${group.name}`;
   const labelled = label !== 0 ? `, label ${numbers.label(label)}` : "";
   if (what === "overlimit") return `${who}${labelled}. The buffer is full: ${queue} packets wait.`;
-  if (what === "pushed_out") return `${who}${labelled}. It waited, and made room for another.`;
+  if (what === "pushed_out") return `${who}${labelled}. It was in the queue and made room for another packet.`;
   const threshold = events.threshold[row]!;
   if (thresholdInPackets && Number.isFinite(threshold)) {
     return `${who}, activity ${numbers.label(label)}. Its threshold is ${numbers.label(threshold)} packets, and ${queue} wait.`;
   }
-  return `${who}${labelled}. The scheme decided so, with ${queue} waiting.`;
+  return `${who}${labelled}. The scheme dropped it while ${queue} packets waited.`;
 }
 
 function drawBand(context: CanvasRenderingContext2D, band: Band, colour: string): void {
@@ -231,7 +231,7 @@ function drawBand(context: CanvasRenderingContext2D, band: Band, colour: string)
   context.globalAlpha = 1;
 }
 
-/** The queue, and the wire after it. */
+/** Draws the queue and the wire after it. */
 function drawLane({ context, layout, theme }: Brush, { entry, head, end }: Lane, title: string): void {
   const { laneY, laneHeight } = layout;
   const top = laneY - laneHeight / 2;
@@ -300,7 +300,7 @@ function drawDot(context: CanvasRenderingContext2D, x: number, y: number, layout
   context.fill();
 }
 
-/** A packet that was dropped falls from where it was, crossed out. */
+/** Draws a dropped packet, crossed out and falling from its last position. */
 function drawFallen({ context, layout, time, speed, theme, own }: Brush, packet: Packet): void {
   const age = (time - packet.time) / (FALLS_S * speed);
   if (age < 0 || age > 1) return;
