@@ -14,8 +14,8 @@ def abc(*, memory: str | None = ..., meter: Literal['normal', 'fair'] | None = .
     Args:
         memory: Time constant of the rate measurement; the same for all meters of a domain. Default: "3 s".
         meter: Normal or fair meter. Default: "normal".
-        accounting_be: Accounting factor of BE: its packets count this multiple of their length. Default: 1.0.
-        accounting_ef: Accounting factor of EF: a surcharge on low delay. Default: 3.0.
+        accounting_be: Accounting factor of BE: its packets count as this multiple of their length. Default: 1.0.
+        accounting_ef: Accounting factor of EF: a surcharge for low delay. Default: 3.0.
     """
 
 def abc2016(*, meter: Literal['token', 'rate'] | None = ..., inertia: str | None = ...,
@@ -25,7 +25,7 @@ def abc2016(*, meter: Literal['token', 'rate'] | None = ..., inertia: str | None
     Args:
         meter: Measurement of activity. Default: "token".
         inertia: Inertia: time constant of the measurement, the same for all meters of a domain. Default: "3 s".
-        burst_allowance: Bytes after a silence that do not count. Default: "0 B".
+        burst_allowance: Bytes that do not count after an idle time. Default: "0 B".
     """
 
 def csfq(*, rate_constant: str | None = ..., share_per: Literal['flow', 'user'] | None = ...) -> dict[str, Any]:
@@ -33,8 +33,8 @@ def csfq(*, rate_constant: str | None = ..., share_per: Literal['flow', 'user'] 
 
     Args:
         rate_constant: Time constant of the rate estimate. Default: "100 ms".
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). The papers speak of
-            flows; the throughput ratios of abc2018 Fig. 15(b) are possible for users only. Default: "user".
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). The papers use flows, but the
+            throughput ratios of abc2018 Fig. 15(b) are possible only for users. Default: "user".
     """
 
 def hcsfq(*, rate_constant: str | None = ...) -> dict[str, Any]:
@@ -50,14 +50,14 @@ def ppv(*, place: Literal['random', 'token_buckets'] | None = ..., share_per: Li
     """The marker of Per-packet value.
 
     Args:
-        place: Determines a packet's position within the rate. Default: "random".
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "user".
+        place: Method to determine a packet's position within the rate. Default: "random".
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "user".
         rate_constant: Time constant of the rate estimate of the random marker. Default: "100 ms".
         lowest_rate: Rate of the lowest bucket. Default: "10 kbit/s".
         buckets_per_decade: Buckets per decade of rate. Default: 30.0.
         buckets: Number of buckets. Default: 150.
         bucket_depth: Depth of a bucket as a time at its rate, but at least one full packet. Default: "100 ms".
-        full_packet: Length of a full packet, the least depth of a bucket. Default: "1500 B".
+        full_packet: Length of a full packet, the minimum depth of a bucket. Default: "1500 B".
     """
 
 def pvpie(*, place: Literal['random', 'token_buckets'] | None = ..., share_per: Literal['flow', 'user'] | None = ...,
@@ -66,14 +66,14 @@ def pvpie(*, place: Literal['random', 'token_buckets'] | None = ..., share_per: 
     """The marker of Per-packet value with PIE.
 
     Args:
-        place: Determines a packet's position within the rate. Default: "random".
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "user".
+        place: Method to determine a packet's position within the rate. Default: "random".
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "user".
         rate_constant: Time constant of the rate estimate of the random marker. Default: "100 ms".
         lowest_rate: Rate of the lowest bucket. Default: "10 kbit/s".
         buckets_per_decade: Buckets per decade of rate. Default: 30.0.
         buckets: Number of buckets. Default: 150.
         bucket_depth: Depth of a bucket as a time at its rate, but at least one full packet. Default: "100 ms".
-        full_packet: Length of a full packet, the least depth of a bucket. Default: "1500 B".
+        full_packet: Length of a full packet, the minimum depth of a bucket. Default: "1500 B".
     """
 
 def rfq(*, rate_constant: str | None = ..., share_per: Literal['flow', 'user'] | None = ...,
@@ -83,7 +83,7 @@ def rfq(*, rate_constant: str | None = ..., share_per: Literal['flow', 'user'] |
 
     Args:
         rate_constant: Time constant of the rate estimate. Default: "100 ms".
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "user".
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "user".
         lowest_rate: Upper bound of the lowest colour. Default: "10 kbit/s".
         colours_per_octave: Number of colours per doubling of the rate. Default: 4.0.
         colours: Number of colours; the highest has no upper bound. Default: 45.

@@ -24,7 +24,7 @@ def abc(*, q_min: str | None = ..., q_base: str | None = ..., gamma: str | None 
         averager_memory: Time constant of the average activity; it should be shorter than that of the meters. Default:
             "0.3 s".
         delay_estimate: Source of the queueing delay when the thresholds are times. Default: "link_rate".
-        ecn: Mark ECN-capable packets instead of dropping them, below Q_base + gamma.
+        ecn: Marks ECN-capable packets instead of dropping them, below Q_base + gamma.
         average_over: Weighting of the average activity; default: by packets.
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
@@ -42,11 +42,11 @@ def abc2016(*, gamma: float | None = ..., average_weight: float | None = ...,
 
     Args:
         gamma: Influence of activity on the drop probability; 0: none. Default: 3.0.
-        average_weight: Weight of the old average when a packet arrives. Default: 0.996.
+        average_weight: Weight of the previous average when a packet arrives. Default: 0.996.
         base: Source of the base probability. Default: "linear".
-        min_th: Queue below which nothing is dropped. Default: "6 packets".
-        max_th: Queue at the end of the first line. Default: "18 packets".
-        full_th: Queue at the end of the second line; `base = "linear"` only. Default: "24 packets".
+        min_th: Queue below which no packet is dropped. Default: "6 packets".
+        max_th: Queue at which the base probability reaches `max_p`. Default: "18 packets".
+        full_th: Queue at which the base probability reaches 1; `base = "linear"` only. Default: "24 packets".
         max_p: Probability at `max_th`. Default: 0.1.
         queue_weight: Weight of the present queue in RED's average. Default: 0.002.
         target: Target delay of PIE; `base = "pie"` only. Default: "15 ms".
@@ -68,21 +68,22 @@ def afc(*, window: Literal['sliding', 'jumping', 'period_end'] | None = ..., win
     """AFC, fairness by credit.
 
     Args:
-        window: Measurement of a flow's share. Default: "sliding".
+        window: Window in which a flow's share is measured. Default: "sliding".
         window_packets: Packets in the window, or in a period. Default: 1000.
         cache: Maximum number of flows in the cache. Default: 46.
         bitmap_bits: Bits of the bitmap that counts flows. Default: 1024.
         count_interval: Minimum counting interval of the bitmap. Default: "1 s".
-        max_credit: Bound on credit and debt: what a flow collects in this time at zero, or at twice, its share.
-            Default: "10 s".
-        repay: Keeps dropping a flow in debt even while its share is not above the fair one. Default: False.
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        max_credit: Bound of credit and debt: the amount that a flow collects in this time at zero, or at twice, its
+            share. Default: "10 s".
+        repay: Keeps dropping packets of a flow in debt even after its share has fallen to the fair share. Default:
+            False.
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         min_th: Average queue below which no packet is dropped. Absent: a sixth of the limit.
         max_th: Average queue at which RED's probability reaches `max_p`. Absent: half of the limit.
         max_p: RED's drop probability at `max_th`. Default: 0.1.
         weight: Weight of a new sample in the average queue. Default: 0.002.
-        gentle: Gentle mode: from `max_th` to twice `max_th` RED's probability grows to 1 instead of jumping. Default:
-            True.
+        gentle: Gentle mode: between `max_th` and twice `max_th` RED's probability rises linearly to 1 instead of
+            jumping. Default: True.
         wait: Wait mode: at least `1/p_b` packets between early drops of RED. Default: True.
         mean_packet: Mean length of a packet, for the average after idle times. Default: "1000 B".
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
@@ -100,7 +101,7 @@ def afd(*, shadow_entries: int | None = ..., sampling_probability: float | None 
     """Approximate fair dropping.
 
     Args:
-        shadow_entries: Entries of the shadow buffer. Default: 500.
+        shadow_entries: Number of entries of the shadow buffer. Default: 500.
         sampling_probability: Probability that an arriving packet is sampled. Default: 0.1.
         replacement: Entry that a sample replaces. Default: "oldest".
         by_bytes: Weights an entry by its packet's length over the MTU; otherwise each entry counts 1. Default: True.
@@ -109,7 +110,7 @@ def afd(*, shadow_entries: int | None = ..., sampling_probability: float | None 
         beta: Gain on the present queue length. Default: 1.8.
         target: Target queue. Absent: half of the limit.
         min_fair: Minimum fair share, in full packets of the shadow buffer. Default: 1.0.
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
@@ -123,7 +124,7 @@ def afpft(*, share_per: Literal['flow', 'user'] | None = ..., flow_rate: str | N
     """Approximate fairness through partial finish times.
 
     Args:
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         flow_rate: Rate of virtual time. Shares do not depend on it. Default: "10 kbit/s".
         correct_finish: Subtracts a dropped packet from its flow's finish tag. Default: True.
         init_finish: Lets the first packet of a core flow set its finish tag. The pseudo-code does not. Default: False.
@@ -140,13 +141,13 @@ def afq(*, share_per: Literal['flow', 'user'] | None = ..., queues: int | None =
     """Approximate fair queueing.
 
     Args:
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         queues: Number of FIFO queues. Default: 32.
-        bytes_per_round: Bytes that a flow of weight 1 may send per round; absent: chosen such that `nQ * BpR` is a
-            third of the limit.
+        bytes_per_round: Bytes that a flow of weight 1 may send per round; absent: chosen so that `nQ * BpR` is a third
+            of the limit.
         bids: Storage of bids. Default: "sketch".
         rows: Rows of the sketch. Default: 4.
-        columns: Cells of a row. Default: 2048.
+        columns: Cells per row. Default: 2048.
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
@@ -167,8 +168,8 @@ def ahab(*, share_per: Literal['flow', 'user'] | None = ..., rows: int | None = 
         user_memory: Time constant of the users' rates. Default: "4 ms".
         link_memory: Time constant of the link's rates. Default: "16 ms".
         epoch: Time between updates of the limit. Default: "1048576 ns".
-        step: Distance of the two other candidate limits, as a power of 1/2 of the limit's highest bit. Default: 1.
-        least_limit: Minimum rate that every user may send. Default: "1 kbit/s".
+        step: Distance of the two other candidate limits: the limit's highest bit over `2^step`. Default: 1.
+        least_limit: Minimum of the limit: rate that every user may always send. Default: "1 kbit/s".
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
@@ -183,11 +184,11 @@ def aifo(*, share_per: Literal['flow', 'user'] | None = ...,
     """AIFO.
 
     Args:
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         rank: Rank by which packets are admitted. Default: "start_tag".
-        window: Number of ranks that an arriving packet is compared with. Default: 20.
-        sample_period: Sampling period of the window: one packet of this number enters it. Default: 1.
-        headroom: Share of the limit up to which every packet is admitted. Default: 0.1.
+        window: Number of ranks with which the rank of an arriving packet is compared. Default: 20.
+        sample_period: Sampling period of the window: one of this number of packets enters it. Default: 1.
+        headroom: Fraction of the limit up to which every packet is admitted. Default: 0.1.
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
@@ -222,8 +223,8 @@ def ared(*, adaptation: Literal['floyd', 'feng'] | None = ..., min_th: str | Non
         weight: Weight of a new sample in the average queue, for `weight_rule = "given"`. Default: 0.002.
         weight_rule: Source of the weight of the average; all but `given` derive it from the rate of the link. Default:
             "second".
-        gentle: Gentle mode: from `max_th` to twice `max_th` the drop probability grows to 1 instead of jumping.
-            Default: True.
+        gentle: Gentle mode: between `max_th` and twice `max_th` the drop probability rises linearly to 1 instead of
+            jumping. Default: True.
         wait: Wait mode: at least `1/p_b` packets between early drops. Default: True.
         size_scaling: Effect of a packet's length on its drop probability. Default: "none".
         mean_packet: Mean length of a packet, for idle times, byte mode and automatic settings. Default: "500 B".
@@ -231,8 +232,9 @@ def ared(*, adaptation: Literal['floyd', 'feng'] | None = ..., min_th: str | Non
             ms".
         link_delay: One-way delay of the link, for `weight_rule = "ten_rtt"`. Default: "20 ms".
         forced_restarts: Resets the count between early drops after a forced drop or a full queue. Default: True.
-        ecn: Mark ECN-capable packets instead of dropping them early. Default: False.
-        hard_drop: With ECN: still drop when the average is above the upper end of the drop curve. Default: True.
+        ecn: Marks ECN-capable packets instead of dropping them early. Default: False.
+        hard_drop: With ECN: still drops packets when the average is above the upper end of the drop curve. Default:
+            True.
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
@@ -250,20 +252,20 @@ def black(*, window: Literal['sliding', 'jumping', 'period_end'] | None = ..., w
     """BLACK.
 
     Args:
-        window: Measurement of a flow's share. Default: "sliding".
+        window: Window in which a flow's share is measured. Default: "sliding".
         window_samples: Samples in the window, or in a period. Default: 1000.
         cache: Maximum number of flows in the cache. Default: 46.
         flow_count: Source of the number of active flows. Default: "bitmap".
         known_flows: Number of active flows, for `flow_count = "known"`. Default: 100.
         bitmap_bits: Bits of the bitmap. Default: 1024.
         count_interval: Minimum counting interval of the bitmap. Default: "1 s".
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         min_th: Average queue below which no packet is dropped. Absent: a sixth of the limit.
         max_th: Average queue at which RED's probability reaches `max_p`. Absent: half of the limit.
         max_p: RED's drop probability at `max_th`. Default: 0.1.
         weight: Weight of a new sample in the average queue. Default: 0.002.
-        gentle: Gentle mode: from `max_th` to twice `max_th` RED's probability grows to 1 instead of jumping. Default:
-            True.
+        gentle: Gentle mode: between `max_th` and twice `max_th` RED's probability rises linearly to 1 instead of
+            jumping. Default: True.
         wait: Wait mode: at least `1/p_b` packets between early drops of RED. Default: True.
         mean_packet: Mean length of a packet, for the average after idle times. Default: "1000 B".
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
@@ -282,8 +284,8 @@ def blue(*, increment: float | None = ..., decrement: float | None = ..., freeze
         increment: Increment of the drop probability at an overflow. Default: 0.0025.
         decrement: Decrement of the drop probability when the link is idle. Default: 0.00025.
         freeze: Minimum time between two changes (freeze time). Default: "100 ms".
-        level: Queue above which arrivals count as overflow, in packets or bytes; absent: only a full queue does.
-        ecn: Mark ECN-capable packets instead of dropping them early. Default: False.
+        level: Queue above which arrivals count as overflow, in packets or bytes; absent: only a full queue counts.
+        ecn: Marks ECN-capable packets instead of dropping them early. Default: False.
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
@@ -301,15 +303,15 @@ def cake(*, isolation: Literal['flow', 'host', 'dual', 'triple'] | None = ..., s
     Args:
         isolation: Units among which the link is shared. Default: "triple".
         sets: Sets of queues. Default: 128.
-        ways: Queues of a set. Default: 8.
+        ways: Queues per set. Default: 8.
         quantum: Bytes that a queue may send per round, divided by the load of its host; absent: derived from the link's
             rate.
-        target: Target delay of the standing queue, at least. Default: "5 ms".
-        interval: Time for which the delay may exceed the target, at least. Default: "100 ms".
-        starts_at_once: Signals the first delay that is too long at once. Default: False.
-        ecn: Mark ECN-capable packets instead of dropping them. Default: True.
+        target: Minimum of the target delay of the standing queue. Default: "5 ms".
+        interval: Minimum of the time for which the delay may exceed the target. Default: "100 ms".
+        starts_at_once: Drops or marks as soon as a delay is too long, without waiting for an interval. Default: False.
+        ecn: Marks ECN-capable packets instead of dropping them. Default: True.
         increment: Increment of BLUE's probability at an overflow. Default: 0.00390625.
-        decrement: Decrement of BLUE's probability at a visit to an empty queue. Default: 0.000244140625.
+        decrement: Decrement of BLUE's probability when an empty queue is visited. Default: 0.000244140625.
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
@@ -324,12 +326,12 @@ def care(*, occasions: int | None = ..., counted_occasions: int | None = ..., ca
     """CARE, capture-recapture.
 
     Args:
-        occasions: Number of captures held, from which the rates of flows are estimated. Default: 200.
+        occasions: Number of captures from which the rates of flows are estimated. Default: 200.
         counted_occasions: Number of most recent captures from which the number of flows is estimated. Default: 50.
         capture_probability: Probability that an arriving packet is captured. Default: 0.04.
         estimator: Estimator of the number of flows. Default: "jackknife_1".
-        gate: Queue below which nothing is dropped. Absent: a sixth of the limit, which is 50 of 300 packets.
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        gate: Queue below which no packet is dropped. Absent: a sixth of the limit, which is 50 of 300 packets.
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
@@ -351,11 +353,11 @@ def cebinae(*, round: str | None = ..., reconfiguration: float | None = ..., rou
         tax: Fraction of its rate that the top group loses. Default: 0.01.
         port_margin: The port counts as saturated above (1 - this fraction) of its rate. Default: 0.01.
         flow_margin: A flow counts as top above (1 - this fraction) of the largest flow. Default: 0.01.
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
-        cache_slots: Slots in each of the two stages of the table of flows. Default: 2048.
-        count_dropped: Lets a bucket count dropped arrivals as well: a group that keeps sending too much then gets
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
+        cache_slots: Slots in each of the two stages of the flow table. Default: 2048.
+        count_dropped: Counts dropped arrivals in the buckets, too: a group that keeps sending too much then gets
             nothing. Default: True.
-        mark_delayed: Mark packets that are postponed to the next round. Default: False.
+        mark_delayed: Marks packets that are postponed to the next round. Default: False.
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
@@ -372,18 +374,18 @@ def choke(*, draws: int | None = ..., self_adjusting: bool | None = ..., regions
     """CHOKe.
 
     Args:
-        draws: Packets drawn for each arrival, unless `self_adjusting` sets the number. Default: 1.
-        self_adjusting: Lets the number of draws grow with the average queue. Default: False.
+        draws: Packets drawn for each arrival, unless `self_adjusting` is true. Default: 1.
+        self_adjusting: Increases the number of draws with the average queue. Default: False.
         regions: Regions between the thresholds, for `self_adjusting`. Default: 8.
         draws_beyond: Packets drawn above `max_th`, for `self_adjusting`. Default: 1.
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         profile: Implementation of RED whose rules apply. Default: "ns".
         min_th: Average queue below which no packet is dropped. Absent: a sixth of the limit.
         max_th: Average queue at which RED's probability reaches `max_p`. Absent: half of the limit.
         max_p: RED's drop probability at `max_th`. Default: 0.1.
         weight: Weight of a new sample in the average queue. Default: 0.002.
-        gentle: Gentle mode: from `max_th` to twice `max_th` RED's probability grows to 1 instead of jumping. Default:
-            True.
+        gentle: Gentle mode: between `max_th` and twice `max_th` RED's probability rises linearly to 1 instead of
+            jumping. Default: True.
         wait: Wait mode: at least `1/p_b` packets between early drops of RED. Default: True.
         mean_packet: Mean length of a packet, for the average after idle times. Default: "1000 B".
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
@@ -402,13 +404,14 @@ def cobalt(*, target: str | None = ..., interval: str | None = ..., starts_at_on
     Args:
         target: Target delay of the standing queue, and minimum time between two changes of p. Default: "5 ms".
         interval: Time for which the delay may exceed the target. Default: "100 ms".
-        starts_at_once: Signals the first delay that is too long at once. Default: False.
-        ecn: Mark ECN-capable packets instead of dropping them by CoDel. Default: True.
+        starts_at_once: Drops or marks as soon as a delay is too long, without waiting for an interval. Default: False.
+        ecn: Marks ECN-capable packets instead of dropping them by CoDel. Default: True.
         increment: Increment of BLUE's probability at an overflow. Default: 0.00390625.
         decrement: Decrement of BLUE's probability when the link is idle. Default: 0.000244140625.
-        blue_threshold: Delay above which packets raise BLUE's probability, as overflows do; absent: only overflows do.
-        spared_packets: Packets whose transmission time is never too long a delay. Default: 4.
-        keep_last: Always sends a packet that leaves an empty queue behind. Default: True.
+        blue_threshold: Delay above which packets raise BLUE's probability, as overflows do; absent: only overflows
+            raise it.
+        spared_packets: Number of full packets whose transmission time is never too long a delay. Default: 4.
+        keep_last: Always sends the last packet of the queue. Default: True.
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
@@ -423,9 +426,9 @@ def codel(*, target: str | None = ..., interval: str | None = ..., ecn: bool | N
 
     Args:
         target: Target delay of the standing queue. Default: "5 ms".
-        interval: Time for which the delay may exceed the target; a round-trip time that most flows do not exceed.
+        interval: Time for which the delay may exceed the target; should be at least the round-trip time of most flows.
             Default: "100 ms".
-        ecn: Mark ECN-capable packets instead of dropping them. Default: False.
+        ecn: Marks ECN-capable packets instead of dropping them. Default: False.
         root: Square root of the control law. Default: "exact".
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
@@ -441,15 +444,16 @@ def codel_af(*, share_per: Literal['flow', 'user'] | None = ..., buckets: int | 
     """CoDel with approximate fairness, CodelAF.
 
     Args:
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
-        buckets: Flows in the table. Default: 1024.
-        target: Target delay of an even share of the queue. Default: "5 ms".
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
+        buckets: Entries of the flow table. Default: 1024.
+        target: Target delay of a flow with an equal share of the queue. Default: "5 ms".
         interval: Time for which the delay may exceed the target. Default: "100 ms".
-        ecn: Mark ECN-capable packets instead of dropping them by CoDel. Default: True.
-        blue_threshold: Delay of an even share above which BLUE's probability of the flow grows. Default: "400 ms".
+        ecn: Marks ECN-capable packets instead of dropping them by CoDel. Default: True.
+        blue_threshold: Delay of a flow with an equal share, above which the flow's BLUE probability rises. Default:
+            "400 ms".
         increment: Increment of BLUE's probability. Default: 0.00390625.
-        decrement: Decrement of BLUE's probability at a visit to an empty queue. Default: 0.000244140625.
-        sparse_first: Serves packets of flows with nothing queued first (cheap nasty queueing). Default: False.
+        decrement: Decrement of BLUE's probability when an empty flow is visited. Default: 0.000244140625.
+        sparse_first: Sends packets of flows without queued packets first (cheap nasty queueing). Default: False.
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
@@ -467,10 +471,10 @@ def cp_aqm(*, allowance: str | None = ..., depth: str | None = ..., q_low: str |
         allowance: Congestion allowance of a user of weight 1: rate at which its bucket fills. Default: "50 kbit/s".
         depth: Depth of a bucket. Default: "15000 B".
         q_low: Queue below which packets pay nothing. Absent: half of the limit.
-        q_high: Queue from which packets pay the full price. Absent: the limit.
+        q_high: Queue above which packets pay the full price. Absent: the limit.
         max_price: Price of a byte at `q_high`. Default: 1.0.
         charge: Packets that pay the congestion price. Default: "arrivals".
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "user".
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "user".
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
@@ -486,16 +490,16 @@ def csfq(*, aggregate_constant: str | None = ..., window: str | None = ..., q_th
     """Core-stateless fair queueing.
 
     Args:
-        aggregate_constant: Time constant of the arrival and accepted rates. afpft: 200 ms. Default: "100 ms".
-        window: Window after which the fair rate is updated. The ns-2 code has one constant for this and K_alpha.
+        aggregate_constant: Time constant of the arrival and accepted rates. afpft uses 200 ms. Default: "100 ms".
+        window: Window after which the fair rate is updated. The ns-2 code uses one constant for this and K_alpha.
             Default: "100 ms".
-        q_threshold: Queue below which the link counts as uncongested. abc2018 gives no value; half of its limit is its
-            Q_min and the share of afpft Table II. Default: "12 packets".
+        q_threshold: Queue below which the link counts as uncongested. abc2018 gives no value. Half of its limit equals
+            its Q_min and the fraction in afpft Table II. Default: "12 packets".
         q_min: Queue below which no packet is dropped early: the improvement of abc2018. 0 is the original CSFQ.
             Default: "0 packets".
         variant: Version of the fair-rate estimation. Default: "amended".
         cut_budget: Events that allow further cuts of the fair rate after overflows. Default: "on_entry".
-        overflow_bound: Bound of these cuts. Default: "cuts".
+        overflow_bound: Limit of these cuts. Default: "cuts".
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
@@ -520,19 +524,19 @@ def docsis_qp(*, share_per: Literal['flow', 'user'] | None = ..., critical_delay
         critical_score: Score above which a packet is ejected at the critical delay. Default: "4 ms".
         aging: Rate of marked bits that a flow may sustain. Default: "4.194304 Mbit/s".
         max_score: Maximum score. Default: "5 s".
-        bucket_bits: Hash bits that index a bucket: the table has 2 to this power of buckets, plus the shared overflow
-            bucket (dregs). Default: 5.
-        attempts: Buckets tried for each flow's hash. Default: 2.
+        bucket_bits: Hash bits that index a bucket: the table has `2^bucket_bits` buckets and a shared overflow bucket
+            (dregs). Default: 5.
+        attempts: Buckets tried for each flow. Default: 2.
         max_threshold: Delay of the L queue above which all its packets are marked, on a fast link. Default: "1 ms".
         range: Width of the marking ramp below that delay. Default: "524288 ns".
-        max_frame: Largest frame: the delay of two such frames is never marked. Default: "2000 B".
+        max_frame: Largest frame: packets are never marked below the delay of two such frames. Default: "2000 B".
         target: Target delay of the classic queue. Default: "15 ms".
         update_interval: Time between updates of the probability. Default: "15 ms".
         alpha: Gain on the distance from the target, per second: `0.1*Tupdate/RTT_max^2` with RTT_max 100 ms. Default:
             0.15.
         beta: Gain on the change of the delay, per second: `0.3/RTT_max`. Default: 3.0.
-        coupling: Coupling factor: ratio of the L queue's marking probability to p'; equal rates of both kinds at k = 2.
-            Default: 2.0.
+        coupling: Coupling factor: ratio of the L queue's marking probability to p'; both kinds get equal rates at k =
+            2. Default: 2.0.
         classic_share: Minimum share of the link for the classic queue. Default: 0.0625.
         decision: Conversion of a probability into decisions. Default: "recur".
         full_packet: Length of a full packet: no mark or drop while less than two such packets wait. Default: "1500 B".
@@ -560,8 +564,9 @@ def drr(*, share_per: Literal['flow', 'user'] | None = ..., quantum: str | None 
     """Deficit round robin.
 
     Args:
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "user".
-        quantum: Bytes that a queue of weight 1 may send per round. At least a full packet for O(1). Default: "1500 B".
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "user".
+        quantum: Bytes that a queue of weight 1 may send per round; at least a full packet for O(1) cost. Default: "1500
+            B".
         drop_from: Packet of the longest queue that is dropped when the buffer is full. Default: "tail".
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
@@ -576,10 +581,11 @@ def drr_lds(*, share_per: Literal['flow', 'user'] | None = ..., quantum: str | N
     """Deficit round robin with limited deficit savings.
 
     Args:
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "user".
-        quantum: Bytes that a queue of weight 1 may send per round. At least a full packet for O(1). Default: "1500 B".
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "user".
+        quantum: Bytes that a queue of weight 1 may send per round; at least a full packet for O(1) cost. Default: "1500
+            B".
         drop_from: Packet of the longest queue that is dropped when the buffer is full. Default: "tail".
-        max_saving: Maximum deficit that an empty queue can save. Worth sweeping up to the size of the buffer; at 0 the
+        max_saving: Maximum deficit that an empty queue can save. Try values up to the size of the buffer; at 0 the
             scheme is DRR. Default: "15 kB".
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
@@ -601,10 +607,10 @@ def dualpi2(*, target: str | None = ..., update_interval: str | None = ..., alph
         alpha: Gain on the distance from the target, per second: `0.1*Tupdate/RTT_max^2` with RTT_max 100 ms. Default:
             0.15.
         beta: Gain on the change of the delay, per second: `0.3/RTT_max`. Default: 3.0.
-        coupling: Coupling factor: ratio of the L queue's marking probability to p'; equal rates of both kinds at k = 2.
-            Default: 2.0.
+        coupling: Coupling factor: ratio of the L queue's marking probability to p'; both kinds get equal rates at k =
+            2. Default: 2.0.
         step_start: Waiting time above which L packets are marked by their own queue. Default: "800 us".
-        step_end: Waiting time above which all of them are marked. Default: "1200 us".
+        step_end: Waiting time above which all L packets are marked. Default: "1200 us".
         classic_share: Minimum share of the link for the classic queue. Default: 0.0625.
         decision: Conversion of a probability into decisions. Default: "recur".
         full_packet: Length of a full packet: no mark or drop while less than two such packets wait. Default: "1500 B".
@@ -621,13 +627,13 @@ def fdpa(*, share_per: Literal['flow', 'user'] | None = ..., queues: int | None 
     """Flow dynamic priority assignment.
 
     Args:
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "user".
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "user".
         queues: Number of queues. Default: 8.
         memory: Time constant of the rate measurement. Default: "0.1 s".
         active_time: Time without packets after which a user is no longer active. Default: "0.3 s".
         steps_per_doubling: Priorities lost for each doubling of the rate. Default: 2.0.
-        queue_part: Share of the buffer for all priorities below the first together. Those below the second get this
-            share of that share, and so on; at least one packet. Default: 0.5.
+        queue_part: Fraction of the buffer for all priorities below the first together. Those below the second get this
+            fraction of it, and so on; at least one packet. Default: 0.5.
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
@@ -642,12 +648,12 @@ def fq_codel(*, share_per: Literal['flow', 'user'] | None = ..., buckets: int | 
     """Flow queue CoDel.
 
     Args:
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         buckets: Number of queues. Default: 1024.
         quantum: Bytes that a queue may send per round. Default: "1514 B".
         target: Target delay of the standing queue. Default: "5 ms".
         interval: Time for which the delay may exceed the target. Default: "100 ms".
-        ecn: Mark ECN-capable packets instead of dropping them. Default: True.
+        ecn: Marks ECN-capable packets instead of dropping them. Default: True.
         drop_batch: Maximum number of packets dropped at one overflow. Default: 64.
         root: Square root of CoDel's control law. Default: "exact".
         short_queue: Backlog that must exceed a full packet before CoDel drops. Default: "own".
@@ -670,20 +676,20 @@ def fq_pie(*, profile: Literal['rfc8033', 'linux'] | None = ..., share_per: Lite
 
     Args:
         profile: Implementation of PIE whose rules apply. Default: "rfc8033".
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         buckets: Number of queues. Default: 1024.
         quantum: Bytes that a queue may send per round. Default: "1514 B".
         target: Target delay of each queue. Default: "15 ms".
         update_interval: Time between updates of the probabilities. Default: "15 ms".
         alpha: Gain on the distance from the target, per second. Default: 0.125.
         beta: Gain on the change of the delay, per second. Default: 1.25.
-        max_burst: Duration of a burst of a queue that passes without drops. Default: "150 ms".
-        derandomize: Derandomises drops: evens out the gaps between them. Default: True.
+        max_burst: Duration of a burst that a queue accepts without drops. Default: "150 ms".
+        derandomize: Derandomises drops: makes the gaps between them more even. Default: True.
         cap_step: Limits steps to 0.02 once the probability is 0.1 or more. Default: True.
         byte_mode: Makes the drop probability of a packet proportional to its length. Default: False.
         mean_packet: Mean length of a packet: no drop while at most two of them wait in the same queue; reference of
             byte mode. Default: "1500 B".
-        ecn: Mark ECN-capable packets instead of dropping them while the probability is low. Default: False.
+        ecn: Marks ECN-capable packets instead of dropping them while the probability is low. Default: False.
         ecn_limit: Largest probability at which packets are marked. Default: 0.1.
         overflow: Packet that is dropped when the buffer is full. Default: "arriving".
         drop_batch: Maximum number of packets dropped from the longest queue at one overflow. Default: 64.
@@ -706,9 +712,9 @@ def fred(*, min_th: str | None = ..., max_th: str | None = ..., max_p: float | N
         max_th: Average queue at which the drop probability reaches `max_p`. Absent: three quarters of the limit.
         max_p: Drop probability at `max_th`. Default: 0.1.
         weight: Weight of a new sample in the average queue. Default: 0.002.
-        minq: Packets that every flow may queue without random drops. Default: 2.0.
+        minq: Packets that a flow may always queue without random drops. Default: 2.0.
         many_flow: Supports many flows instead of dropping everything above `max_th`. Default: True.
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         mean_packet: Mean length of a packet, for idle times and thresholds in bytes. Default: "500 B".
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
@@ -724,10 +730,11 @@ def hcsfq(*, aggregate_constant: str | None = ..., window: str | None = ..., lar
     """Hierarchical core-stateless fair queueing.
 
     Args:
-        aggregate_constant: Time constant of the rates of the port and of tenants. Default: "100 ms".
+        aggregate_constant: Time constant of the rates of the port and of its tenants. Default: "100 ms".
         window: Window between two updates of a fair rate. Default: "100 ms".
         largest_cut: Maximum fraction by which one update reduces a fair rate. Default: 0.25.
-        least_share: Minimum fair rate of an uncongested window, as a fraction of the capacity. Default: 0.03125.
+        least_share: Minimum of the fair rate that an uncongested window sets, as a fraction of the capacity. Default:
+            0.03125.
         capacity_factor: Fraction of the link's rate that counts as its capacity. Default: 1.0.
         bypass_below: Length below which packets always pass. Default: "125 B".
         mark_above: Queue above which ECN-capable packets are marked; absent: never.
@@ -748,17 +755,17 @@ def htb(*, leaf: Literal['cake', 'fq_codel', 'droptail'] | None = ..., leaf_queu
 
     Args:
         leaf: Queue of each leaf. Default: "cake".
-        leaf_queues: Number of queues in a leaf's CAKE, in eights, or in its FQ-CoDel. Default: 32.
-        rate: Assured rate of a user's leaf, times its weight; at most its ceiling. A minimum rate of a subscriber in
-            LibreQoS files takes precedence. Default: "1 Mbit/s".
-        ceil: Ceiling of a user's leaf; default: the rate of its plan on an access network, otherwise the rate of the
+        leaf_queues: Number of queues in a leaf's CAKE (a multiple of 8) or FQ-CoDel. Default: 32.
+        rate: Assured rate of a user's leaf, multiplied by the user's weight; at most its ceiling. A subscriber's
+            minimum rate in LibreQoS files takes precedence. Default: "1 Mbit/s".
+        ceil: Ceiling of a user's leaf; absent: the rate of its plan on an access network, otherwise the rate of the
             link.
         quantum: Bytes that a leaf may send per turn (quantum); absent: derived from its rate.
         r2q: Divisor of the rate in bytes per second that gives the quantum (r2q). Default: 10.
-        burst: Burst at a class's own rate after a silence, in bytes. Default: "1600 B".
-        cburst: Burst at the ceiling after a silence, in bytes. Default: "1600 B".
-        margin: Ceiling of a node's class as a fraction of the node's link; the rest keeps the queue in the tree.
-            Default: 0.95.
+        burst: Burst at a class's own rate after an idle time. Default: "1600 B".
+        cburst: Burst at the ceiling after an idle time. Default: "1600 B".
+        margin: Ceiling of a node's class as a fraction of the node's link rate. A value below 1 keeps the queue in the
+            tree. Default: 0.95.
         node_rates: Assured rates of the nodes of an access network. Default: "fitting".
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
@@ -774,11 +781,11 @@ def packs(*, share_per: Literal['flow', 'user'] | None = ...,
     """PACKS.
 
     Args:
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         rank: Rank by which packets are ordered. Default: "start_tag".
         queues: Number of queues. Default: 8.
-        window: Number of ranks that an arriving packet is compared with. Default: 20.
-        burstiness: Fraction by which the free room is overstated at admission. Default: 0.0.
+        window: Number of ranks with which the rank of an arriving packet is compared. Default: 20.
+        burstiness: Burst allowance: admission divides the free room by 1 minus this value. Default: 0.0.
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
@@ -806,12 +813,12 @@ def pie(*, profile: Literal['rfc8033', 'linux'] | None = ..., target: str | None
         departure_threshold: Bytes of one measurement of the departure rate, for `delay = "departures"`. Default: "16384
             B".
         departure_weight: Weight of a new measurement of the departure rate. Default: 0.25.
-        derandomize: Derandomises drops: evens out the gaps between them. Default: True.
-        cap_step: Limits steps to 0.02 once the probability is 0.1 or more. Default: True.
+        derandomize: Derandomises drops: makes the gaps between them more even. Default: True.
+        cap_step: Limits the increase per update to 0.02 once the probability is 0.1 or more. Default: True.
         byte_mode: Makes the drop probability of a packet proportional to its length. Default: False.
-        mean_packet: Mean length of a packet: no drop while at most two of them wait; reference of byte mode. Default:
-            "1500 B".
-        ecn: Mark ECN-capable packets instead of dropping them while the probability is low. Default: False.
+        mean_packet: Mean length of a packet: no drop while at most two such packets wait; reference of byte mode.
+            Default: "1500 B".
+        ecn: Marks ECN-capable packets instead of dropping them while the probability is low. Default: False.
         ecn_limit: Largest probability at which packets are marked. Default: 0.1.
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
@@ -845,7 +852,7 @@ def pvpie(*, target: str | None = ..., update_interval: str | None = ..., alpha:
         beta: Gain on the change of the delay, per second. Default: 1.25.
         max_burst: Duration of a burst that passes without drops. Default: "150 ms".
         delay: Source of the queueing delay. Default: "sojourn".
-        mean_packet: Mean length of a packet: no drop while at most two of them wait. Default: "1500 B".
+        mean_packet: Mean length of a packet: no drop while at most two such packets wait. Default: "1500 B".
         histogram_memory: Time constant of the histogram of values. Default: "0.3 s".
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
@@ -872,8 +879,8 @@ def red(*, profile: Literal['ns', 'linux'] | None = ..., min_th: str | None = ..
         weight: Weight of a new sample in the average queue. Default: 0.002.
         weight_rule: Source of the weight of the average; all but `given` derive it from the rate of the link. Default:
             "given".
-        gentle: Gentle mode: from `max_th` to twice `max_th` the drop probability grows to 1 instead of jumping.
-            Default: True.
+        gentle: Gentle mode: between `max_th` and twice `max_th` the drop probability rises linearly to 1 instead of
+            jumping. Default: True.
         wait: Wait mode: at least `1/p_b` packets between early drops. Default: True.
         size_scaling: Effect of a packet's length on its drop probability: byte mode is `after` (ns-2, ns-3) or `before`
             (red1993). Default: "none".
@@ -882,8 +889,9 @@ def red(*, profile: Literal['ns', 'linux'] | None = ..., min_th: str | None = ..
             ms".
         link_delay: One-way delay of the link, for `weight_rule = "ten_rtt"`. Default: "20 ms".
         forced_restarts: Resets the count between early drops after a forced drop or a full queue. Default: True.
-        ecn: Mark ECN-capable packets instead of dropping them early. Default: False.
-        hard_drop: With ECN: still drop when the average is above the upper end of the drop curve. Default: True.
+        ecn: Marks ECN-capable packets instead of dropping them early. Default: False.
+        hard_drop: With ECN: still drops packets when the average is above the upper end of the drop curve. Default:
+            True.
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
@@ -900,15 +908,15 @@ def red_pd(*, target_rtt: str | None = ..., quiet: float | None = ..., share_per
     Args:
         target_rtt: Target round-trip time: flows that get more than a TCP flow with this round-trip time are monitored,
             so a larger value monitors fewer flows. Default: "40 ms".
-        quiet: Drop rate of an interval up to which no flow is punished. Default: 0.001.
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        quiet: Drop rate of an interval up to which RED-PD punishes no flow. Default: 0.001.
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         min_th: Average queue below which no packet is dropped early; 0 together with `max_th`: automatic. Default: "5
             packets".
         max_th: Average queue at which the drop probability reaches `max_p`. Default: "15 packets".
         max_p: Drop probability at `max_th`. Default: 0.02.
         weight: Weight of a new sample in the average queue. Default: 0.002.
-        gentle: Gentle mode: from `max_th` to twice `max_th` the drop probability grows to 1 instead of jumping.
-            Default: True.
+        gentle: Gentle mode: between `max_th` and twice `max_th` the drop probability rises linearly to 1 instead of
+            jumping. Default: True.
         wait: Wait mode: at least `1/p_b` packets between early drops. Default: True.
         mean_packet: Mean length of a packet, for idle times and automatic thresholds. Default: "500 B".
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
@@ -923,7 +931,7 @@ def rfq(*, q_threshold: str | None = ..., step_interval: str | None = ..., low_u
     """Rainbow fair queueing.
 
     Args:
-        q_threshold: Queue above which the colour threshold falls. Default: "12 packets".
+        q_threshold: Queue at which the colour threshold falls. Default: "12 packets".
         step_interval: Time between steps of the colour threshold. Default: "100 ms".
         low_utilisation: Fraction of the link's rate below which it counts as underutilised. Default: 0.95.
         colours: Number of colours, as in the marker. Default: 45.
@@ -941,10 +949,10 @@ def rifo(*, share_per: Literal['flow', 'user'] | None = ...,
     """RIFO.
 
     Args:
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         rank: Rank by which packets are admitted. Default: "start_tag".
         reset_after: Number of packets after which the range of ranks is reset. Default: 150.
-        guaranteed: Share of the limit up to which every packet is admitted. Default: 0.1.
+        guaranteed: Fraction of the limit up to which every packet is admitted. Default: 0.1.
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
@@ -957,8 +965,8 @@ def scrr(*, share_per: Literal['flow', 'user'] | None = ..., variant: Literal['b
     """Self-clocked round robin.
 
     Args:
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
-        variant: Enhancements in use. Default: "neia".
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
+        variant: Enhancements that are enabled. Default: "neia".
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
@@ -978,26 +986,25 @@ def sfb(*, profile: Literal['ns', 'linux'] | None = ..., levels: int | None = ..
 
     Args:
         profile: Implementation whose rules apply. Default: "ns".
-        levels: Levels, each with a hash function. Default: 2.
-        bins: Bins of a level. Default: 23.
+        levels: Number of levels, each with a hash function. Default: 2.
+        bins: Bins per level. Default: 23.
         increment: Increment of a full bin's probability. Default: 0.005.
         decrement: Decrement of an empty bin's probability. Default: 0.001.
-        freeze: Minimum time between two changes of a bin's probability: lower bound of the random value. Default: "10
+        freeze: Lower bound of the random minimum time between two changes of a bin's probability. Default: "10 ms".
+        freeze_most: Upper bound of the random minimum time between two changes of a bin's probability. Default: "50
             ms".
-        freeze_most: Minimum time between two changes of a bin's probability: upper bound of the random value. Default:
-            "50 ms".
-        bin_size: Packets in a bin above which its probability grows; absent: `1.5*limit/bins`, at least 2.
-        bin_limit: Maximum number of packets in all bins of a flow; absent: no maximum.
-        decrement_at: Time at which the probability of an empty bin shrinks. Default: "drain".
-        unresponsive_at: Probability from which a flow counts as non-responsive. Default: 0.98.
-        rehash: Time between changes of the hash functions: lower bound of the uniform value. Default: "11 s".
-        rehash_most: Time between changes of the hash functions: upper bound of the uniform value. Default: "23 s".
+        bin_size: Packets in a bin from which its probability rises; absent: `1.5*limit/bins`, at least 2.
+        bin_limit: Drops arrivals of a flow whose bins all hold at least this number of packets; absent: no such limit.
+        decrement_at: Time at which the probability of an empty bin is decremented. Default: "drain".
+        unresponsive_at: Probability at which a flow counts as non-responsive. Default: 0.98.
+        rehash: Lower bound of the random time between changes of the hash functions. Default: "11 s".
+        rehash_most: Upper bound of the random time between changes of the hash functions. Default: "23 s".
         warm_up: Time before a change during which all flows also update the next set of bins. Default: "0 s".
         penalty_rate: Rate limit for non-responsive flows. Default: "49.5 kbit/s".
-        penalty_burst: Burst of that rate limit. Default: "2 kB".
-        penalty: Sharing of that rate limit. Default: "shared".
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
-        ecn: Mark ECN-capable packets instead of dropping them with `p_min`. Default: False.
+        penalty_burst: Burst allowed by that rate limit. Default: "2 kB".
+        penalty: Scope of that rate limit. Default: "shared".
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
+        ecn: Marks ECN-capable packets instead of dropping them with `p_min`. Default: False.
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
@@ -1011,9 +1018,9 @@ def sfq(*, share_per: Literal['flow', 'user'] | None = ..., profile: Literal['li
     """Stochastic fair queueing.
 
     Args:
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         profile: Rules for turns and drops. Default: "linux".
-        buckets: Number of values of the hash. Default: 1024.
+        buckets: Number of hash buckets. Default: 1024.
         flows: Maximum number of queues in use (`linux`). Default: 128.
         depth: Maximum number of packets in one queue (`linux`). Default: 127.
         quantum: Bytes that a queue may send per turn (`linux`). Default: "1514 B".
@@ -1033,7 +1040,7 @@ def sp_pifo(*, share_per: Literal['flow', 'user'] | None = ...,
     """SP-PIFO.
 
     Args:
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         rank: Rank by which packets are ordered. Default: "start_tag".
         queues: Number of queues. Default: 8.
         push_down: Decrease of the bounds after an inversion. Default: "cost".
@@ -1050,7 +1057,7 @@ def stfq(*, share_per: Literal['flow', 'user'] | None = ..., limit: str | None =
     """Start-time fair queueing.
 
     Args:
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
@@ -1063,8 +1070,8 @@ def wfq(*, share_per: Literal['flow', 'user'] | None = ..., clock: Literal['gps'
     """Weighted fair queueing.
 
     Args:
-        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "user".
-        clock: Clock to which a flow that was idle is set. Default: "gps".
+        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "user".
+        clock: Clock that gives the virtual time of a flow that was idle. Default: "gps".
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.

@@ -41,27 +41,27 @@ class StateRecord(TypedDict):
     """State of a scheme."""
 
     records: int
-    """Records of flows, users or buckets; 0 for schemes without any."""
+    """Number of records of flows, users or buckets; 0 for schemes without any."""
     bytes: int
-    """Bytes of state: the fixed part and the memory of the records with their keys."""
+    """Bytes of state: the fixed part, and the records with their keys."""
 
 
 class Performance(TypedDict):
     """Amount of simulated work."""
 
     delivered_packets: int
-    """Packets that crossed links, without access links, including the warm-up."""
+    """Packets that crossed links other than access links, including the warm-up."""
     events: int
     """Events handled."""
 
 
 class DistributionRecord(TypedDict):
-    """Distribution of times, in adjacent steps of at most 6.3 % of their times."""
+    """Distribution of times as a histogram whose steps are at most 6.3 % of their times wide."""
 
     min_s: float
-    """Minimum, where the first step begins."""
+    """Minimum, where the first step starts."""
     end_s: list[float]
-    """End of each step, which belongs to the next one; the last is the maximum."""
+    """End of each step, not part of the step itself; the last is the maximum."""
     share: list[float]
     """Fraction of the samples in each step."""
 
@@ -76,7 +76,7 @@ class TransferRecord(TypedDict):
     start_s: float
     """Time at which the connection was opened, in simulated seconds."""
     finish_s: float | None
-    """Time at which the last byte was received; null if not within the run."""
+    """Time at which the last byte was received; null if the run ended first."""
 
 
 class VideoRecord(TypedDict):
@@ -85,32 +85,32 @@ class VideoRecord(TypedDict):
     players: int
     """Players."""
     bitrate_bps: float | None
-    """Mean bitrate of the downloaded chunks; null if there were none."""
+    """Mean bitrate of the downloaded chunks; null without any."""
     stalls: float
-    """Stalls per player: times at which it ran out of video."""
+    """Stalls per player: the number of times that its buffer ran empty."""
     stalled_s: float
-    """Stalled time of a player, without the start."""
+    """Stalled time per player, without the start-up."""
     stalled_share: float | None
-    """Stalled time over played plus stalled time; null if both are zero."""
+    """Stalled time divided by played plus stalled time; null if both are zero."""
     switches: float
-    """Chunks of a player whose bitrate differs from the previous chunk."""
+    """Chunks per player whose bitrate differs from that of the previous chunk."""
     startup_s: float | None
-    """Time from the opening of the connection to the first picture, within the run; null if there was none."""
+    """Time from the opening of the connection to the first picture; null if the run ended first."""
     player_bitrate_bps: list[float | None]
-    """Mean bitrate of each player, user by user; null where no chunk was downloaded."""
+    """Mean bitrate of each player, user by user; null for players without a downloaded chunk."""
     player_stalled_share: list[float | None]
-    """Share of the time that each player was stalled; null if it never played."""
+    """Fraction of time that each player was stalled; null if it never played."""
 
 
 class ResponsivenessRecord(TypedDict):
-    """A test of responsiveness during the measurement; means exclude the largest 5 % of samples and are exact within
-    3.2 %."""
+    """A test of responsiveness during the measurement. Means exclude the largest 5 % of samples and are accurate to 3.2
+    %."""
 
     probes: int
-    """Answered foreign probes."""
+    """Foreign probes (on separate connections) that were answered."""
     rpm: float | None
-    """Responsiveness in round trips per minute, the mean of the next two fields; null without samples, as are all
-    following fields."""
+    """Responsiveness in round trips per minute, the mean of the next two fields. This and all following fields are null
+    without samples."""
     foreign_rpm: float | None
     """Round trips per minute on separate connections."""
     loaded_rpm: float | None
@@ -135,7 +135,7 @@ class AccessLossRecord(TypedDict):
 
 
 class Percentiles(TypedDict):
-    """A distribution over users; percentiles are those of the nearest rank."""
+    """A distribution over users; percentiles use the nearest rank."""
 
     mean: float
     """Mean."""
@@ -192,8 +192,9 @@ class TimesRecord(TypedDict):
 
 
 class SlowdownRecord(TypedDict):
-    """Slowdown: times of transfers relative to the times in an empty network. The latter are a round trip for the
-    handshake, the delay to the receiver, and payload and headers at the rate of the slowest link."""
+    """Slowdown: times of transfers relative to their times in an empty network. The time in an empty network is a round
+    trip for the handshake, the delay to the receiver, and the time to send payload and headers at the rate of the
+    slowest link."""
 
     mean: float
     """Mean, exact."""
@@ -208,7 +209,7 @@ class SlowdownRecord(TypedDict):
 
 
 class QueueRecord(TypedDict):
-    """Queue length over the measured time; the packet in transmission does not count."""
+    """Queue length during the measurement, without the packet in transmission."""
 
     mean_packets: float
     """Time-weighted mean in packets."""
@@ -243,48 +244,48 @@ class DropRecord(TypedDict):
     """Drops for one reason."""
 
     reason: str
-    """`aqm`, `overlimit` or `pushed_out` (docs/concepts.md), or `lost` for loss on the link."""
+    """`aqm`, `overlimit` or `pushed_out` (docs/concepts.md), or `lost` for packets lost on the link."""
     packets: int
-    """Packets."""
+    """Dropped packets."""
     bytes: int
-    """Bytes."""
+    """Dropped bytes."""
     share_of_arrivals: float
-    """Fraction of arriving packets."""
+    """Dropped packets as a fraction of arriving packets."""
     queue_histogram: list[int]
-    """Dropped packets by the number of packets (0, 1, 2 ...) that they found waiting; empty for packets lost on the
-    wire."""
+    """Dropped packets by the number of packets (0, 1, 2 ...) in the queue on their arrival; empty for packets lost on
+    the wire."""
 
 
 class AccountingRecord(TypedDict):
     """`arrived = departed + dropped + queued`, in packets, since time 0."""
 
     arrived: int
-    """Offered to the port."""
+    """Packets offered to the port."""
     departed: int
-    """Transmitted, and not lost on the wire."""
+    """Packets transmitted and not lost on the wire."""
     dropped: int
-    """Dropped, or lost on the wire."""
+    """Packets dropped, or lost on the wire."""
     queued: int
-    """Waiting at the end."""
+    """Packets waiting at the end of the run."""
 
 
 class GroupSeriesRecord(TypedDict):
-    """One group over time."""
+    """Series of one group."""
 
     name: str
     """Name of the group."""
     throughput_bps: list[float]
     """Throughput of the whole group in each bin."""
     rate_bps: list[float]
-    """Rate at the end of each bin as measured by TDRM-UTEMA."""
+    """Rate at the end of each bin, measured with TDRM-UTEMA."""
     one_way_delay_s: list[float | None]
     """Mean delay from host to receiver of packets that reached the end of their route; null where none did."""
     rtt_s: list[float | None]
-    """Mean of the round-trip times sampled by TCP senders; null where there were none."""
+    """Mean of the round-trip times sampled by TCP senders; null where there are none."""
     lost_share: list[float | None]
-    """Packets dropped, as a fraction of dropped and delivered packets; null where there were none."""
+    """Packets dropped, as a fraction of dropped and delivered packets; null where there are none."""
     marked_share: list[float | None]
-    """Fraction of delivered packets with a congestion mark; null where there were none."""
+    """Fraction of delivered packets with a congestion mark; null where there are none."""
 
 
 class TimesSummary(TypedDict):
@@ -317,20 +318,20 @@ class DropSummary(TypedDict):
     """Drops for one reason."""
 
     reason: str
-    """`aqm`, `overlimit` or `pushed_out` (docs/concepts.md), or `lost` for loss on the link."""
+    """`aqm`, `overlimit` or `pushed_out` (docs/concepts.md), or `lost` for packets lost on the link."""
     packets: Estimate
-    """Packets."""
+    """Dropped packets."""
     share_of_arrivals: Estimate
-    """Fraction of arriving packets."""
+    """Dropped packets as a fraction of arriving packets."""
 
 
 class StateSummary(TypedDict):
     """State of a scheme at the end of the runs."""
 
     records: Estimate
-    """Records of flows, users or buckets; 0 for schemes without any."""
+    """Number of records of flows, users or buckets; 0 for schemes without any."""
     bytes: Estimate
-    """Bytes of state: the fixed part and the memory of the records with their keys."""
+    """Bytes of state: the fixed part, and the records with their keys."""
 
 
 class NodeRecord(TypedDict):
@@ -345,7 +346,7 @@ class NodeRecord(TypedDict):
     users: int
     """Users of all groups below the node."""
     share: NotRequired[Percentiles | None]
-    """Their throughput relative to their max-min shares; null if nobody has a demand."""
+    """Throughput of these users relative to their max-min shares; null if no user has a demand."""
 
 
 class UsersRecord(TypedDict):
@@ -354,7 +355,7 @@ class UsersRecord(TypedDict):
     throughput_bps: Percentiles
     """Throughput in bits on the wire per second."""
     share: NotRequired[Percentiles | None]
-    """Throughput relative to the user's own max-min share; null if nobody has one."""
+    """Throughput relative to the user's max-min share; null if no user has one."""
     worst: list[WorstUser]
     """Users with the smallest share, the worst first."""
 
@@ -369,11 +370,11 @@ class PathRecord(TypedDict):
     marked_packets: int
     """Packets that reached their receivers with a congestion mark (CE)."""
     lost_share: float | None
-    """Packets dropped or lost, as a fraction of these plus delivered packets; null without any."""
+    """Packets dropped or lost, as a fraction of all dropped, lost and delivered packets; null without any."""
     marked_share: float | None
     """Fraction of delivered packets with a mark; null without any."""
     one_way_delay: NotRequired[TimesRecord | None]
-    """Delay from the sending host, its access link included, to the receiver; null if no packet arrived."""
+    """Delay from the sending host (including its access link) to the receiver; null if no packet arrived."""
     rtt: NotRequired[TimesRecord | None]
     """Round-trip times sampled by TCP senders; null without samples."""
 
@@ -382,30 +383,30 @@ class VoipRecord(TypedDict):
     """Telephone calls during the measurement; each call has the same weight."""
 
     calls: int
-    """Calls with packets to play; all other fields exclude the rest."""
+    """Calls with packets to play; all other fields ignore calls without any."""
     mos: float | None
-    """Mean opinion score by the E-model, 1 to 4.5: mean over the calls; null without calls, as are all following
-    fields."""
+    """Mean opinion score by the E-model, 1 to 4.5, as the mean over the calls. This and all following fields are null
+    without calls."""
     worst_mos: float | None
     """Mean opinion score of the worst call."""
     r_factor: float | None
-    """Transmission rating R of the E-model: mean over the calls."""
+    """Transmission rating R of the E-model, as the mean over the calls."""
     mouth_to_ear_s: float | None
-    """Mouth-to-ear delay: packetisation, look-ahead of the codec, delay of the first packet, playout buffer."""
+    """Mouth-to-ear delay: the sum of packetisation, codec look-ahead, delay of the first packet, and playout buffer."""
     jitter_s: float | None
-    """Interarrival jitter of RFC 3550, mean over packets and calls."""
+    """Interarrival jitter of RFC 3550, as the mean over packets and calls."""
     lost_share: float | None
     """Packets that did not arrive, relative to all packets to play."""
     late_share: float | None
-    """Packets that arrived too late for the buffer, relative to all packets to play."""
+    """Packets that arrived too late for the playout buffer, relative to all packets to play."""
     one_way_delay: NotRequired[TimesRecord | None]
     """Delay from the sending host to the receiver; null if no packet arrived."""
     call_mos: list[float | None]
-    """Mean opinion score of each call, user by user; null where nothing was to be played."""
+    """Mean opinion score of each call, user by user; null for calls without packets to play."""
 
 
 class ApplicationRecord(TypedDict):
-    """An application, all users together."""
+    """An application; numbers cover all its users."""
 
     name: str
     """Name: `application` of its sources, or their kind."""
@@ -423,7 +424,7 @@ TransferClassRecord = TypedDict(
         "from": float,  # Lower bound of the class: seconds or bytes.
         "to": float | None,  # Upper bound of the class; null for the last class.
         "completed": int,  # Completed transfers.
-        "share": float,  # Fraction of all completed transfers that are of this class; 0 without any.
+        "share": float,  # Fraction of all completed transfers that are in this class; 0 without any.
         "mean_s": float | None,  # Mean time of the completed transfers; null if none completed.
         "slowdown": SlowdownRecord | None,  # Slowdown of the completed transfers, for classes by payload; null if none completed.
     },
@@ -439,7 +440,7 @@ class LinkRecord(TypedDict):
     rate_bps: float
     """Rate at the start."""
     utilisation: float
-    """Busy time over measured time."""
+    """Fraction of the measured time that the link was busy."""
     throughput_bps: float
     """Bits on the wire per second, without packets lost on the wire."""
     queue: QueueRecord
@@ -457,38 +458,38 @@ class LinkRecord(TypedDict):
     max_min_utilisation: float
     """Utilisation that the link would have if every user got its max-min share."""
     state: StateRecord
-    """State of the queue's scheme at the end of the run, without waiting packets."""
+    """State of the link's scheme at the end of the run, without waiting packets."""
     readings: dict[str, float]
-    """Measurements and counters of the scheme at the end of the run; its chapter explains them."""
+    """Measurements and counters of the scheme at the end of the run, explained in the scheme's chapter."""
 
 
 class SeriesRecord(TypedDict):
     """Time series in equal bins from time 0."""
 
     link: str
-    """Link at which they were measured."""
+    """Link at which the series were measured."""
     interval_s: float
     """Length of a bin."""
     start_s: float
     """Start of the first bin."""
     groups: list[GroupSeriesRecord]
-    """Each group: its rates at the link, and delays, drops and marks along the whole path."""
+    """Series of each group: its rates at the link, and delays, drops and marks along the whole path."""
     queue_packets: list[float]
     """Mean number of packets waiting."""
     drop_threshold: list[float | None]
-    """Mean drop threshold found by arriving packets, in the unit of the scheme's thresholds (packets, bytes or
-    seconds). Null where nothing arrived or the scheme has none."""
+    """Mean drop threshold of arriving packets, in the unit of the scheme's thresholds (packets, bytes or seconds). Null
+    where no packet arrived or the scheme has no threshold."""
 
 
 class PathSummary(TypedDict):
     """Delays, drops and marks of the group's packets from host to receiver, over all replications."""
 
     lost_share: NotRequired[Estimate | None]
-    """Packets dropped or lost, as a fraction of these plus delivered packets; null without any."""
+    """Packets dropped or lost, as a fraction of all dropped, lost and delivered packets; null without any."""
     marked_share: NotRequired[Estimate | None]
     """Fraction of delivered packets with a mark; null without any."""
     one_way_delay: NotRequired[TimesSummary | None]
-    """Delay from the sending host, its access link included, to the receiver; null if no packet arrived."""
+    """Delay from the sending host (including its access link) to the receiver; null if no packet arrived."""
     rtt: NotRequired[TimesSummary | None]
     """Round-trip times sampled by TCP senders; null without samples."""
 
@@ -499,7 +500,7 @@ class LinkSummary(TypedDict):
     name: str
     """Name."""
     utilisation: Estimate
-    """Busy time over measured time."""
+    """Fraction of the measured time that the link was busy."""
     throughput_bps: Estimate
     """Bits on the wire per second, without packets lost on the wire."""
     queue_mean_packets: Estimate
@@ -515,9 +516,9 @@ class LinkSummary(TypedDict):
     max_min_utilisation: Estimate
     """Utilisation that the link would have if every user got its max-min share."""
     state: StateSummary
-    """State of the queue's scheme at the end of the run, without waiting packets."""
+    """State of the link's scheme at the end of the run, without waiting packets."""
     readings: dict[str, Estimate]
-    """Measurements and counters of the scheme at the end of the run; its chapter explains them."""
+    """Measurements and counters of the scheme at the end of the run, explained in the scheme's chapter."""
 
 
 class TcpRecord(TypedDict):
@@ -532,7 +533,7 @@ class TcpRecord(TypedDict):
     ecn_reductions: int
     """Window reductions upon congestion marks."""
     would_close: int
-    """Times at which the profile's stack would have aborted the connection."""
+    """Number of times that the profile's stack would have aborted a connection."""
     tail_loss_probes: int
     """Tail loss probes."""
     undone_reductions: int
@@ -544,7 +545,7 @@ class TcpRecord(TypedDict):
     flow_paths: list[PathRecord]
     """Delays, drops and marks of each long-lived flow; empty unless `probes.detail` is `flow`."""
     jain_index: float | None
-    """Jain's index over the throughput of the long-lived flows; null if there are none or nothing got through."""
+    """Jain's index over the throughput of the long-lived flows; null if there are none or no packet was delivered."""
 
 
 class UdpRecord(TypedDict):
@@ -555,10 +556,10 @@ class UdpRecord(TypedDict):
     received_packets: int
     """Packets that reached their receivers."""
     sent_bps: float
-    """Bits on the wire sent per second, all users together."""
+    """Bits on the wire sent per second by all users together."""
     delivered_share: float | None
-    """Packets received over packets sent; null if none was sent. Packets in flight at both ends of the measurement make
-    it slightly inexact."""
+    """Packets received divided by packets sent; null if none was sent. Slightly inexact because of packets in flight
+    when the measurement starts and ends."""
     flow_paths: list[PathRecord]
     """Delays, drops and marks of each flow, user by user; empty unless `probes.detail` is `flow`."""
 
@@ -589,7 +590,7 @@ class TransferTimesRecord(TypedDict):
     mean_bytes: float | None
     """Mean payload of started transfers; null if none started."""
     mean_s: float | None
-    """Mean time of completed transfers, exact; null if none completed, as are all following fields."""
+    """Mean time of completed transfers, exact. This and all following fields are null if none completed."""
     p50_s: float | None
     """Median, within 3.2 %."""
     p90_s: float | None
@@ -601,7 +602,7 @@ class TransferTimesRecord(TypedDict):
     max_s: float | None
     """Maximum."""
     slowdown: SlowdownRecord | None
-    """Slowdown: their times relative to the times in an empty network."""
+    """Slowdown: times of the transfers relative to their times in an empty network."""
     by_time: list[TransferClassRecord]
     """Completed transfers by time (`probes.transfer_times`)."""
     by_size: list[TransferClassRecord]
@@ -616,7 +617,7 @@ class GroupSummary(TypedDict):
     users: int
     """Number of users."""
     throughput_bps: Estimate
-    """Mean throughput per user at its last link, bits on the wire per second."""
+    """Mean throughput per user at the last link of its route: bits on the wire per second."""
     goodput_bps: Estimate
     """Mean goodput per user: payload delivered (TCP: in order) per second."""
     user_throughput_bps: list[Estimate]
@@ -624,11 +625,11 @@ class GroupSummary(TypedDict):
     user_goodput_bps: list[Estimate]
     """Goodput of each user."""
     max_min_share_bps: Estimate
-    """Max-min fair share of each user, weighted by `weight` times `reference_rate`: bits on the wire per second. The
-    demand of TCP flows is unlimited, of UDP flows their mean rate, of web sessions their offered load. Access links
-    bound it."""
+    """Max-min fair share of each user, weighted by `weight` times `reference_rate`: bits on the wire per second. TCP
+    flows have unlimited demand, UDP flows their mean rate, and web sessions their offered load. The access link limits
+    the demand of its user."""
     normalised_throughput: NotRequired[Estimate | None]
-    """Mean throughput per user relative to that share; null if the share is zero."""
+    """Mean throughput per user relative to the max-min share; null if the share is zero."""
     path: PathSummary
     """Delays, drops and marks of the group's packets from host to receiver."""
     user_paths: list[PathSummary]
@@ -636,12 +637,12 @@ class GroupSummary(TypedDict):
     tcp_flow_throughput_bps: NotRequired[Estimate | None]
     """Throughput of each long-lived flow, user by user: bits on the wire that reached the receiver, per second."""
     udp_delivered_share: NotRequired[Estimate | None]
-    """Packets received over packets sent; null if none was sent. Packets in flight at both ends of the measurement make
-    it slightly inexact."""
+    """Packets received divided by packets sent; null if none was sent. Slightly inexact because of packets in flight
+    when the measurement starts and ends."""
     transfers_completed: NotRequired[Estimate | None]
     """Transfers that ended within the run."""
     transfer_mean_s: NotRequired[Estimate | None]
-    """Mean time of completed transfers, exact; null if none completed, as are all following fields."""
+    """Mean time of completed transfers, exact. This and all following fields are null if none completed."""
     transfer_p95_s: NotRequired[Estimate | None]
     """95th percentile, within 3.2 %."""
     transfer_slowdown_mean: NotRequired[Estimate | None]
@@ -661,7 +662,7 @@ class GroupRecord(TypedDict):
     users: int
     """Number of users."""
     throughput_bps: float
-    """Mean throughput per user at its last link, bits on the wire per second."""
+    """Mean throughput per user at the last link of its route: bits on the wire per second."""
     goodput_bps: float
     """Mean goodput per user: payload delivered (TCP: in order) per second."""
     user_throughput_bps: list[float]
@@ -671,23 +672,23 @@ class GroupRecord(TypedDict):
     user_summary: NotRequired[UsersRecord | None]
     """Distribution over the users, instead of a row for each."""
     max_min_share_bps: float
-    """Max-min fair share of each user, weighted by `weight` times `reference_rate`: bits on the wire per second. The
-    demand of TCP flows is unlimited, of UDP flows their mean rate, of web sessions their offered load. Access links
-    bound it."""
+    """Max-min fair share of each user, weighted by `weight` times `reference_rate`: bits on the wire per second. TCP
+    flows have unlimited demand, UDP flows their mean rate, and web sessions their offered load. The access link limits
+    the demand of its user."""
     normalised_throughput: float | None
-    """Mean throughput per user relative to that share; null if the share is zero."""
+    """Mean throughput per user relative to the max-min share; null if the share is zero."""
     path: PathRecord
     """Delays, drops and marks of the group's packets along their path."""
     delay_distribution: NotRequired[DistributionRecord | None]
     """Distribution of the one-way delay; absent unless `probes.delay_distribution` is on, or if no packet arrived."""
     user_paths: list[PathRecord]
-    """The same as `path` for each user; empty unless `probes.detail` is `user` or `flow`."""
+    """Delays, drops and marks of each user's packets; empty unless `probes.detail` is `user` or `flow`."""
     tcp: NotRequired[TcpRecord | None]
     """The group's TCP flows; null without any."""
     udp: UdpRecord | None
     """The group's UDP flows; null without any."""
     transfers: list[TransferRecord]
-    """Finite transfers of TCP sources whose flows transfer once."""
+    """Finite transfers of TCP sources; one per flow."""
     transfer_times: TransferTimesRecord | None
     """All finite transfers that started during the measurement; null without a source of transfers."""
     voip: NotRequired[VoipRecord | None]
@@ -710,23 +711,23 @@ class Summary(TypedDict):
     groups: list[GroupSummary]
     """The user groups."""
     throughput_ratio: NotRequired[Estimate | None]
-    """Throughput per user of the first group relative to the second; null without two groups or if the latter is
+    """Throughput per user of the first group relative to the second; null without two groups or if the second is
     zero."""
     jain_index: NotRequired[Estimate | None]
-    """Jain's index over the throughput of all users; null if nothing got through."""
+    """Jain's index over the throughput of all users; null if no packet was delivered."""
     jain_index_flows: NotRequired[Estimate | None]
-    """Jain's index over the throughput of all TCP flows that last for the whole run; null if there are none or nothing
-    got through."""
+    """Jain's index over the throughput of all TCP flows that last for the whole run; null if there are none or no
+    packet was delivered."""
     jain_index_normalised: NotRequired[Estimate | None]
-    """Jain's index over the normalised throughput of all users; null if nothing got through."""
+    """Jain's index over the normalised throughput of all users; null if no packet was delivered."""
     links: list[LinkSummary]
     """The links."""
     edge_state: StateSummary
-    """State of the edge's markers at the end of the run, all users together."""
+    """State of the edge's markers at the end of the run, summed over all users."""
 
 
 class RunRecord(TypedDict):
-    """One replication of a scenario. Its bytes are the same on every machine, in every run, and for any number of
+    """One replication of a scenario. The written record is byte-identical on every machine and for any number of
     threads."""
 
     schema: int
@@ -744,19 +745,19 @@ class RunRecord(TypedDict):
     groups: list[GroupRecord]
     """The user groups, in the order of the scenario."""
     throughput_ratio: float | None
-    """Throughput per user of the first group relative to the second; null without two groups or if the latter is
+    """Throughput per user of the first group relative to the second; null without two groups or if the second is
     zero."""
     jain_index: float | None
-    """Jain's index over the throughput of all users; null if nothing got through."""
+    """Jain's index over the throughput of all users; null if no packet was delivered."""
     jain_index_flows: float | None
-    """Jain's index over the throughput of all TCP flows that last for the whole run; null if there are none or nothing
-    got through."""
+    """Jain's index over the throughput of all TCP flows that last for the whole run; null if there are none or no
+    packet was delivered."""
     jain_index_normalised: float | None
-    """Jain's index over the normalised throughput of all users; null if nothing got through."""
+    """Jain's index over the normalised throughput of all users; null if no packet was delivered."""
     links: list[LinkRecord]
     """The links."""
     edge_state: StateRecord
-    """State of the edge's markers at the end of the run, all users together."""
+    """State of the edge's markers at the end of the run, summed over all users."""
     access: NotRequired[AccessRecord | None]
     """Applications and nodes of an access network; absent on other topologies."""
     series: NotRequired[SeriesRecord | None]

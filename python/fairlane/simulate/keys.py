@@ -12,7 +12,7 @@ class RunKeys(TypedDict, total=False):
     warmup: str
     """Simulated time before the measurement."""
     measure: str
-    """Simulated time that is measured."""
+    """Simulated duration of the measurement."""
     replications: int
     """Independent replications."""
     seed: int
@@ -25,7 +25,7 @@ class TcpKeys(TypedDict, total=False):
     segment_payload: int
     """Maximum segment size (MSS): payload of a full segment in bytes."""
     header_bytes: int
-    """Headers: bytes on the wire besides the payload of a data segment, and size of an ACK without data."""
+    """Bytes on the wire of a data segment in addition to its payload, and size of an ACK without data."""
     syn_bytes: int
     """Bytes on the wire of a SYN and of a SYN-ACK."""
     initial_window: int
@@ -33,93 +33,93 @@ class TcpKeys(TypedDict, total=False):
     initial_ssthresh: int
     """Slow-start threshold of a new connection in bytes."""
     socket_buffer: str
-    """Send buffer and receive window; at least one segment, and only whole segments are used. The default limits no
-    flow of abc2018; the default of ns-3 is 131072 B."""
+    """Send buffer and receive window: at least one segment; only whole segments are used. The default limits no flow of
+    abc2018; the default of ns-3 is 131072 B."""
     delayed_ack: int
-    """Number of in-order segments per ACK; 1 acknowledges each."""
+    """In-order segments that one ACK acknowledges; 1 acknowledges each segment."""
     delayed_ack_timeout: str
     """Maximum delay of an ACK."""
     min_rto: str
     """Minimum retransmission timeout, at most `max_rto`."""
     max_rto: str
-    """Maximum of the retransmission timeout as it doubles. As in ns-3, it bounds the doubling only, not the
-    estimate."""
+    """Limit of the retransmission timeout as it doubles. As in ns-3, it limits only the doubling, not the estimate."""
     initial_rto: str
-    """Retransmission timeout before the first RTT sample; `min_rto` if that is longer. Rarely used, since the handshake
-    provides a sample."""
+    """Retransmission timeout before the first RTT sample, at least `min_rto`. Rarely used, since the handshake provides
+    a sample."""
     rto_granularity: str
     """Clock granularity: the minimum of the variation term in the timeout."""
     keep_backoff: bool
-    """Keeps a backed-off timeout until an RTT is sampled, not just until new data are acknowledged."""
+    """Keeps a backed-off timeout until an RTT is sampled. Otherwise any ACK of new data ends the backoff."""
     each_timeout_reduces: bool
-    """Reduces the slow-start threshold at every timeout, not just at the first one of a loss state."""
+    """Reduces the slow-start threshold at every timeout, not only at the first one of a loss state."""
     retransmit_restarts_timer: bool
-    """Restarts the timer at a fast retransmit. Otherwise, the timer runs since the last ACK of new data, more than a
-    round trip before."""
+    """Restarts the timer at a fast retransmit. Otherwise the timer continues from the last ACK of new data, more than a
+    round trip earlier."""
     rtt_tick: str
-    """Unit to which RTT samples are rounded, one unit at least; 0 for exact samples."""
+    """Unit to which RTT samples are rounded, at least one unit; 0 for exact samples."""
     syn_timeout: str
-    """Timeout of the first SYN, doubled with each further one."""
+    """Timeout of the first SYN; it doubles with each retransmission."""
     dupack_threshold: int
     """Duplicate ACKs that start a fast retransmission."""
     limited_transmit: bool
-    """Sends one new segment for each duplicate ACK before that (limited transmit)."""
+    """Sends one new segment for each duplicate ACK before the fast retransmission (limited transmit)."""
     sack: bool
     """Lets the receiver report segments beyond gaps, and the sender use these reports in recovery. Implies
     timestamps."""
     recovery: Literal["newreno", "prr"]
-    """Loss recovery: `newreno` halves in silence, `prr` sends in proportion to delivered data and needs `sack`."""
+    """Sending rate during loss recovery: `newreno` pauses until the new window permits sending, `prr` sends in
+    proportion to delivered data and needs `sack`."""
     congestion_control: Literal["reno", "cubic", "dctcp", "vegas", "ledbat", "ledbat++", "copa", "prague", "bbr1", "bbr3"] | str
     """Congestion control: growth and reduction of the congestion window."""
     flight_size: Literal["pipe", "outstanding"]
-    """Quantity that Reno halves for its slow-start threshold after congestion. CUBIC always takes a share of
+    """Quantity that Reno halves after congestion to get its slow-start threshold. CUBIC always uses a share of
     `outstanding`."""
     full_ack_window: Literal["inflight", "ssthresh"]
-    """The window after recovery without SACK: `inflight` avoids a burst, `ssthresh` does not."""
+    """Window after recovery without SACK: `inflight` avoids a burst, `ssthresh` does not."""
     byte_counting: bool
     """Lets growth count acknowledged segments instead of ACKs (appropriate byte counting)."""
     whole_windows: bool
-    """Restricts windows to whole segments: growth counts acknowledged segments, and congestion leaves a share of the
-    congestion window, rounded down."""
+    """Restricts windows to whole segments: growth counts acknowledged segments, and the window after congestion is a
+    share of the congestion window, rounded down."""
     clock_tick: str
-    """Unit of the clock: timers fire at a tick, and CUBIC computes at most once a tick; timestamps count milliseconds
-    then. 0 for an exact clock."""
+    """Unit of the clock: timers fire at a tick, CUBIC computes at most once per tick, and timestamps count
+    milliseconds. 0 for an exact clock."""
     ecn: bool
     """Makes data packets ECN-capable; marks reduce the window once per round trip."""
     quickack: int
     """Segments that a receiver acknowledges immediately at the start of a connection and after a duplicate; 0 for
     none."""
     sack_delay: str
-    """Delay of ACKs that report segments beyond a gap, to combine them, from the fourth ACK on, at most a twentieth of
-    the RTT and 0.1 ms; 0 for none."""
+    """Delay of ACKs that report segments beyond a gap, to combine them, from the fourth ACK on. It is at most a
+    twentieth of the RTT, plus up to 0.1 ms; 0 for none."""
     gro_timeout: str
-    """Delay of an ACK for several segments, to combine up to 64 KiB, as a receiver with GRO does."""
+    """Delay of an ACK to combine up to 64 KiB, as in a receiver with GRO."""
     loss_detection: Literal["dupack", "rack", "scoreboard", "packet_threshold"]
-    """Loss detection. All but `dupack` keep a record of each outstanding segment, which the keys below need, as well as
-    `sack`."""
+    """Loss detection. All methods except `dupack` keep a record of each outstanding segment and need `sack`. The keys
+    below need these records."""
     impatient_timer: bool
-    """In recovery, lets only the first ACK of new data restart the retransmission timer."""
+    """Lets only the first ACK of new data in a recovery restart the retransmission timer."""
     recovery_sends_at_once: bool
-    """Sends some segments immediately, regardless of window and pacing: the first retransmission of a recovery; and for
+    """Sends some segments immediately, regardless of window and pacing: the first retransmission of a recovery and, for
     each ACK in it that ends at a segment not yet retransmitted, one segment, lost or else new."""
     sack_duplicates: bool
-    """Treats an ACK with new SACK information as a duplicate even if its number advances: the window does not grow, the
-    timer does not restart, and a recovery begins with the third in a row or with one that shows the second outstanding
-    segment as lost."""
+    """Treats an ACK with new SACK information as a duplicate even if its number advances. Then the window does not grow
+    and the timer does not restart. A recovery starts with the third such ACK in a row, or with one that shows the
+    second outstanding segment as lost."""
     rtt_of_first: bool
     """Reports to the congestion control the RTT of the first segment that an ACK covers, which includes the delay of a
-    delayed ACK, not that of the newest one."""
+    delayed ACK, instead of the RTT of the newest segment."""
     tlp: bool
     """Sends a tail loss probe before the timeout."""
     frto: bool
-    """Detects spurious timeouts: waits for segments sent before the timeout to arrive (F-RTO)."""
+    """Detects spurious timeouts: checks whether segments sent before the timeout arrive (F-RTO)."""
     undo: bool
     """Undoes a window reduction once timestamps or D-SACKs show that nothing was lost."""
     hystart: Literal["off", "classic", "plusplus"]
     """Rule that ends slow start before losses do, if the sender uses slow start."""
     after_idle: Literal["keep", "restart", "decay"]
-    """Congestion window after an idle period, unless the congestion control sets the window itself: `keep` leaves it,
-    `restart` starts again from the initial window, `decay` halves it for each timeout that the period lasts."""
+    """Congestion window after an idle period, unless the congestion control sets the window itself: `keep` does not
+    change it, `restart` uses the initial window again, `decay` halves it for each timeout in the period."""
     pacing: Literal["auto", "on", "off"]
     """Spreads segments over time."""
     pacing_catches_up: bool
@@ -127,38 +127,39 @@ class TcpKeys(TypedDict, total=False):
     tso: str
     """Maximum number of bytes that a paced sender sends in a burst, as TSO does; 0 for single segments."""
     tso_defer: bool
-    """Lets new data wait until the window has room for a burst of a millisecond, if an ACK is expected that soon."""
+    """Lets new data wait until the window has room for a burst of a millisecond, if an ACK is expected within that
+    time."""
     autotuning: bool
-    """Receive-buffer autotuning: the receive window starts at 64 KiB and grows with the data of a round trip, up to
+    """Receive-buffer autotuning: the receive window starts at 64 KiB and grows with the data per round trip, up to
     `socket_buffer`. Data that widen it are acknowledged immediately."""
     accurate_ecn: bool
     """With `ecn`, lets the receiver report the number of marks to the sender (accurate ECN), instead of echoing a mark.
-    Congestion controls that need it always have it."""
+    Always true with congestion controls that need it."""
     app_rate: str
-    """Rate of payload at which the application writes, from `app_limited_from` to `app_limited_until`; 0 is a pause.
-    Without it, and outside that period, it always has data to send."""
+    """Payload rate at which the application writes, from `app_limited_from` to `app_limited_until`; 0 is a pause.
+    Outside that period, and without this key, it always has data to send."""
     app_limited_from: str
     """Simulated time from which `app_rate` applies."""
     app_limited_until: str
-    """Simulated time until which `app_rate` applies; default: the end."""
+    """Simulated time until which `app_rate` applies; default: the end of the run."""
     cubic_c: float
-    """Scaling of CUBIC's growth in segments per second cubed."""
+    """Scaling factor of CUBIC's growth, in segments per second cubed."""
     cubic_beta: float
     """Share of the window that CUBIC keeps after congestion."""
     fast_convergence: bool
-    """Fast convergence: a CUBIC flow that has lost ground yields to newer ones."""
+    """Fast convergence: a CUBIC flow whose window was reduced below its previous maximum gives way to newer flows."""
     tcp_friendliness: bool
-    """Lets CUBIC grow at least as Reno would (its Reno-friendly region). ns-3 before 3.41 does not."""
+    """Lets CUBIC grow at least as fast as Reno (its Reno-friendly region). ns-3 before 3.41 does not."""
     cubic_clock: Literal["in_use", "sending", "always"]
-    """Time counted by CUBIC's function: `in_use` while the window limits sending, `sending` all except idle periods,
-    `always` all time."""
+    """Time that CUBIC's function counts: `in_use` while the window limits sending, `sending` all time except idle
+    periods, `always` all time."""
     dctcp_gain: float
     """Weight of the last window in DCTCP's estimate of the marked share."""
     dctcp_initial_alpha: float
     """Initial value of DCTCP's estimate of the marked share."""
     dctcp_alpha_steps: int
-    """Number of steps from 0 to 1 in DCTCP's fixed-point estimate of the marked share, with decrease and increase
-    rounded down; 0 for an exact estimate."""
+    """Steps from 0 to 1 in DCTCP's fixed-point estimate of the marked share; decreases and increases are rounded down.
+    0 for an exact estimate."""
     vegas_alpha: int
     """Queued segments below which Vegas grows."""
     vegas_beta: int
@@ -171,85 +172,86 @@ class TcpKeys(TypedDict, total=False):
     """Vegas's estimate of its queued segments: cwnd (RTT - BaseRTT) / BaseRTT rounded down, or cwnd - cwnd BaseRTT /
     RTT rounded up."""
     vegas_early_round: bool
-    """Lets Vegas decide at the ACK of the last segment in flight at the previous decision, instead of the next ACK."""
+    """Lets Vegas decide at the ACK of the last segment that was in flight at the previous decision, instead of the
+    following ACK."""
     vegas_grows_unused: bool
     """Lets Vegas's window grow while the application or the receiver limits sending."""
     ledbat_target: str
     """Target: maximum queueing delay that LEDBAT adds to its path."""
     ledbat_gain: float
-    """Gain of LEDBAT: 1 grows as fast as Reno while the queue is empty."""
+    """Gain of LEDBAT; with 1 it grows as fast as Reno while the queue is empty."""
     ledbat_allowed_increase: int
-    """Segments by which LEDBAT's window may exceed the segments in flight."""
+    """Number of segments by which LEDBAT's window may exceed the segments in flight."""
     ledbat_min_window: int
     """Minimum window of LEDBAT in segments."""
     ledbat_base_history: int
-    """Minutes over which LEDBAT's base delay is the minimum delay."""
+    """Minutes over which LEDBAT takes the minimum delay as its base delay."""
     ledbat_current_filter: int
-    """Maximum number of delays of the last round trip over which LEDBAT takes the minimum."""
+    """Maximum number of delays in the last round trip of which LEDBAT takes the minimum."""
     ledbat_slow_start: bool
-    """Lets LEDBAT begin with slow start, until the first loss."""
+    """Lets LEDBAT start with slow start, until the first loss."""
     ledbat_fresh_delays: bool
     """Excludes delays older than a round trip from LEDBAT's filter."""
     ledbat_delay: Literal["rtt", "stamps"]
-    """Delay measured by LEDBAT: the RTT of segments sent once, or, for each ACK, the difference of its timestamps in
+    """Delay that LEDBAT measures: the RTT of segments sent once, or for each ACK the difference of its timestamps in
     whole milliseconds."""
     ledbat_pp_target: str
     """Target: maximum queueing delay that LEDBAT++ adds to its path."""
     ledbat_pp_gain_divisor: int
-    """Maximum factor by which LEDBAT++ grows slower than Reno."""
+    """Maximum factor by which LEDBAT++ grows more slowly than Reno."""
     ledbat_pp_constant: float
     """Weight of the window in LEDBAT++'s decrease."""
     ledbat_pp_slowdown_interval: int
-    """Time between two slowdowns of LEDBAT++, as a multiple of the earlier slowdown's duration."""
+    """Time between two slowdowns of LEDBAT++, as a multiple of the duration of the first of them."""
     ledbat_pp_base_history: int
-    """Minutes over which LEDBAT++'s base delay is the minimum RTT."""
+    """Minutes over which LEDBAT++ takes the minimum RTT as its base delay."""
     ledbat_pp_current_filter: int
-    """Maximum number of RTTs of the last round trip over which LEDBAT++ takes the minimum."""
+    """Maximum number of RTTs in the last round trip of which LEDBAT++ takes the minimum."""
     copa_delta: float
-    """Weight of delay against rate in Copa's default mode: about 1 / delta segments per flow are queued."""
+    """Weight of delay against rate in Copa's default mode: each flow keeps about 1 / delta segments in the queue."""
     copa_competitive_mode: bool
-    """Lets Copa compete with buffer-filling flows, which it often detects where there are none."""
+    """Lets Copa compete with buffer-filling flows, which it often detects although there are none."""
     copa_min_rtt_window: str
-    """Window of Copa's minimum RTT."""
+    """Time over which Copa takes the minimum RTT."""
     prague_gain: float
     """Weight of the last round in Prague's estimate of the marked share."""
     prague_rtt_target: str
-    """RTT below which Prague behaves as if its RTT were this; "0 s" for no RTT independence."""
+    """RTT below which Prague behaves as if its RTT were this value; "0 s" for no RTT independence."""
     prague_rtt_transition: int
     """Rounds after slow start before Prague becomes independent of the RTT."""
     bbr1_high_gain: float
     """Gain of rate and window in BBRv1's Startup; Drain uses its inverse as pacing gain."""
     bbr1_cwnd_gain: float
-    """Window of BBRv1 in bandwidth-delay products once the pipe is full."""
+    """Window of BBRv1 once the pipe is full, in bandwidth-delay products."""
     bbr1_probe_up_pacing_gain: float
     """Pacing gain of the ProbeBW phase that probes for more bandwidth."""
     bbr1_probe_down_pacing_gain: float
     """Pacing gain of the ProbeBW phase that drains the queue of the previous phase."""
     bbr1_pacing_margin_percent: float
-    """Margin by which BBRv1 paces below its estimate of the bandwidth, in percent."""
+    """Percentage by which BBRv1 paces below its estimate of the bandwidth."""
     bbr1_bw_rounds: int
     """Round trips over which BBRv1 takes the maximum delivery rate."""
     bbr1_min_rtt_window: str
-    """Window of BBRv1's minimum RTT, and time without a lower RTT after which it probes for one."""
+    """Time over which BBRv1 takes the minimum RTT, and time without a lower RTT after which it probes for one."""
     bbr1_probe_rtt_duration: str
     """Minimum duration of BBRv1's ProbeRTT."""
     bbr1_ack_aggregation: bool
-    """Lets the window allow for aggregated ACKs."""
+    """Enlarges BBRv1's window for aggregated ACKs."""
     bbr1_whole_segments: bool
-    """Rounds BBRv1's windows and quanta to whole segments. Bandwidth-delay products are rounded up, windows up to an
-    even number. Quanta, which are 2^-10 s of the rate then, and the expected deliveries of ACKs are rounded down."""
+    """Rounds BBRv1's windows and quanta to whole segments. Bandwidth-delay products are rounded up, and windows up to
+    an even number. Quanta, then 2^-10 s of the rate, and the expected deliveries of ACKs are rounded down."""
     bbr1_counts_next_quantum: bool
-    """Counts the quantum that departs next as in flight, in the ProbeBW phase that probes."""
+    """Counts the next quantum to depart as in flight, in the ProbeBW phase that probes."""
     bbr1_equal_rtt_counts: bool
     """Lets an RTT equal to the minimum postpone ProbeRTT, as a lower one does."""
     bbr1_policer_detection: bool
-    """Lets BBRv1 detect a policer and keep to its rate."""
+    """Lets BBRv1 detect a policer and limit itself to the policer's rate."""
     bbr3_startup_pacing_gain: float
     """Pacing gain of BBRv3's Startup."""
     bbr3_drain_pacing_gain: float
     """Pacing gain of BBRv3's Drain."""
     bbr3_cwnd_gain: float
-    """Window of BBRv3 in bandwidth-delay products, except where it probes."""
+    """Window of BBRv3 in bandwidth-delay products, except while it probes."""
     bbr3_probe_up_pacing_gain: float
     """Pacing gain of BBRv3's ProbeBW_UP."""
     bbr3_probe_up_cwnd_gain: float
@@ -257,29 +259,29 @@ class TcpKeys(TypedDict, total=False):
     bbr3_probe_down_pacing_gain: float
     """Pacing gain of BBRv3's ProbeBW_DOWN."""
     bbr3_pacing_margin_percent: float
-    """Margin by which BBRv3 paces below its estimate of the bandwidth, in percent."""
+    """Percentage by which BBRv3 paces below its estimate of the bandwidth."""
     bbr3_full_bw_growth: float
-    """Growth of the delivery rate in a round below which the pipe may be full."""
+    """Growth factor of the delivery rate in a round below which BBRv3 may consider the pipe full."""
     bbr3_full_bw_rounds: int
-    """Rounds without such growth after which the pipe is full."""
+    """Rounds without growth by `bbr3_full_bw_growth` after which BBRv3 considers the pipe full."""
     bbr3_loss_threshold: float
-    """Loss rate of a round trip above which a probe of BBRv3 was too high."""
+    """Loss rate of a round trip above which BBRv3 considers a probe too high."""
     bbr3_startup_full_losses: int
-    """Minimum number of ranges lost in a round of Startup for losses to end it."""
+    """Minimum number of lost ranges in a round for losses to end BBRv3's Startup."""
     bbr3_beta: float
-    """Minimum share of its model that BBRv3 keeps in a round trip with losses."""
+    """Minimum share of its model that BBRv3 keeps after a round trip with losses."""
     bbr3_headroom: float
-    """Headroom: share of inflight_longterm that BBRv3 leaves to others while it cruises."""
+    """Headroom: share of inflight_longterm that BBRv3 leaves to other flows while it cruises."""
     bbr3_probe_wait: str
-    """Minimum time between two probes for bandwidth."""
+    """Minimum time between two bandwidth probes of BBRv3."""
     bbr3_probe_wait_spread: str
-    """Width of the uniform random time added to it."""
+    """Width of the uniform random time added to `bbr3_probe_wait`."""
     bbr3_probe_wait_rounds: int
-    """Maximum number of round trips between two probes; fewer if the flow has fewer segments in flight."""
+    """Maximum number of round trips between two bandwidth probes; fewer if the flow has fewer segments in flight."""
     bbr3_extra_acked_rounds: int
     """Rounds over which BBRv3 remembers the aggregation of ACKs."""
     bbr3_min_rtt_window: str
-    """Window of BBRv3's minimum RTT."""
+    """Time over which BBRv3 takes the minimum RTT."""
     bbr3_probe_rtt_interval: str
     """Time without a lower RTT after which BBRv3 probes for one."""
     bbr3_probe_rtt_duration: str
@@ -306,13 +308,13 @@ class WebKeys(TypedDict, total=False):
     distribution: Literal["pareto", "lomax", "exponential", "constant"]
     """Distribution of the payload."""
     whole_segments: bool
-    """Rounds sizes up to whole TCP segments, which increases the mean; otherwise to bytes."""
+    """Rounds sizes up to whole TCP segments, which increases the mean. Otherwise sizes are rounded to bytes."""
     limit: int
     """Maximum number of open transfers of a user; further ones are refused and counted."""
     segment_payload: int
     """Maximum segment size (MSS): payload of a full segment in bytes."""
     header_bytes: int
-    """Headers: bytes on the wire besides the payload of a data segment, and size of an ACK without data."""
+    """Bytes on the wire of a data segment in addition to its payload, and size of an ACK without data."""
     syn_bytes: int
     """Bytes on the wire of a SYN and of a SYN-ACK."""
     initial_window: int
@@ -320,93 +322,93 @@ class WebKeys(TypedDict, total=False):
     initial_ssthresh: int
     """Slow-start threshold of a new connection in bytes."""
     socket_buffer: str
-    """Send buffer and receive window; at least one segment, and only whole segments are used. The default limits no
-    flow of abc2018; the default of ns-3 is 131072 B."""
+    """Send buffer and receive window: at least one segment; only whole segments are used. The default limits no flow of
+    abc2018; the default of ns-3 is 131072 B."""
     delayed_ack: int
-    """Number of in-order segments per ACK; 1 acknowledges each."""
+    """In-order segments that one ACK acknowledges; 1 acknowledges each segment."""
     delayed_ack_timeout: str
     """Maximum delay of an ACK."""
     min_rto: str
     """Minimum retransmission timeout, at most `max_rto`."""
     max_rto: str
-    """Maximum of the retransmission timeout as it doubles. As in ns-3, it bounds the doubling only, not the
-    estimate."""
+    """Limit of the retransmission timeout as it doubles. As in ns-3, it limits only the doubling, not the estimate."""
     initial_rto: str
-    """Retransmission timeout before the first RTT sample; `min_rto` if that is longer. Rarely used, since the handshake
-    provides a sample."""
+    """Retransmission timeout before the first RTT sample, at least `min_rto`. Rarely used, since the handshake provides
+    a sample."""
     rto_granularity: str
     """Clock granularity: the minimum of the variation term in the timeout."""
     keep_backoff: bool
-    """Keeps a backed-off timeout until an RTT is sampled, not just until new data are acknowledged."""
+    """Keeps a backed-off timeout until an RTT is sampled. Otherwise any ACK of new data ends the backoff."""
     each_timeout_reduces: bool
-    """Reduces the slow-start threshold at every timeout, not just at the first one of a loss state."""
+    """Reduces the slow-start threshold at every timeout, not only at the first one of a loss state."""
     retransmit_restarts_timer: bool
-    """Restarts the timer at a fast retransmit. Otherwise, the timer runs since the last ACK of new data, more than a
-    round trip before."""
+    """Restarts the timer at a fast retransmit. Otherwise the timer continues from the last ACK of new data, more than a
+    round trip earlier."""
     rtt_tick: str
-    """Unit to which RTT samples are rounded, one unit at least; 0 for exact samples."""
+    """Unit to which RTT samples are rounded, at least one unit; 0 for exact samples."""
     syn_timeout: str
-    """Timeout of the first SYN, doubled with each further one."""
+    """Timeout of the first SYN; it doubles with each retransmission."""
     dupack_threshold: int
     """Duplicate ACKs that start a fast retransmission."""
     limited_transmit: bool
-    """Sends one new segment for each duplicate ACK before that (limited transmit)."""
+    """Sends one new segment for each duplicate ACK before the fast retransmission (limited transmit)."""
     sack: bool
     """Lets the receiver report segments beyond gaps, and the sender use these reports in recovery. Implies
     timestamps."""
     recovery: Literal["newreno", "prr"]
-    """Loss recovery: `newreno` halves in silence, `prr` sends in proportion to delivered data and needs `sack`."""
+    """Sending rate during loss recovery: `newreno` pauses until the new window permits sending, `prr` sends in
+    proportion to delivered data and needs `sack`."""
     congestion_control: Literal["reno", "cubic", "dctcp", "vegas", "ledbat", "ledbat++", "copa", "prague", "bbr1", "bbr3"] | str
     """Congestion control: growth and reduction of the congestion window."""
     flight_size: Literal["pipe", "outstanding"]
-    """Quantity that Reno halves for its slow-start threshold after congestion. CUBIC always takes a share of
+    """Quantity that Reno halves after congestion to get its slow-start threshold. CUBIC always uses a share of
     `outstanding`."""
     full_ack_window: Literal["inflight", "ssthresh"]
-    """The window after recovery without SACK: `inflight` avoids a burst, `ssthresh` does not."""
+    """Window after recovery without SACK: `inflight` avoids a burst, `ssthresh` does not."""
     byte_counting: bool
     """Lets growth count acknowledged segments instead of ACKs (appropriate byte counting)."""
     whole_windows: bool
-    """Restricts windows to whole segments: growth counts acknowledged segments, and congestion leaves a share of the
-    congestion window, rounded down."""
+    """Restricts windows to whole segments: growth counts acknowledged segments, and the window after congestion is a
+    share of the congestion window, rounded down."""
     clock_tick: str
-    """Unit of the clock: timers fire at a tick, and CUBIC computes at most once a tick; timestamps count milliseconds
-    then. 0 for an exact clock."""
+    """Unit of the clock: timers fire at a tick, CUBIC computes at most once per tick, and timestamps count
+    milliseconds. 0 for an exact clock."""
     ecn: bool
     """Makes data packets ECN-capable; marks reduce the window once per round trip."""
     quickack: int
     """Segments that a receiver acknowledges immediately at the start of a connection and after a duplicate; 0 for
     none."""
     sack_delay: str
-    """Delay of ACKs that report segments beyond a gap, to combine them, from the fourth ACK on, at most a twentieth of
-    the RTT and 0.1 ms; 0 for none."""
+    """Delay of ACKs that report segments beyond a gap, to combine them, from the fourth ACK on. It is at most a
+    twentieth of the RTT, plus up to 0.1 ms; 0 for none."""
     gro_timeout: str
-    """Delay of an ACK for several segments, to combine up to 64 KiB, as a receiver with GRO does."""
+    """Delay of an ACK to combine up to 64 KiB, as in a receiver with GRO."""
     loss_detection: Literal["dupack", "rack", "scoreboard", "packet_threshold"]
-    """Loss detection. All but `dupack` keep a record of each outstanding segment, which the keys below need, as well as
-    `sack`."""
+    """Loss detection. All methods except `dupack` keep a record of each outstanding segment and need `sack`. The keys
+    below need these records."""
     impatient_timer: bool
-    """In recovery, lets only the first ACK of new data restart the retransmission timer."""
+    """Lets only the first ACK of new data in a recovery restart the retransmission timer."""
     recovery_sends_at_once: bool
-    """Sends some segments immediately, regardless of window and pacing: the first retransmission of a recovery; and for
+    """Sends some segments immediately, regardless of window and pacing: the first retransmission of a recovery and, for
     each ACK in it that ends at a segment not yet retransmitted, one segment, lost or else new."""
     sack_duplicates: bool
-    """Treats an ACK with new SACK information as a duplicate even if its number advances: the window does not grow, the
-    timer does not restart, and a recovery begins with the third in a row or with one that shows the second outstanding
-    segment as lost."""
+    """Treats an ACK with new SACK information as a duplicate even if its number advances. Then the window does not grow
+    and the timer does not restart. A recovery starts with the third such ACK in a row, or with one that shows the
+    second outstanding segment as lost."""
     rtt_of_first: bool
     """Reports to the congestion control the RTT of the first segment that an ACK covers, which includes the delay of a
-    delayed ACK, not that of the newest one."""
+    delayed ACK, instead of the RTT of the newest segment."""
     tlp: bool
     """Sends a tail loss probe before the timeout."""
     frto: bool
-    """Detects spurious timeouts: waits for segments sent before the timeout to arrive (F-RTO)."""
+    """Detects spurious timeouts: checks whether segments sent before the timeout arrive (F-RTO)."""
     undo: bool
     """Undoes a window reduction once timestamps or D-SACKs show that nothing was lost."""
     hystart: Literal["off", "classic", "plusplus"]
     """Rule that ends slow start before losses do, if the sender uses slow start."""
     after_idle: Literal["keep", "restart", "decay"]
-    """Congestion window after an idle period, unless the congestion control sets the window itself: `keep` leaves it,
-    `restart` starts again from the initial window, `decay` halves it for each timeout that the period lasts."""
+    """Congestion window after an idle period, unless the congestion control sets the window itself: `keep` does not
+    change it, `restart` uses the initial window again, `decay` halves it for each timeout in the period."""
     pacing: Literal["auto", "on", "off"]
     """Spreads segments over time."""
     pacing_catches_up: bool
@@ -414,38 +416,39 @@ class WebKeys(TypedDict, total=False):
     tso: str
     """Maximum number of bytes that a paced sender sends in a burst, as TSO does; 0 for single segments."""
     tso_defer: bool
-    """Lets new data wait until the window has room for a burst of a millisecond, if an ACK is expected that soon."""
+    """Lets new data wait until the window has room for a burst of a millisecond, if an ACK is expected within that
+    time."""
     autotuning: bool
-    """Receive-buffer autotuning: the receive window starts at 64 KiB and grows with the data of a round trip, up to
+    """Receive-buffer autotuning: the receive window starts at 64 KiB and grows with the data per round trip, up to
     `socket_buffer`. Data that widen it are acknowledged immediately."""
     accurate_ecn: bool
     """With `ecn`, lets the receiver report the number of marks to the sender (accurate ECN), instead of echoing a mark.
-    Congestion controls that need it always have it."""
+    Always true with congestion controls that need it."""
     app_rate: str
-    """Rate of payload at which the application writes, from `app_limited_from` to `app_limited_until`; 0 is a pause.
-    Without it, and outside that period, it always has data to send."""
+    """Payload rate at which the application writes, from `app_limited_from` to `app_limited_until`; 0 is a pause.
+    Outside that period, and without this key, it always has data to send."""
     app_limited_from: str
     """Simulated time from which `app_rate` applies."""
     app_limited_until: str
-    """Simulated time until which `app_rate` applies; default: the end."""
+    """Simulated time until which `app_rate` applies; default: the end of the run."""
     cubic_c: float
-    """Scaling of CUBIC's growth in segments per second cubed."""
+    """Scaling factor of CUBIC's growth, in segments per second cubed."""
     cubic_beta: float
     """Share of the window that CUBIC keeps after congestion."""
     fast_convergence: bool
-    """Fast convergence: a CUBIC flow that has lost ground yields to newer ones."""
+    """Fast convergence: a CUBIC flow whose window was reduced below its previous maximum gives way to newer flows."""
     tcp_friendliness: bool
-    """Lets CUBIC grow at least as Reno would (its Reno-friendly region). ns-3 before 3.41 does not."""
+    """Lets CUBIC grow at least as fast as Reno (its Reno-friendly region). ns-3 before 3.41 does not."""
     cubic_clock: Literal["in_use", "sending", "always"]
-    """Time counted by CUBIC's function: `in_use` while the window limits sending, `sending` all except idle periods,
-    `always` all time."""
+    """Time that CUBIC's function counts: `in_use` while the window limits sending, `sending` all time except idle
+    periods, `always` all time."""
     dctcp_gain: float
     """Weight of the last window in DCTCP's estimate of the marked share."""
     dctcp_initial_alpha: float
     """Initial value of DCTCP's estimate of the marked share."""
     dctcp_alpha_steps: int
-    """Number of steps from 0 to 1 in DCTCP's fixed-point estimate of the marked share, with decrease and increase
-    rounded down; 0 for an exact estimate."""
+    """Steps from 0 to 1 in DCTCP's fixed-point estimate of the marked share; decreases and increases are rounded down.
+    0 for an exact estimate."""
     vegas_alpha: int
     """Queued segments below which Vegas grows."""
     vegas_beta: int
@@ -458,85 +461,86 @@ class WebKeys(TypedDict, total=False):
     """Vegas's estimate of its queued segments: cwnd (RTT - BaseRTT) / BaseRTT rounded down, or cwnd - cwnd BaseRTT /
     RTT rounded up."""
     vegas_early_round: bool
-    """Lets Vegas decide at the ACK of the last segment in flight at the previous decision, instead of the next ACK."""
+    """Lets Vegas decide at the ACK of the last segment that was in flight at the previous decision, instead of the
+    following ACK."""
     vegas_grows_unused: bool
     """Lets Vegas's window grow while the application or the receiver limits sending."""
     ledbat_target: str
     """Target: maximum queueing delay that LEDBAT adds to its path."""
     ledbat_gain: float
-    """Gain of LEDBAT: 1 grows as fast as Reno while the queue is empty."""
+    """Gain of LEDBAT; with 1 it grows as fast as Reno while the queue is empty."""
     ledbat_allowed_increase: int
-    """Segments by which LEDBAT's window may exceed the segments in flight."""
+    """Number of segments by which LEDBAT's window may exceed the segments in flight."""
     ledbat_min_window: int
     """Minimum window of LEDBAT in segments."""
     ledbat_base_history: int
-    """Minutes over which LEDBAT's base delay is the minimum delay."""
+    """Minutes over which LEDBAT takes the minimum delay as its base delay."""
     ledbat_current_filter: int
-    """Maximum number of delays of the last round trip over which LEDBAT takes the minimum."""
+    """Maximum number of delays in the last round trip of which LEDBAT takes the minimum."""
     ledbat_slow_start: bool
-    """Lets LEDBAT begin with slow start, until the first loss."""
+    """Lets LEDBAT start with slow start, until the first loss."""
     ledbat_fresh_delays: bool
     """Excludes delays older than a round trip from LEDBAT's filter."""
     ledbat_delay: Literal["rtt", "stamps"]
-    """Delay measured by LEDBAT: the RTT of segments sent once, or, for each ACK, the difference of its timestamps in
+    """Delay that LEDBAT measures: the RTT of segments sent once, or for each ACK the difference of its timestamps in
     whole milliseconds."""
     ledbat_pp_target: str
     """Target: maximum queueing delay that LEDBAT++ adds to its path."""
     ledbat_pp_gain_divisor: int
-    """Maximum factor by which LEDBAT++ grows slower than Reno."""
+    """Maximum factor by which LEDBAT++ grows more slowly than Reno."""
     ledbat_pp_constant: float
     """Weight of the window in LEDBAT++'s decrease."""
     ledbat_pp_slowdown_interval: int
-    """Time between two slowdowns of LEDBAT++, as a multiple of the earlier slowdown's duration."""
+    """Time between two slowdowns of LEDBAT++, as a multiple of the duration of the first of them."""
     ledbat_pp_base_history: int
-    """Minutes over which LEDBAT++'s base delay is the minimum RTT."""
+    """Minutes over which LEDBAT++ takes the minimum RTT as its base delay."""
     ledbat_pp_current_filter: int
-    """Maximum number of RTTs of the last round trip over which LEDBAT++ takes the minimum."""
+    """Maximum number of RTTs in the last round trip of which LEDBAT++ takes the minimum."""
     copa_delta: float
-    """Weight of delay against rate in Copa's default mode: about 1 / delta segments per flow are queued."""
+    """Weight of delay against rate in Copa's default mode: each flow keeps about 1 / delta segments in the queue."""
     copa_competitive_mode: bool
-    """Lets Copa compete with buffer-filling flows, which it often detects where there are none."""
+    """Lets Copa compete with buffer-filling flows, which it often detects although there are none."""
     copa_min_rtt_window: str
-    """Window of Copa's minimum RTT."""
+    """Time over which Copa takes the minimum RTT."""
     prague_gain: float
     """Weight of the last round in Prague's estimate of the marked share."""
     prague_rtt_target: str
-    """RTT below which Prague behaves as if its RTT were this; "0 s" for no RTT independence."""
+    """RTT below which Prague behaves as if its RTT were this value; "0 s" for no RTT independence."""
     prague_rtt_transition: int
     """Rounds after slow start before Prague becomes independent of the RTT."""
     bbr1_high_gain: float
     """Gain of rate and window in BBRv1's Startup; Drain uses its inverse as pacing gain."""
     bbr1_cwnd_gain: float
-    """Window of BBRv1 in bandwidth-delay products once the pipe is full."""
+    """Window of BBRv1 once the pipe is full, in bandwidth-delay products."""
     bbr1_probe_up_pacing_gain: float
     """Pacing gain of the ProbeBW phase that probes for more bandwidth."""
     bbr1_probe_down_pacing_gain: float
     """Pacing gain of the ProbeBW phase that drains the queue of the previous phase."""
     bbr1_pacing_margin_percent: float
-    """Margin by which BBRv1 paces below its estimate of the bandwidth, in percent."""
+    """Percentage by which BBRv1 paces below its estimate of the bandwidth."""
     bbr1_bw_rounds: int
     """Round trips over which BBRv1 takes the maximum delivery rate."""
     bbr1_min_rtt_window: str
-    """Window of BBRv1's minimum RTT, and time without a lower RTT after which it probes for one."""
+    """Time over which BBRv1 takes the minimum RTT, and time without a lower RTT after which it probes for one."""
     bbr1_probe_rtt_duration: str
     """Minimum duration of BBRv1's ProbeRTT."""
     bbr1_ack_aggregation: bool
-    """Lets the window allow for aggregated ACKs."""
+    """Enlarges BBRv1's window for aggregated ACKs."""
     bbr1_whole_segments: bool
-    """Rounds BBRv1's windows and quanta to whole segments. Bandwidth-delay products are rounded up, windows up to an
-    even number. Quanta, which are 2^-10 s of the rate then, and the expected deliveries of ACKs are rounded down."""
+    """Rounds BBRv1's windows and quanta to whole segments. Bandwidth-delay products are rounded up, and windows up to
+    an even number. Quanta, then 2^-10 s of the rate, and the expected deliveries of ACKs are rounded down."""
     bbr1_counts_next_quantum: bool
-    """Counts the quantum that departs next as in flight, in the ProbeBW phase that probes."""
+    """Counts the next quantum to depart as in flight, in the ProbeBW phase that probes."""
     bbr1_equal_rtt_counts: bool
     """Lets an RTT equal to the minimum postpone ProbeRTT, as a lower one does."""
     bbr1_policer_detection: bool
-    """Lets BBRv1 detect a policer and keep to its rate."""
+    """Lets BBRv1 detect a policer and limit itself to the policer's rate."""
     bbr3_startup_pacing_gain: float
     """Pacing gain of BBRv3's Startup."""
     bbr3_drain_pacing_gain: float
     """Pacing gain of BBRv3's Drain."""
     bbr3_cwnd_gain: float
-    """Window of BBRv3 in bandwidth-delay products, except where it probes."""
+    """Window of BBRv3 in bandwidth-delay products, except while it probes."""
     bbr3_probe_up_pacing_gain: float
     """Pacing gain of BBRv3's ProbeBW_UP."""
     bbr3_probe_up_cwnd_gain: float
@@ -544,29 +548,29 @@ class WebKeys(TypedDict, total=False):
     bbr3_probe_down_pacing_gain: float
     """Pacing gain of BBRv3's ProbeBW_DOWN."""
     bbr3_pacing_margin_percent: float
-    """Margin by which BBRv3 paces below its estimate of the bandwidth, in percent."""
+    """Percentage by which BBRv3 paces below its estimate of the bandwidth."""
     bbr3_full_bw_growth: float
-    """Growth of the delivery rate in a round below which the pipe may be full."""
+    """Growth factor of the delivery rate in a round below which BBRv3 may consider the pipe full."""
     bbr3_full_bw_rounds: int
-    """Rounds without such growth after which the pipe is full."""
+    """Rounds without growth by `bbr3_full_bw_growth` after which BBRv3 considers the pipe full."""
     bbr3_loss_threshold: float
-    """Loss rate of a round trip above which a probe of BBRv3 was too high."""
+    """Loss rate of a round trip above which BBRv3 considers a probe too high."""
     bbr3_startup_full_losses: int
-    """Minimum number of ranges lost in a round of Startup for losses to end it."""
+    """Minimum number of lost ranges in a round for losses to end BBRv3's Startup."""
     bbr3_beta: float
-    """Minimum share of its model that BBRv3 keeps in a round trip with losses."""
+    """Minimum share of its model that BBRv3 keeps after a round trip with losses."""
     bbr3_headroom: float
-    """Headroom: share of inflight_longterm that BBRv3 leaves to others while it cruises."""
+    """Headroom: share of inflight_longterm that BBRv3 leaves to other flows while it cruises."""
     bbr3_probe_wait: str
-    """Minimum time between two probes for bandwidth."""
+    """Minimum time between two bandwidth probes of BBRv3."""
     bbr3_probe_wait_spread: str
-    """Width of the uniform random time added to it."""
+    """Width of the uniform random time added to `bbr3_probe_wait`."""
     bbr3_probe_wait_rounds: int
-    """Maximum number of round trips between two probes; fewer if the flow has fewer segments in flight."""
+    """Maximum number of round trips between two bandwidth probes; fewer if the flow has fewer segments in flight."""
     bbr3_extra_acked_rounds: int
     """Rounds over which BBRv3 remembers the aggregation of ACKs."""
     bbr3_min_rtt_window: str
-    """Window of BBRv3's minimum RTT."""
+    """Time over which BBRv3 takes the minimum RTT."""
     bbr3_probe_rtt_interval: str
     """Time without a lower RTT after which BBRv3 probes for one."""
     bbr3_probe_rtt_duration: str
@@ -585,18 +589,18 @@ class ProbesKeys(TypedDict, total=False):
     """Keys of the table `probes`."""
 
     series_interval: str
-    """Bin width of the time series; without it there are none."""
+    """Bin width of the time series; without it no series are recorded."""
     series_link: str
     """Link whose time series are recorded, by name; default: the first."""
     series_memory: str
     """Time constant of the rate meters of the time series."""
     detail: Literal["group", "user", "flow"]
-    """Smallest unit whose delay, round-trip times, losses and marks are recorded."""
+    """Level of detail of delays, round-trip times, losses and marks."""
     user_rows: bool
-    """Records a row for each user and flow, instead of percentiles and the worst users. The default is true, except on
-    an access network."""
+    """Records the values of each user and flow, instead of percentiles and the worst-off users. The default is true,
+    except on an access network."""
     delay_distribution: bool
-    """Records the distribution of the one-way delay of each group, besides its quantiles."""
+    """Records the distribution of the one-way delay of each group, in addition to its quantiles."""
     transfer_times: list[str]
     """Lower bounds of the classes of transfers by time, in ascending order; the first class starts at zero."""
     transfer_sizes: list[str]

@@ -52,11 +52,6 @@ impl ReceiveWindow {
         }
     }
 
-    #[inline]
-    pub(super) fn offered(&self) -> u64 {
-        self.offered
-    }
-
     /// End of the window as a byte of the connection, when all bytes before `una` are acknowledged and the receiver
     /// holds `beyond` bytes beyond a gap. These bytes reduce the window (tcp_space), but its end never moves back
     /// (tcp_select_window).
@@ -134,17 +129,17 @@ mod tests {
         assert_eq!(round(&mut window, Time::ZERO, 9), 0);
         // The first segment of a round trip ends the previous one: ten segments were expected, so nothing changes.
         assert_eq!(round(&mut window, at(1), 20), 0);
-        assert_eq!((window.offered(), window.most), (64_536, 64_536));
+        assert_eq!((window.offered, window.most), (64_536, 64_536));
         // 20 instead of 10: 2 x 20 + 16, plus twice 56 x 10 / 10: 168 segments, minus one. From the next segment on,
         // each widens the window by two: 51 segments, and one more by a part.
         assert_eq!(round(&mut window, at(2), 20), 19);
-        assert_eq!((window.most, window.offered()), (167_000, 64_536));
+        assert_eq!((window.most, window.offered), (167_000, 64_536));
         // The sender knows the window as widened in the last round trip.
         assert_eq!(round(&mut window, at(3), 20), 20);
-        assert_eq!((window.most, window.offered()), (167_000, 64_536 + 20 * 2 * 1000));
+        assert_eq!((window.most, window.offered), (167_000, 64_536 + 20 * 2 * 1000));
         assert_eq!(round(&mut window, at(4), 20), 13);
         assert_eq!(round(&mut window, at(5), 20), 0);
-        assert_eq!(window.offered(), 167_000);
+        assert_eq!(window.offered, 167_000);
     }
 
     #[test]
@@ -163,7 +158,7 @@ mod tests {
         for trip in 0..9 {
             (0..20 << trip).for_each(|_| _ = window.on_send(Time(trip * RTT.0), RTT, 1, MSS, 200_000));
         }
-        assert_eq!((window.most, window.offered()), (200_000, 200_000));
+        assert_eq!((window.most, window.offered), (200_000, 200_000));
     }
 
     #[test]
