@@ -152,7 +152,7 @@
 //! reports first (D-SACK). It also acknowledges at once:
 //!
 //! - with `autotuning`, each segment that widens its window, which it does by two segments;
-//! - with `tso_defer`, the last segment of a burst of several, which carries PSH;
+//! - with `tso_defer`, the last segment of a burst of several, which carries PSH, if it arrives in order;
 //! - with `ecn` and `quickack`, the first mark that it echoes, and the CWR that ends the echo;
 //! - for controls that count each mark other than by ECT(1), pending segments when marks begin or end (RFC 8257 3.2).
 //!
@@ -258,12 +258,13 @@
 //!     arrived (RFC 8985 6.2).
 //! 29. CUBIC's deviation 6. The tick is that of CONFIG_HZ=250, as in Debian. The minimum RTT of HyStart is that of slow
 //!     start; Linux uses all samples except those of the first second of a CUBIC epoch.
-//! 30. Data that wait for room are one buffer; Linux has buffers of up to 64 KiB and does not defer the rest of one
-//!     (tcp_tso_should_defer). No send buffer limits a flow (tcp_sndbuf_expand), and no queue below the sender delays
-//!     any (TSQ). GRO merges by time (`gro_timeout`, off in the profile), not by polls of a device.
+//! 30. With `tso_defer` the sender does not defer the rest of a buffer (skb). The first buffer has 16 KiB, as measured,
+//!     each later one 64 KiB; in Linux a buffer also grows at the expense of the next while it waits (tcp_grow_skb). No
+//!     socket buffer limits a sender (tcp_sndbuf_expand), and no queue below it delays it (TSQ). GRO merges by time
+//!     (`gro_timeout`, off in the profile), not by polls of a device.
 //! 31. The receive window is that of 6.12, computed at the sender from sent data: losses do not reduce the data counted
-//!     in a round trip, and data waiting beyond a gap do not widen it further (tcp_data_queue_ofo). The delayed ACK has
-//!     a fixed 40 ms. No ACK waits until the application has read (tcp_backlog_ack_defer).
+//!     in a round trip. Data beyond a gap reduce the window, but its end never moves back (tcp_select_window). The
+//!     delayed ACK has a fixed 40 ms. No ACK waits until the application has read (tcp_backlog_ack_defer).
 //! 32. Pacing and the SYN have exact timers. In Linux a pacing timer may be 0.1 ms late, and a SYN timer ticks. Undo
 //!     restores the threshold as it was; Linux uses at least 3/4 of cwnd for it (tcp_current_ssthresh).
 //! 33. tcp_cwnd_application_limited is missing. It would shrink a window that was not full for a timeout, but never
