@@ -15,7 +15,7 @@ from fairlane.search.world import METRIC
 _STEP = 0.05
 """Bounds of expectations are multiples of this."""
 SHARES = re.compile(
-    r"# The honest light user has (.+) of its max-min share;\n# under an ideal .+ \(wfq\) (.+) in the same"
+    r"# An honest light user gets (.+) of its max-min share\.\n# In the same scenario an ideal .+ gives it (.+)\."
 )
 """Comment about the shares under the scheme and under the ideal scheduler."""
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -35,16 +35,16 @@ def expectation(found: Found) -> dict[str, Any]:
     """Expectation for `fairlane check`: the upper bound of the interval, rounded up."""
     most = math.ceil((found.share.mean + found.share.uncertainty + _STEP / 10) / _STEP) * _STEP
     most = min(most, HALF) if found.is_beaten else most
-    why = "A scenario chosen by search against this scheme: an honest light user loses its share to the scheme."
+    why = "Found by a search against this scheme: an honest light user gets less than half of its share."
     if not found.is_beaten:
-        why = "The worst scenario of the search: it does not surely take half of its share from the light user."
+        why = "The worst scenario found by the search. The light user may still get half of its share."
     return {"metric": METRIC, "max": round(most, 2), "why": why}
 
 
 def _head(found: Found, command: str) -> Iterator[str]:
     yield f"# {found.scheme} shares by {shares_by(found.scenario['queue'])}."
-    yield f"# The honest light user has {found.share} of its max-min share;"
-    yield f"# under an ideal scheduler for each user ({IDEAL}) {found.ideal} in the same scenario."
+    yield f"# An honest light user gets {found.share} of its max-min share."
+    yield f"# In the same scenario an ideal scheduler (per-user {IDEAL}) gives it {found.ideal}."
     yield "#"
     for name, words in described(found.scenario).items():
         yield f"# {name}: {words}"

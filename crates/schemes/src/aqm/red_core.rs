@@ -150,6 +150,8 @@ pub struct RedCore {
     count: u64,
     /// Time at which the link became idle; [`Time::NEVER`] while it is busy.
     idle_since: Time,
+    /// With Linux's rules, the last arrival.
+    counted: Time,
     params: Box<RedParams>,
     /// Linux: random threshold of the current gap, rule (L4).
     drawn: f32,
@@ -174,6 +176,7 @@ impl RedCore {
             drawn: 0.0,
             // Linux does not count the time before the first packet as idle; the average is 0 anyway.
             idle_since: Time::ZERO,
+            counted: Time::ZERO,
             in_bytes: params.min_th.measure() == QueueMeasure::Bytes,
             was_above: false,
             params: Box::new(params),
@@ -216,6 +219,8 @@ impl RedCore {
     #[inline]
     pub fn arrival(&mut self, backlog: Backlog, wire_bytes: u32, now: Time) {
         if self.is_linux() {
+            // A drop at an idle port restarts the idle time (red_dequeue).
+            self.counted = now;
             let idle_since = std::mem::replace(&mut self.idle_since, Time::NEVER);
             self.average = if idle_since == Time::NEVER {
                 self.average + self.weight * (self.length(backlog) - self.average.floor()) // (L1)
@@ -304,7 +309,7 @@ impl RedCore {
     /// Notes that the link requested a packet while none waited.
     #[inline]
     pub fn idle(&mut self, now: Time) {
-        self.idle_since = self.idle_since.min(now);
+        self.idle_since = self.idle_since.min(now.max(self.counted));
     }
 
     /// Returns true if the average is so large that every arrival is dropped.
@@ -529,6 +534,16 @@ mod tests {
         close(core.average(), before * 0.998);
     }
 
+    #[test]
+    fn with_the_rules_of_linux_a_drop_at_an_idle_port_restarts_the_idle_time() {
+        let mut core = RedCore { idle_since: Time::NEVER, average: 8.0, ..core(linux(5.0, 0.002)) };
+        core.idle(Time::from_secs(1));
+        core.arrival(backlog(0), 1500, Time::from_secs(2));
+        // The packet was dropped: the link asks again, and reports the old time.
+        core.idle(Time::from_secs(1));
+        assert_eq!(core.idle_since, Time::from_secs(2));
+    }
+
     fn linux(min_th: f64, weight: f64) -> RedParams {
         let (min_th, max_th) = (Threshold::Packets(min_th), Threshold::Packets(min_th + 10.0));
         RedParams { profile: RedProfile::Linux, min_th, max_th, weight, max_p: 0.1, ..Default::default() }
@@ -742,7 +757,7 @@ mod tests {
 
     #[test]
     fn the_core_is_small() {
-        assert_eq!(size_of::<RedCore>(), 88);
+        assert_eq!(size_of::<RedCore>(), 96);
         assert_eq!(core(RedParams::default()).bytes(), size_of::<RedCore>() + size_of::<RedParams>());
     }
 }

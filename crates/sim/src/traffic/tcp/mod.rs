@@ -96,11 +96,12 @@
 //! 1, 9, 10, 11 and 18 apply, and these instead of the others:
 //!
 //! 19. *Pipe* = segments neither SACKed nor lost. A lost segment is in it again once it is retransmitted.
-//! 20. *Loss* (RACK): let r be the RTT of the delivered segment that was sent last. A segment sent before it is lost
-//!     r + w after it was sent. w = 0 in recovery, or with `dupack_threshold` segments SACKed, unless reordering was
-//!     seen. Otherwise w is a quarter of the minimum RTT, plus another quarter for each round trip with a D-SACK, until
-//!     16 recoveries have passed; at most SRTT. A timer checks again 2 ms after the last of these segments is overdue.
-//!     Segments reported by the same ACK do not count as reordered. Lost retransmissions are detected in the same way.
+//! 20. *Loss* (RACK): let r be the RTT of the delivered segment that was processed last; an ACK's SACKed segments come
+//!     first. A segment sent before any delivered one is lost r + w after it was sent. w = 0 in recovery, or with
+//!     `dupack_threshold` segments SACKed, unless reordering was seen. Otherwise w is a quarter of the minimum RTT, plus
+//!     another quarter for each round trip with a D-SACK, until 16 recoveries have passed; at most SRTT. A timer checks
+//!     again 2 ms after the last of these segments is overdue. Segments reported by the same ACK do not count as
+//!     reordered. Lost retransmissions are detected in the same way.
 //! 21. *Recovery* starts with the first loss: ssthresh by the congestion control, recover = NXT. Lost segments are sent
 //!     before new ones, as far as the window permits. Recovery ends when UNA >= recover: cwnd = ssthresh. With `rack`
 //!     the same ACK starts another one if a lost segment is not delivered yet, even if its retransmission is in flight;
@@ -262,9 +263,10 @@
 //!     each later one 64 KiB; in Linux a buffer also grows at the expense of the next while it waits (tcp_grow_skb). No
 //!     socket buffer limits a sender (tcp_sndbuf_expand), and no queue below it delays it (TSQ). GRO merges by time
 //!     (`gro_timeout`, off in the profile), not by polls of a device.
-//! 31. The receive window is that of 6.12, computed at the sender from sent data: losses do not reduce the data counted
-//!     in a round trip. Data beyond a gap reduce the window, but its end never moves back (tcp_select_window). The
-//!     delayed ACK has a fixed 40 ms. No ACK waits until the application has read (tcp_backlog_ack_defer).
+//! 31. The receive window is that of 6.12, computed at the sender from sent data. Data beyond a gap count from the ACK
+//!     that reports the gap as filled, half a round trip late. They reduce the window, but its end never moves back
+//!     (tcp_select_window). The delayed ACK has a fixed 40 ms. No ACK waits until the application has read
+//!     (tcp_backlog_ack_defer).
 //! 32. Pacing and the SYN have exact timers. In Linux a pacing timer may be 0.1 ms late, and a SYN timer ticks. Undo
 //!     restores the threshold as it was; Linux uses at least 3/4 of cwnd for it (tcp_current_ssthresh).
 //! 33. tcp_cwnd_application_limited is missing. It would shrink a window that was not full for a timeout, but never

@@ -209,6 +209,8 @@ pub struct Sample {
     pub delivery_rate: Option<BitRate>,
     /// True if the sender had too few data to fill the window when that segment was sent (RS.is_app_limited).
     pub app_limited: bool,
+    /// Time until pacing lets the next segment leave.
+    pub until_release: Time,
     /// True if the window, not the data or the receiver, has limited sending since the last ACK.
     pub cwnd_limited: bool,
     /// Phase of the connection after the ACK.

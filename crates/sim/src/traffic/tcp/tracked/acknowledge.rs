@@ -165,6 +165,7 @@ impl TrackedSender {
             news.in_order_bytes += self.payload(params, seq);
             news.resent |= record.resent;
             if record.fate == super::records::Fate::Sacked {
+                self.receive_window.on_fill(params.segment_payload);
                 continue;
             }
             if !record.resent {
@@ -247,6 +248,7 @@ impl TrackedSender {
         let rate = self.rate.take_sample(newest, self.rtt.least());
         let mss = params.segment_payload;
         Sample {
+            until_release: self.pacer.next().saturating_sub(now),
             now,
             rtt,
             rtt_in_milliseconds: rtt.is_some() && !news.times_a_segment() && params.clock_tick > Time::ZERO,

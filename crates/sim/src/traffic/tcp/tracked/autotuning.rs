@@ -26,6 +26,8 @@ pub(super) struct ReceiveWindow {
     end: u64,
     /// Most data that arrived in a round trip (rcvq_space).
     space: u64,
+    /// Maximum, and most data in a round trip, before the last round trip.
+    before: (u64, u64),
     /// Start of this round trip, and amount of data sent in it so far.
     round_start: Time,
     sent: u64,
@@ -45,6 +47,7 @@ impl ReceiveWindow {
             offered: most,
             end: most,
             space: EXPECTED * mss,
+            before: (most, EXPECTED * mss),
             round_start: Time::ZERO,
             sent: 0,
             rtt: Time::ZERO,
@@ -59,6 +62,20 @@ impl ReceiveWindow {
     pub(super) fn end(&mut self, una: u64, beyond: u64) -> u64 {
         self.end = self.end.max(una + self.offered.saturating_sub(beyond));
         self.end
+    }
+
+    /// Records that a gap before a segment of `mss` bytes is filled: only now the receiver counts the segment.
+    #[inline]
+    pub(super) fn on_fill(&mut self, mss: u32) {
+        self.sent += u64::from(mss);
+    }
+
+    /// Records that a loss was detected: the data of the last round trip are beyond a gap, so the receiver has not
+    /// counted them, and the window has not grown by them.
+    pub(super) fn on_loss(&mut self) {
+        (self.most, self.space) = self.before;
+        self.window = self.window.min(self.most);
+        self.sent = 0;
     }
 
     /// Records the transmission of a segment that has `new` segments of new data. Returns true if it widens the window
@@ -98,6 +115,7 @@ impl ReceiveWindow {
     fn end_round(&mut self, now: Time, mss: u64, buffer: u64) {
         self.offered = self.window;
         let arrived = std::mem::take(&mut self.sent);
+        self.before = (self.most, self.space);
         self.round_start = now;
         if arrived > self.space {
             // Room for twice the data, and for a sender that doubles its window meanwhile.

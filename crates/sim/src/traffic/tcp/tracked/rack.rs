@@ -12,7 +12,7 @@ pub(super) struct Rack {
     /// Number of the latest delivered transmission, which defines the order of sending. It replaces RACK.xmit_ts and
     /// RACK.end_seq, which are ambiguous if several segments are sent at the same time.
     number: u32,
-    /// RTT of this transmission (RACK.rtt).
+    /// RTT of the delivery processed last (RACK.rtt).
     rtt: Time,
     /// Highest delivered segment plus one (RACK.fack).
     highest: u32,
@@ -69,9 +69,9 @@ impl Rack {
         if record.resent && rtt < min_rtt {
             return;
         }
-        if record.number > self.number {
-            (self.number, self.rtt) = (record.number, rtt);
-        }
+        // tcp_rack_advance; in RFC 8985 the RTT is that of the latest transmission.
+        self.rtt = rtt;
+        self.number = self.number.max(record.number);
     }
 
     /// Step 4: processes an ACK with a D-SACK, which widens the window at most once until `nxt` is acknowledged.
@@ -144,11 +144,11 @@ mod tests {
     }
 
     #[test]
-    fn the_segment_sent_last_of_all_delivered_gives_the_rtt() {
+    fn the_segment_processed_last_gives_the_rtt_and_the_one_sent_last_the_order() {
         let mut rack = Rack::new();
         rack.on_delivered(5, &sent(10, 5, false), MS(60), MS(40));
         rack.on_delivered(3, &sent(8, 3, false), MS(62), MS(40));
-        assert_eq!((rack.number, rack.rtt()), (5, MS(50)));
+        assert_eq!((rack.number, rack.rtt()), (5, MS(54)));
         // Of two segments sent at the same time, the later transmission counts.
         rack.on_delivered(2, &sent(10, 6, true), MS(63), MS(40));
         assert_eq!((rack.number, rack.rtt()), (6, MS(53)));

@@ -124,6 +124,7 @@ impl TrackedSender {
     /// Starts a recovery. `tcp_enter_recovery`.
     pub(super) fn enter_recovery(&mut self, params: &TcpParams, now: Time) {
         self.stats.fast_recoveries += 1;
+        self.receive_window.on_loss();
         //= RFC 3168 6.1.2-4: Marks and losses of one window reduce it once.
         let reduced = std::mem::take(&mut self.reducing);
         let prior = (!reduced).then_some((self.output.cwnd, self.output.ssthresh));

@@ -113,7 +113,7 @@ impl TrackedSender {
             && room < most
             // A buffer grows to what the congestion window has room for (tcp_grow_skb): its end matters only then.
             && (receive_room < congestion_room || room < self.left_in_buffer(params))
-            && room < cwnd.min(offered) / TSO_WIN_DIVISOR
+            && TSO_WIN_DIVISOR * room < cwnd.min(offered)
             // The next ACK is expected soon.
             && next_ack.is_some_and(|due| due <= now + Time(srtt.0 / 2).min(Time::from_micros(1000)));
         if defers {

@@ -27,10 +27,8 @@
 //!    `bbr1_counts_next_quantum = false`, `bbr1_equal_rtt_counts = true`. One detail has no parameter: as in Linux,
 //!    windows have two more segments in the phase that probes.
 //! 2. Rates and times are not rounded to fixed point and microseconds.
-//! 3. Data in flight are data that have left the sender. Linux also counts data that wait for departure in a lower
-//!    layer, and subtracts them again (bbr_packets_in_net_at_edt).
-//! 4. After the window of min_rtt, an RTT sample counts even if a delayed ACK may have prolonged it.
-//! 5. Congestion marks are ignored, as in Linux.
+//! 3. After the window of min_rtt, an RTT sample counts even if a delayed ACK may have prolonged it.
+//! 4. Congestion marks are ignored, as in Linux.
 //!
 //! Not implemented: the maximum pacing rate that can be set for a socket.
 
@@ -263,18 +261,25 @@ impl Bbr1 {
     fn is_next_phase(&self, of: Connection, params: &Bbr1Params, output: &Output, sample: &Sample) -> bool {
         let is_full_length = sample.now.saturating_sub(self.cycle_stamp) > self.min_rtt;
         let gain = self.pacing_gain(params);
-        let in_flight = u64::from(sample.prior_in_flight);
+        let in_flight = self.in_flight_at_release(params, output, sample, sample.prior_in_flight);
         let max_bw = ByteRate(self.max_bw.get());
         if gain > 1.0 {
-            // bbr_packets_in_net_at_edt.
-            let next = if params.bbr1_counts_next_quantum { u64::from(output.quantum) } else { 0 };
-            let in_flight = in_flight + next;
             is_full_length && (sample.lost > 0 || in_flight >= self.inflight(of, params, output, max_bw, gain))
         } else if gain < 1.0 {
             is_full_length || in_flight <= self.inflight(of, params, output, max_bw, 1.0)
         } else {
             is_full_length
         }
+    }
+
+    /// Estimates the data in flight when pacing lets the next segment leave (bbr_packets_in_net_at_edt).
+    fn in_flight_at_release(&self, params: &Bbr1Params, output: &Output, sample: &Sample, in_flight: u32) -> u64 {
+        if !params.bbr1_counts_next_quantum {
+            return u64::from(in_flight);
+        }
+        let next = if self.pacing_gain(params) > 1.0 { u64::from(output.quantum) } else { 0 };
+        let delivered = self.bw().over(sample.until_release) as u64;
+        (u64::from(in_flight) + next).saturating_sub(delivered)
     }
 
     /// Implements BBREnterProbeBW (4.3.4.3): any phase except that of gain 3/4 may be the first (4.3.4.2).
@@ -309,7 +314,7 @@ impl Bbr1 {
         }
         if self.state == State::Drain {
             let drained = self.inflight(of, params, output, ByteRate(self.max_bw.get()), 1.0);
-            if u64::from(sample.in_flight) <= drained {
+            if self.in_flight_at_release(params, output, sample, sample.in_flight) <= drained {
                 self.enter_probe_bw(sample.now);
             }
         }

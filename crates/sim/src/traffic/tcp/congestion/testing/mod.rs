@@ -110,6 +110,7 @@ impl<C: Control> Flow<C> {
     fn sample(&self, prior_delivered: u64) -> Sample {
         let window = self.output.cwnd;
         Sample {
+            until_release: Time::ZERO,
             now: self.now,
             rtt: Some(RTT),
             rtt_in_milliseconds: false,
@@ -244,6 +245,7 @@ impl<C: Control> Flow<C> {
         self.delivered += u64::from(acked);
         self.lost += u64::from(lost);
         Sample {
+            until_release: Time::ZERO,
             rtt: (flags & 1 == 0).then_some(rtt),
             since_echo: rtt,
             srtt: rtt,

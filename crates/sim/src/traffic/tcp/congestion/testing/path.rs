@@ -92,6 +92,7 @@ impl<C: Modelled> PathFlow<C> {
         self.lost += u64::from(told.lost);
         self.marked += u64::from(told.marked);
         let sample = Sample {
+            until_release: Time::ZERO,
             now: self.now,
             rtt: Some(told.rtt),
             rtt_in_milliseconds: false,
