@@ -12,9 +12,10 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import click
 
@@ -27,7 +28,7 @@ from fairlane.results import plots
 
 from ..agreement import LEGEND, Measure, agree, verdict, yes_or_no
 from ..harness import Report, bench, chosen, markdown, only, out
-from .grid import Cell, cells
+from .grid import cells
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,18 +37,54 @@ TOLERANCE = 0.05
 RUNS = {SIMULATOR: 10, LINUX: 5}
 PACKET_BYTES = 1500
 RECORDED = Path(__file__).with_name("recorded.json")
-"""Values of all runs by cell, measure and side, with five significant digits."""
 Recorded = Mapping[str, Mapping[str, Sequence[float]]]
-
-
-Found = dict[Cell, list[Measure]]
-
+Run = Mapping[str, Any]
 
 COUNTED = ("share of the smaller user", "mean queue, packets", "use of the link")
 """Measures on which the verdict depends."""
+REPORTED = ("95th percentile of the queue, packets", "dropped share", "marked share")
+"""Measures that do not count."""
 
 
-def measures(record: Mapping[str, Any]) -> dict[str, float]:
+class Compared(Protocol):
+    """A cell of a grid."""
+
+    @property
+    def name(self) -> str:
+        """Description."""
+
+    @property
+    def scheme(self) -> str:
+        """Scheme of the queue."""
+
+    def scenario(self) -> dict[str, Any]:
+        """Scenario for Fairlane."""
+
+
+C = TypeVar("C", bound=Compared)
+Found = dict[C, list[Measure]]
+
+
+@dataclass(frozen=True)
+class Grid(Generic[C]):
+    """Cells to compare.
+
+    Attributes:
+        cells: The cells.
+        measures: Returns the compared measures of a run.
+        by: Factors of the table of counts: name, and level of a cell.
+        recorded: File with the values of all runs by cell, measure and side, with five significant digits.
+        prefix: Prefix of the marks of the tables on the page.
+    """
+
+    cells: Sequence[C]
+    measures: Callable[[Run], dict[str, float]]
+    by: Mapping[str, Callable[[C], str]]
+    recorded: Path
+    prefix: str = ""
+
+
+def measures(record: Run) -> dict[str, float]:
     """Compared measures of a run."""
     goodputs = [group["goodput_bps"] for group in record["groups"]]
     link, total = record["links"][0], sum(goodputs)
@@ -57,13 +94,11 @@ def measures(record: Mapping[str, Any]) -> dict[str, float]:
         min(goodputs) / total if total else 0.0,
         link["queue"]["mean_packets"],
         link["utilisation"],
+        quantile(link["queue"]["distribution"], 0.95),
+        dropped / max(sent + dropped, 1),
+        link["marks"] / max(sent, 1),
     )
-    return {
-        **dict(zip(COUNTED, found, strict=True)),
-        "95th percentile of the queue, packets": quantile(link["queue"]["distribution"], 0.95),
-        "dropped share": dropped / max(sent + dropped, 1),
-        "marked share": link["marks"] / max(sent, 1),
-    }
+    return dict(zip((*COUNTED, *REPORTED), found, strict=True))
 
 
 def quantile(distribution: Sequence[float], level: float) -> float:
@@ -72,13 +107,24 @@ def quantile(distribution: Sequence[float], level: float) -> float:
     return float(next((packets for packets, share in enumerate(sums) if share >= level), len(distribution)))
 
 
-def judged(cell: Cell, store: Path, recorded: Recorded | None = None, kernel: str | None = None) -> list[Measure]:
+def simulated(cell: C, of: Callable[[Run], dict[str, float]]) -> dict[str, list[float]]:
+    """Values of the simulator's runs by measure."""
+    runs = fairlane.run(Scenario.from_dict(cell.scenario()), replications=RUNS[SIMULATOR]).runs
+    found = [of(run) for run in runs]
+    return {name: [run[name] for run in found] for name in found[0]}
+
+
+def judged(
+    cell: C,
+    of: Callable[[Run], dict[str, float]],
+    store: Path,
+    recorded: Recorded | None = None,
+    kernel: str | None = None,
+) -> list[Measure]:
     """Runs a cell on both planes, or in the simulator alone with the kernel's values from a recording."""
-    scenario = Scenario.from_dict(cell.scenario())
     if recorded is not None:
-        runs = [measures(run) for run in fairlane.run(scenario, replications=RUNS[SIMULATOR]).runs]
-        return [_measure(name, [run[name] for run in runs], recorded[name]["kernel"]) for name in runs[0]]
-    return on_both(scenario, cell.scheme, RUNS, store, measures, jobs=None, kernel=kernel)
+        return [_measure(name, ours, recorded[name]["kernel"]) for name, ours in simulated(cell, of).items()]
+    return on_both(Scenario.from_dict(cell.scenario()), cell.scheme, RUNS, store, of, jobs=None, kernel=kernel)
 
 
 def on_both(
@@ -86,7 +132,7 @@ def on_both(
     scheme: str,
     runs: Mapping[str, int],
     store: Path,
-    of: Callable[[Mapping[str, Any]], Mapping[str, float]],
+    of: Callable[[Run], Mapping[str, float]],
     jobs: int | None = 1,
     kernel: str | None = None,
 ) -> list[Measure]:
@@ -98,10 +144,10 @@ def on_both(
 
 
 def _measure(name: str, ours: Sequence[float], theirs: Sequence[float]) -> Measure:
-    return Measure(name, ours, theirs, TOLERANCE, counts=name in COUNTED)
+    return Measure(name, ours, theirs, TOLERANCE, counts=name not in REPORTED)
 
 
-def text(found: Found, linux: str) -> str:
+def text(found: Found[C], linux: str) -> str:
     """The results in Markdown."""
     names = [measure.name for measure in next(iter(found.values()))]
     agreeing = sum(map(agree, found.values()))
@@ -112,14 +158,8 @@ def text(found: Found, linux: str) -> str:
     return "\n\n".join([f"Linux {linux} in virtual time.", counted, f"Simulator / kernel, {LEGEND}", table])
 
 
-def counts(found: Found) -> str:
-    """Cells that agree by queue, pair of controls, rate and round-trip time, in Markdown."""
-    by: dict[str, Callable[[Cell], str]] = {
-        "queue": lambda cell: cell.scheme,
-        "controls": lambda cell: " and ".join(cell.mix),
-        "rate": lambda cell: f"{cell.rate_mbps} Mbit/s",
-        "round-trip time": lambda cell: f"{cell.rtt_ms} ms",
-    }
+def counts(found: Found[C], by: Mapping[str, Callable[[C], str]]) -> str:
+    """Cells that agree by level of each factor, in Markdown."""
     rows = []
     for name, of in by.items():
         for value in dict.fromkeys(map(of, found)):
@@ -128,7 +168,7 @@ def counts(found: Found) -> str:
     return markdown(["by", "value", "cells that agree"], rows)
 
 
-def save(out: Path, found: Found, linux: str) -> dict[str, Any]:
+def save(out: Path, found: Found[C], linux: str) -> dict[str, Any]:
     """Writes the results after each cell, so that a killed process loses at most one cell."""
 
     def short(values: Sequence[float]) -> list[float]:
@@ -148,7 +188,7 @@ def save(out: Path, found: Found, linux: str) -> dict[str, Any]:
     return document
 
 
-def draw(found: Found, linux: str) -> Figure:
+def draw(found: Found[C], linux: str) -> Figure:
     """Draws every cell by share and by mean queue, the simulator's values divided by the kernel's."""
     agreeing = sum(map(agree, found.values()))
     title = f"Simulator and Linux {linux}: {agreeing} of {len(found)} cells agree"
@@ -170,23 +210,46 @@ def _sides(points: Sequence[Measure]) -> tuple[list[Sequence[float]], list[Seque
     return [point.theirs for point in points], [point.ours for point in points]
 
 
+def run_all(report: Report, grid: Grid[C], out: Path, only: str, version: str | None, recorded: bool) -> Found[C]:
+    """Runs the cells of a grid, and writes which of them agree."""
+    of = chosen(report, grid.cells, only, lambda cell: cell.name)
+    kept: dict[str, Any] = json.loads(grid.recorded.read_text(encoding="utf-8")) if recorded else {}
+    linux: str = kept.get("linux") or kernel.find(version).release
+    found: Found[C] = {}
+    for number, cell in enumerate(of, 1):
+        found[cell] = judged(cell, grid.measures, out / "store", kept.get("cells", {}).get(cell.name), version)
+        report.document.update(save(out, found, linux))
+        report.progress(number, len(of), f"{cell.name}: {verdict(found[cell])}")
+    report.put(f"{grid.prefix}results", text(found, linux))
+    report.put(f"{grid.prefix}counts", counts(found, grid.by))
+    return found
+
+
+which_kernel = click.option(
+    "--kernel", "version", metavar="VERSION", help="Version of the kernel [default: the newest built]."
+)
+from_recording = click.option("--recorded", is_flag=True, help="Run only the simulator; the kernel's values are kept.")
+GRID = Grid(
+    cells(),
+    measures,
+    {
+        "queue": lambda cell: cell.scheme,
+        "controls": lambda cell: " and ".join(cell.mix),
+        "rate": lambda cell: f"{cell.rate_mbps} Mbit/s",
+        "round-trip time": lambda cell: f"{cell.rtt_ms} ms",
+    },
+    RECORDED,
+)
+
+
 @bench("linux-tcp", page="")
 @out("results/linux-tcp")
 @only
-@click.option("--kernel", "version", metavar="VERSION", help="Version of the kernel [default: the newest built].")
-@click.option("--recorded", is_flag=True, help=f"Run only the simulator; the kernel's results are in {RECORDED.name}.")
+@which_kernel
+@from_recording
 @click.option("--figure", "stem", type=click.Path(path_type=Path), help="Draw all cells into STEM.png.")
 def main(report: Report, out: Path, only: str, version: str | None, recorded: bool, stem: Path | None) -> None:
     """Runs the cells, and writes which of them agree."""
-    of = chosen(report, cells(), only, lambda cell: cell.name)
-    kept: dict[str, Any] = json.loads(RECORDED.read_text(encoding="utf-8")) if recorded else {}
-    linux: str = kept.get("linux") or kernel.find(version).release
-    found: Found = {}
-    for number, cell in enumerate(of, 1):
-        found[cell] = judged(cell, out / "store", kept.get("cells", {}).get(cell.name), version)
-        report.document.update(save(out, found, linux))
-        report.progress(number, len(of), f"{cell.name}: {verdict(found[cell])}")
-    report.put("results", text(found, linux))
-    report.put("counts", counts(found))
+    found = run_all(report, GRID, out, only, version, recorded)
     if stem:
-        plots.save(draw(found, linux), stem, (".png",))
+        plots.save(draw(found, report.document["linux"]), stem, (".png",))
