@@ -57,7 +57,7 @@ MEMBERS = {
     "sweeps.sweep": ["sweep"],
 }
 """Public names by module, which their first use loads. All names of `simulate.scenario` are public, too."""
-MODULES = ["markers", "queues", "search"]
+MODULES = ["lab", "markers", "queues", "search"]
 """Public modules."""
 _MODULE_OF = {name: module for module, names in MEMBERS.items() for name in names}
 

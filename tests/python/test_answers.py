@@ -113,7 +113,11 @@ def test_the_summary_of_a_sweep_has_what_varies(tmp_path: Path) -> None:
     assert found == swept.points_frame().filter(metric="jain_index")["mean"].to_list()
     assert [line.split()[:2] for line in str(swept).splitlines()[-2:]] == [["0", "abc"], ["1", "red"]]
     swept.write_table(tmp_path / "points.tex")
-    assert r"\bottomrule" in (tmp_path / "points.tex").read_text()
+    lines = (tmp_path / "points.tex").read_text().splitlines()
+    assert lines[2].startswith(r"point & scheme & n & ")
+    assert r"utilisation bottleneck (\%)" in lines[2]
+    assert [line.split(" & ")[1] for line in lines[4:6]] == ["ABC", "RED"]
+    assert lines[6] == r"\bottomrule"
 
 
 def test_a_comparison_is_a_mapping_of_its_queues(comparison: Comparison) -> None:
@@ -150,7 +154,7 @@ def test_tables_for_papers_escape_what_latex_reads() -> None:
     assert table.latex().splitlines() == [
         r"\begin{tabular}{lr}",
         r"\toprule",
-        r"a\_b & 50 \% \\",
+        r"a b & 50 \% \\",
         r"\midrule",
         r"x \& y & 1 $\pm$ 2 \\",
         r"\bottomrule",
@@ -163,6 +167,11 @@ def test_the_command_writes_tables_by_their_suffix(cli: Cli, workdir: Path) -> N
     assert (workdir / "t.csv").read_text().splitlines()[0] == ",".join(COLUMNS)
     cli.output("run", "short.toml", "--table", "t.tex")
     assert (workdir / "t.tex").read_text().startswith(r"\begin{tabular}{lr}")
+    cli.output("compare", "short.toml", "--queues", "fq_codel,mine=abc", "--table", "t.tex")
+    table = (workdir / "t.tex").read_text()
+    assert table.splitlines()[2] == r" & FQ-CoDel & mine \\"
+    assert "pushed out dropped packets" in table
+    assert "_" not in table
     assert "neither .csv nor .tex" in cli.error("run", "short.toml", "--table", "t.pdf")
 
 

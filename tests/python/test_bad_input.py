@@ -187,6 +187,10 @@ COMMANDS = {
     "threads for nothing": (["report", "--threads", "2"], ["--threads", "--run"]),
     "jobs": (["lab", "run", "p4abc.fig5", "--plane", "simulator", "--jobs", "2"], ["--jobs", "simulator"]),
     "old plane": (["lab", "run", "p4abc.fig5", "--plane", "ebpf"], ['"ebpf" is now "kernel"']),
+    "old plane in a list": (
+        ["lab", "run", "p4abc.fig5", "--planes", "p4,ebpf"],
+        ["--planes", '"ebpf" is now "kernel"'],
+    ),
     "compiler for nothing": (["lab", "run", "p4abc.fig5", "--p4c", "x"], ["--p4c", "--plane p4"]),
     "unknown schema": (["schema", "foo"], ["foo", "scenario"]),
 }

@@ -262,6 +262,9 @@ def test_a_scenario_of_ones_own_is_run_under_each_queue(cli: Cli, workdir: Path)
         assert (row["plane"], row["metrics"]["goodput_bps.light"]["mean"]) == ("simulator", pytest.approx(light))
     assert [row["queue"] for row in rows] == ["droptail", "abc"]
     assert pl.read_parquet(workdir / "out" / "runs.parquet").height == 6
+    both = cli.document("lab", "compare", "short.toml", "--queues", "abc", "--planes", "simulator,simulator")["rows"]
+    assert both == [row for row in rows if row["queue"] == "abc"]
+    assert "--planes" not in cli.output("lab", "compare", "--help")
     text = cli.output("lab", "compare", "short.toml", *options)
     assert "light" in text  # a heading may wrap
     assert "Mbit/s" in text

@@ -22,6 +22,7 @@ from fairlane.evaluate.ranks import all_ranks
 from fairlane.evaluate.sentences import findings
 from fairlane.results.intervals import Interval
 from fairlane.results.metrics import CRITERIA
+from generators import evaluation
 from generators import evaluation as evaluation_docs
 
 FAMILY = """
@@ -208,6 +209,18 @@ def test_the_front_has_whom_no_other_beats() -> None:
     assert {text.get_text() for text in axes.texts} == {"1", "2", "3–4"}  # b and e overlap
     named = [" ".join(label.split()) for label in axes.get_legend_handles_labels()[1]]
     assert set(named) == {"others", "no other is better in both: 1 d, 2 a, 3 b, 4 e", "c"}
+
+
+def test_the_page_has_the_first_entries_by_each_criterion_without_the_site() -> None:
+    places = evaluation.standing().places
+    rows = dict(evaluation.first()[1])
+    assert 0 < len(rows) <= 12
+    assert CRITERIA["state_edge"].head not in rows  # most entries are first
+    for key in places.keys() & {"worst_share", "delay_p99", "state_core"}:
+        best, *others = re.findall("`(.*?)`", rows[CRITERIA[key].head])
+        assert (places[key][best].rank, len(others)) == (1, 2)
+    page = (ROOT / "docs" / "evaluation.md").read_text()
+    assert all(f"| {criterion} | {entries} |" in page for criterion, entries in rows.items())
 
 
 def test_sentences_are_made_from_numbers() -> None:

@@ -441,6 +441,11 @@ def test_a_scheme_may_have_parameters_of_its_own(tmp_path: Path) -> None:
     found = compare(scenario(), queues, planes=["linux"], store=tmp_path)
     assert [one.queue for one in found] == queues
     assert set(found[0].result.users_frame()["queue"]) == {queues[0]}
+    frame = found.summary_frame()
+    assert frame.columns[:2] == ["plane", "queue"]
+    assert set(frame.select("plane", "queue").rows()) == {("linux", queue) for queue in queues}
+    goodput = frame.filter(queue=queues[1], metric="goodput_bps")["mean"]
+    assert list(goodput) == [found[1].metrics()[f"goodput_bps.{group}"].mean for group in "a"]
     with pytest.raises(UserError, match=r'queue\.short_queue: "own", Linux has "port"'):
         compare(scenario(), ["fq_codel"], planes=["linux"], store=tmp_path)
 

@@ -14,7 +14,7 @@ from conftest import EXAMPLES, SHORT_SCENARIO, Cli
 from fairlane import Scenario, _fairlane
 from fairlane.base.text import for_figure
 from fairlane.results.names import display_name
-from fairlane.results.plots import COLUMN_IN, as_bytes
+from fairlane.results.plots import BOTH_COLUMNS_IN, COLUMN_IN, LEAST_FONT, as_bytes
 
 FILES = sorted(file for file in EXAMPLES.rglob("*.toml") if "\n[queue]" in file.read_text())
 KINDS = [topology["name"] for topology in fairlane.topologies()]
@@ -60,11 +60,14 @@ def test_every_kind_of_topology_is_among_the_examples_or_the_dumbbells() -> None
     assert kinds | {"two_sided_dumbbell"} == set(KINDS)
 
 
-@pytest.mark.parametrize("name", ["compare-all", "parking-lot", "graph", "every-key", "two-users", "video", "rpm"])
+@pytest.mark.parametrize(
+    "name", ["compare-all", "parking-lot", "graph", "rtt-classes", "every-key", "two-users", "video", "rpm"]
+)
 @pytest.mark.parametrize("column", [False, True])
 def test_words_stay_within_their_boxes_and_apart(name: str, *, column: bool) -> None:
     drawn = Scenario.from_toml(EXAMPLES / f"{name}.toml").plot(column=column)
     FigureCanvasAgg(drawn).draw()
+    assert not column or min(text.get_fontsize() for text in drawn.axes[0].texts) >= LEAST_FONT
     boxes = [box.get_window_extent() for box in drawn.findobj(FancyBboxPatch) if box.get_linewidth() == 1.4]
     texts = [text.get_window_extent() for text in drawn.axes[0].texts]
     assert boxes
@@ -78,6 +81,8 @@ def test_a_column_of_a_paper_and_a_route_that_differs_per_group() -> None:
     drawn = Scenario.from_toml(EXAMPLES / "parking-lot.toml").plot(column=True)
     assert drawn.get_size_inches()[0] == COLUMN_IN
     assert b"/Type3" not in as_bytes(drawn, ".pdf")
+    chain = Scenario.from_toml(EXAMPLES / "parking-lot.toml").replace("topology.congested_links", 3)
+    assert chain.plot(column=True).get_size_inches()[0] == BOTH_COLUMNS_IN
     two_sided = SHORT_SCENARIO.replace("topology.kind", "two_sided_dumbbell")
     assert "bottleneck" in words(two_sided.plot())
 

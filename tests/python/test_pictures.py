@@ -1,7 +1,9 @@
 """All figures of all commands are printable: TrueType fonts, readable labels, no offsets, one colour per scheme."""
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 import fairlane
-from conftest import EXAMPLES, SETTINGS, SHORT_SCENARIO
+from conftest import EXAMPLES, SETTINGS, SHORT_SCENARIO, Cli, files
 from fairlane import Comparison, Result, SweepResult
 from fairlane.base.planes import PLANES
 from fairlane.evaluate import figures as pareto
@@ -21,7 +23,7 @@ from fairlane.lab import experiments
 from fairlane.report import pairs_figure, result_page, sweep_page
 from fairlane.results.intervals import Interval
 from fairlane.results.names import display_name
-from fairlane.results.plots import COLOURS, COLUMN_IN, FIRST, as_bytes, colours_of
+from fairlane.results.plots import COLOURS, COLUMN_IN, FIRST, LEAST_FONT, as_bytes, colours_of
 
 MATH = re.compile(r"(?<!\\)\$.*?(?<!\\)\$")
 QUEUES = ["droptail", "abc", "fq_codel"]
@@ -148,6 +150,7 @@ def test_every_file_of_a_picture_can_be_printed(
     assert commands[".svg"] == {*commands[".pdf"], "pairs", "lab", "reproduce"}
     for file in written[".pdf"]:
         assert b"/Type3" not in file.read_bytes(), file
+        assert b"/MediaBox [ 0 0 %d " % (72 * COLUMN_IN) in file.read_bytes(), file
     for file in written[".svg"]:
         texts = re.findall(r"<(?:text|tspan)[^>]*>([^<]+)<", file.read_text())
         assert texts, file
@@ -166,6 +169,29 @@ def test_a_scheme_has_its_name_and_colour_in_every_picture(comparison: Compariso
     assert {one.get_label(): to_hex(one[0].get_facecolor()) for one in bars.containers[1::2]} == colours
 
 
+def test_a_label_has_the_colour_of_its_scheme(comparison: Comparison) -> None:
+    labels = {"deep": "droptail", "mine": "abc:gamma=8 packets", "abc": "abc", "fq": "fq_codel"}
+    colours = colours_of(QUEUES)
+    found = colours_of({label: queue.partition(":")[0] for label, queue in labels.items()})
+    expected = {"deep": colours["droptail"], "abc": colours["abc"], "fq": colours["fq_codel"]}
+    assert {label: found[label] for label in expected} == expected
+    assert len(set(found.values())) == len(found)
+    assert colours_of(["abc:gamma=8 packets"]) == {"abc:gamma=8 packets": colours["abc"]}
+    own = {
+        f"label{number}": replace(result, label=f"label{number}") for number, result in enumerate(comparison.values())
+    }
+    labelled = Comparison(own)
+    (page,) = (one for one in result_page.of_comparison(labelled.document()).pictures if not one.stem)
+    for drawn in (labelled.plot.metrics("jain_index"), page.wide()):
+        dots = drawn.axes[0].collections[-1].get_facecolors()
+        names = [text.get_text() for text in drawn.axes[0].get_yticklabels()]
+        assert {name: to_hex(dot).upper() for name, dot in zip(names, dots, strict=True)} == {
+            f"label{number}": colours[queue] for number, queue in enumerate(QUEUES)
+        }
+    bars = labelled.plot.throughput().axes[0].containers[1::2]
+    assert [to_hex(one[0].get_facecolor()).upper() for one in bars] == [colours[queue] for queue in QUEUES]
+
+
 def test_schemes_that_are_compared_most_have_colours_of_their_own() -> None:
     assert colours_of(reversed(FIRST)) == dict(zip(FIRST, COLOURS, strict=True))
     # Independent of the other queues and of the order.
@@ -174,10 +200,48 @@ def test_schemes_that_are_compared_most_have_colours_of_their_own() -> None:
     assert len(set(every.values())) == len(every)
 
 
-def test_a_figure_for_a_column_is_as_wide_and_legible(comparison: Comparison) -> None:
-    drawn = comparison.plot.metrics("throughput_bps", column=True)
-    assert drawn.get_size_inches()[0] == COLUMN_IN
-    assert all(6 <= text.get_fontsize() <= 8 for text in drawn.findobj(Text) if text.get_text())
+def test_a_figure_for_a_column_is_as_wide_and_legible(comparison: Comparison, access: Result) -> None:
+    pages = [result_page.of_comparison(comparison.document()), result_page.of_result(access.document())]
+    narrow = [picture.narrow() for page in pages for picture in page.pictures]
+    for drawn in (comparison.plot.metrics("throughput_bps", column=True), *narrow):
+        assert drawn.get_size_inches()[0] == COLUMN_IN
+        FigureCanvasAgg(drawn).draw()
+        texts = [text for text in drawn.findobj(Text) if text.get_visible() and text.get_text()]
+        assert all(LEAST_FONT <= text.get_fontsize() <= 8.5 for text in texts)
+
+
+def test_panels_of_one_metric_have_equal_axes(comparison: Comparison) -> None:
+    plot = comparison.plot
+    for drawn in (plot.delay_cdf(column=True), plot.delay_quantiles(), plot.users(), plot.metrics("throughput_bps")):
+        heavy, light = drawn.axes
+        assert heavy.get_xlim() == light.get_xlim()
+    throughput, _, queue = plot.metrics("throughput_bps", "queue_mean_bytes").axes
+    assert throughput.get_xlim() != queue.get_xlim()
+
+
+def test_means_are_drawn_where_runs_have_no_quantiles_of_delays(comparison: Comparison, tmp_path: Path) -> None:
+    results = {}
+    for name, result in comparison.items():
+        runs = result.runs
+        for group in (group for run in runs for group in run["groups"]):
+            del group["delay_distribution"]
+            delays = group["path"]["one_way_delay"]
+            delays |= dict.fromkeys([quantile for quantile in delays if quantile != "mean_s"])  # as on the plane linux
+        results[name] = replace(result, runs_json=tuple(map(json.dumps, runs)))
+    with pytest.warns(fairlane.ScenarioWarning, match="delay shows only means"):
+        Comparison(results).write(tmp_path)
+    assert (tmp_path / "shares.png").exists()
+    assert "one-way delay mean" in (tmp_path / "delay.svg").read_text()
+
+
+def test_a_note_says_which_figure_is_left_out(cli: Cli, workdir: Path) -> None:
+    arguments = ["run", "short.toml", "--replications", "1", "--out", "out", "--set", "run.warmup=0 s"]
+    assert "figures" not in cli(*arguments).stderr
+    assert {"delay.png", "shares.png"} <= set(files(workdir / "out"))
+    brief = [f"groups[{number}].start_until=1 ms" for number in range(2)]
+    settings = [word for one in ["run.measure=1 ms", *brief] for word in ("--set", one)]
+    assert "note: figures: none of delay" in cli(*arguments, *settings).stderr
+    assert "delay.png" not in files(workdir / "out")
 
 
 def test_a_figure_that_a_reader_saves_has_the_same_fonts(comparison: Comparison, tmp_path: Path) -> None:

@@ -14,9 +14,10 @@ import pytest
 
 import fairlane
 from conftest import EXAMPLES, SHORT_SCENARIO, Cli, contents, ended, files
-from fairlane import Scenario, SweepResult, _fairlane
+from fairlane import Scenario, SweepResult, UserError, _fairlane
 from fairlane.base.progress import LINE_EVERY_S
 from fairlane.results.plots import as_bytes, colours_of
+from fairlane.simulate.variants import Variant
 from fairlane.store import Store, key
 from fairlane.sweeps.estimate import Estimate
 from fairlane.sweeps.executors import Done, Job
@@ -90,6 +91,23 @@ def test_another_scheme_is_that_of_compare(grid: Path, workdir: Path) -> None:
         scenario = scenario.replace("groups[0].sources[0].flows", point.at["groups[0].sources[0].flows"])
         scenario = scenario.replace("groups[1].users", point.at["groups[1].users"])
         assert key(_fairlane.with_queue(scenario.canonical(), point.at["queue.scheme"])) == point.identity.key
+
+
+def test_a_scheme_of_a_sweep_may_have_parameters_as_in_compare(tmp_path: Path) -> None:
+    queues = ["abc:gamma=8 packets,marker.memory=1 s", "fq_codel:share_per=user", "abc"]
+    plan = Plan.of(SHORT_SCENARIO, grid={"queue.scheme": queues})
+    canonical = SHORT_SCENARIO.canonical()
+    assert [point.at["queue.scheme"] for point in plan.points] == queues
+    for point, queue in zip(plan.points, queues, strict=True):
+        under = json.loads(Variant.parsed(queue).under(canonical))
+        found = json.loads(point.scenario)
+        assert (found["queue"], found["marker"]) == (under["queue"], under["marker"])
+    with pytest.raises(UserError, match=r"'gama' is no parameter of its own; did you mean gamma"):
+        Plan.of(SHORT_SCENARIO, grid={"queue.scheme": ["abc:gama=8 packets"]})
+    swept = fairlane.sweep(SHORT_SCENARIO, grid={"queue.scheme": queues}, replications=2, store=tmp_path)
+    assert "ABC, gamma=8 packets" in str(
+        [text.get_text() for text in swept.plot("jain_index").axes[0].get_xticklabels()]
+    )
 
 
 def test_tables_have_a_row_per_run_and_per_point_and_metric(cli: Cli, grid: Path, workdir: Path) -> None:

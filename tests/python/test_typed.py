@@ -73,6 +73,7 @@ def test_the_package_loads_what_is_used_and_keeps_functions_called_like_folders(
     code = """
 import sys, fairlane
 assert "fairlane.simulate" not in sys.modules, "loaded without need"
+assert callable(fairlane.lab.compare)
 from fairlane.evaluate.result import Evaluation
 assert callable(fairlane.evaluate) and fairlane.evaluate.__name__ == "evaluate"
 from fairlane import *

@@ -14,7 +14,7 @@ from fairlane.evaluate.figures import PAIRS, describe
 from fairlane.evaluate.ranks import Rank, Values, all_ranks
 from fairlane.evaluate.sentences import findings
 from fairlane.evaluate.standing import Standing
-from fairlane.results.intervals import Interval
+from fairlane.results.intervals import Interval, format_number
 from fairlane.results.metrics import CRITERIA
 from fairlane.results.names import display_name
 
@@ -116,6 +116,19 @@ def league() -> Table | str:
         for label, of_entry in sorted(found.values.items())
     ]
     return ["entry", *(CRITERIA[key].head for key in keys), "asks"], rows
+
+
+def first() -> Table:
+    """The first three entries by each criterion that tells entries apart."""
+    found = standing()
+    rows = []
+    for key, places in found.places.items():
+        if sum(rank.first == 1 for rank in places.values()) * 3 > len(places):
+            continue
+        best, *others = sorted(places, key=lambda label: (places[label].rank, label))[:3]
+        value = format_number(found.values[best][key].mean)
+        rows.append([CRITERIA[key].head, ", ".join([f"`{best}` {value}", *(f"`{label}`" for label in others)])])
+    return ["criterion", "first three, value of the first"], rows
 
 
 def data() -> dict[str, Any]:

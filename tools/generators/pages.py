@@ -30,6 +30,7 @@ the folder `crates` next to `docs`. The number in `**34 schemes**` is generated,
     evaluation criteria   the criteria of the evaluation
     evaluation suite      the families of the suite with their scenarios
     evaluation advice     five questions that lead to three schemes
+    evaluation first      the first entries by each criterion
     evaluation league     all entries by all criteria, with the data of the heat map
     evaluation pictures   the Pareto figures in `docs/figures`
     evaluation entries    strengths and weaknesses of each entry
@@ -543,6 +544,7 @@ _CATALOGUES: Mapping[str, Callable[[], str]] = {
     "evaluation criteria": lambda: _table(*evaluation.criteria()),
     "evaluation suite": lambda: _table(*evaluation.suite()),
     "evaluation advice": lambda: evaluation.ADVICE,
+    "evaluation first": lambda: _table(*evaluation.first()),
     "evaluation league": lambda: evaluation.embedded() + _league(evaluation.league()),
     "evaluation pictures": evaluation.pictures,
     "evaluation entries": evaluation.entries,

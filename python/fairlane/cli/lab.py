@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from fairlane.base.errors import UserError
 from fairlane.base.planes import COMPARED_KERNEL, FORWARDER, LINUX, P4, PLANES, SIMULATOR, problem_of_plane
@@ -19,6 +20,7 @@ from fairlane.cli.options import (
     options,
     parse_settings,
     path_option,
+    split_names,
 )
 from fairlane.cli.output import print_json, say
 
@@ -61,12 +63,30 @@ class _Plane(click.Choice[str]):
         return value
 
 
+_LISTED = "fairlane.planes"
+"""Key in a command's context: planes of `--planes`."""
+
+
+def _keep(context: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> None:
+    kind = _Plane(PLANES)
+    names = [kind.convert(name, option, context) for text in texts for name in split_names(text)]
+    context.meta[_LISTED] = tuple(names)
+
+
+def _with_listed(context: click.Context, option: click.Parameter, planes: tuple[str, ...]) -> tuple[str, ...]:
+    listed: tuple[str, ...] = context.meta[_LISTED]
+    is_given = context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
+    return (*listed, *planes) if is_given or not listed else listed
+
+
 _plane_options = options(
+    click.option("--planes", "_planes", multiple=True, hidden=True, is_eager=True, expose_value=False, callback=_keep),
     click.option(
         "--plane",
         "planes",
         type=_Plane(PLANES),
         multiple=True,
+        callback=_with_listed,
         default=(FORWARDER,),
         show_default=True,
         help="Plane that forwards the packets; may be repeated.",

@@ -19,7 +19,11 @@ SUFFIXES = (".svg", ".png", ".pdf")
 @click.command()
 @click.argument("file", metavar="SCENARIO.toml", type=click.Path(path_type=Path))
 @path_option("--out", metavar="FILE", help="Output file: .svg, .png or .pdf [default: NAME.svg].")
-@click.option("--column", is_flag=True, help="Draw it one paper column wide, without a title.")
+@click.option(
+    "--column",
+    is_flag=True,
+    help="Draw it one paper column wide (two for over two links in a row), without a title.",
+)
 @settings_option
 def plot(file: Path, out: Path | None, column: bool, settings: tuple[str, ...]) -> None:
     """Draw the network of a scenario.

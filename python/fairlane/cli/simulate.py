@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 import click
 
 import fairlane
-from fairlane.base.errors import UserError
+from fairlane.base.errors import ScenarioWarning, UserError
 from fairlane.base.files import written_below
 from fairlane.base.folders import check_replaceable
 from fairlane.base.planes import SIMULATOR, VIRTUAL
@@ -30,7 +31,7 @@ from fairlane.cli.options import (
     table_option,
     write_table,
 )
-from fairlane.cli.output import print_json
+from fairlane.cli.output import print_json, say
 from fairlane.simulate.external import SCHEMES, load_scheme_lib
 from fairlane.simulate.external_control import CONTROLS
 from fairlane.simulate.modules import Registry
@@ -228,8 +229,11 @@ def _deliver(
 ) -> None:
     write_table(result, table)
     if out:
-        with written_below(out, "--out"):
+        with written_below(out, "--out"), warnings.catch_warnings(record=True) as notes:
+            warnings.simplefilter("always", ScenarioWarning)
             result.write(out, pdf=pdf)
+        for note in notes:
+            say(f"note: {note.message}", error=True)
     if as_json:
         print_json(result.json())
     else:

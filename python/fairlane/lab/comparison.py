@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairlane import _fairlane
 from fairlane.base.folders import staged
@@ -26,6 +26,9 @@ from fairlane.simulate.scenario import Scenario
 from fairlane.simulate.variants import Queues, Variant, variants
 from fairlane.store import Store
 from fairlane.store.simulate import simulate
+
+if TYPE_CHECKING:
+    import polars as pl
 
 OF_PATHS = {metric.name: metric for metric in shown("lab", "group")}
 """Metrics of a group's packets that some planes can measure."""
@@ -50,6 +53,18 @@ class PlaneResult:
         runs = [_metrics(run) for run in self.result.runs]
         samples = {name: [value for run in runs if (value := run[name]) is not None] for name in runs[0]}
         return {name: interval(values) for name, values in samples.items() if len(values) == len(runs)}
+
+
+class PlaneResults(list[PlaneResult]):
+    """Results queue by queue, for each plane."""
+
+    def summary_frame(self) -> pl.DataFrame:
+        """The rows of `Result.summary_frame` of each queue and plane; the first column is `plane`."""
+        import polars as pl
+
+        return pl.concat(
+            [one.result.summary_frame().select(pl.lit(one.plane).alias("plane"), pl.all()) for one in self]
+        )
 
 
 def _metrics(run: Mapping[str, Any]) -> dict[str, float | None]:
@@ -84,7 +99,7 @@ def compare(
     jobs: int | None = None,
     kernel: str | None = None,
     progress: bool = False,
-) -> list[PlaneResult]:
+) -> PlaneResults:
     """Runs a scenario under each queue on each plane. The planes `linux` and `simulator` run in virtual time.
 
     Args:
@@ -100,7 +115,7 @@ def compare(
         progress: Report progress on stderr.
 
     Returns:
-        Results by queue, then by plane.
+        Results by queue, then by plane; `summary_frame()` has their means.
 
     Raises:
         ScenarioError: The scenario cannot be simulated.
@@ -126,7 +141,7 @@ def compare(
         for variant, canonical, records in zip(chosen, scenarios[plane], made, strict=True):
             result = Result.of(canonical, [run for run in records if isinstance(run, Kept)])
             runs[variant.label, plane] = replace(result, label=variant.label)
-    return [PlaneResult(one.label, plane, runs[one.label, plane]) for one in chosen for plane in planes]
+    return PlaneResults(PlaneResult(one.label, plane, runs[one.label, plane]) for one in chosen for plane in planes)
 
 
 def _made(

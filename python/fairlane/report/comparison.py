@@ -12,7 +12,7 @@ from fairlane.results.intervals import format_interval
 from fairlane.results.metric import Metric
 from fairlane.results.metrics import APPLICATIONS, of_applications, shown
 from fairlane.results.notes import joined, notes_in
-from fairlane.results.plots import logarithmic, rows_of_schemes
+from fairlane.results.plots import for_column, logarithmic, rows_of_schemes
 from fairlane.results.summary import key
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class ComparisonView:
         facts: Facts about the simulation.
         notes: Caveats.
         order: Description of the sort criterion of the schemes.
-        schemes: Names of the schemes, fairest first.
+        schemes: Scheme of each queue, fairest first.
         columns: Displayed values.
         numbers: Estimates by scheme, one for each column.
     """
@@ -83,7 +83,7 @@ class ComparisonView:
     facts: Sequence[tuple[str, str]]
     notes: Sequence[str]
     order: str
-    schemes: Sequence[str]
+    schemes: Mapping[str, str]
     columns: Sequence[Column]
     numbers: Mapping[str, Sequence[Estimate | None]]
 
@@ -113,7 +113,7 @@ def view(results: Mapping[str, Json]) -> ComparisonView:
         ],
         notes=joined({name: notes_in(result) for name, result in results.items()}),
         order=order,
-        schemes=schemes,
+        schemes={name: str(results[name]["scenario"]["queue"]["scheme"]) for name in schemes},
         columns=[columns[index] for index in kept],
         numbers={name: [row[index] for index in kept] for name, row in numbers.items()},
     )
@@ -150,14 +150,17 @@ def _estimate(estimate: Json | None, factor: float = 1.0) -> Estimate | None:
     return factor * estimate["mean"], None if half_width is None else factor * half_width
 
 
-def draw(view: ComparisonView, columns: int = len(shown("drawn"))) -> Figure:
-    """Draws a row per scheme and a panel per main metric, `columns` panels side by side."""
+def draw(view: ComparisonView, *, column: bool = False) -> Figure:
+    """Draws a row per scheme and a panel per main metric; with `column`, one paper column wide."""
     of_figure = _drawn(view)
     panels = {metric.label: [view.numbers[scheme][index] for scheme in view.schemes] for index, metric in of_figure}
-    drawn = rows_of_schemes(f"{for_figure(view.name)}: schemes side by side", view.schemes, panels, columns)
+    title = f"{for_figure(view.name)}: schemes side by side"
+    drawn = rows_of_schemes(title, view.schemes, panels, 2 if column else len(shown("drawn")))
     for axes, (_, metric) in zip(drawn.axes, of_figure, strict=True):
         if metric.name == "throughput_ratio":
             _draw_ratios(axes, [estimate for estimate in panels[metric.label] if estimate])
+    if column:
+        for_column(drawn)
     return drawn
 
 

@@ -46,7 +46,7 @@ def of_comparison(document: Json, stem: str = "") -> OwnPage:
         "there is no dot there is no number.",
         words=comparison.describe(view),
         wide=partial(comparison.draw, view),
-        narrow=partial(comparison.draw, view, columns=2),
+        narrow=partial(comparison.draw, view, column=True),
     )
     first, others = _pictures(results)
     link = Table("numbers", "Numbers", OF_THE_LINK, ["scheme"], *_by_scheme(view, _columns(view, grouped=False)))

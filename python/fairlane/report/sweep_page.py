@@ -13,7 +13,8 @@ from fairlane.results.intervals import Interval
 from fairlane.results.metrics import label_of, metric_of
 from fairlane.results.names import display_name
 from fairlane.results.table import cell
-from fairlane.sweeps.figure import SCHEME, Words, draw, sizes
+from fairlane.sweeps.figure import draw, sizes
+from fairlane.sweeps.words import SCHEME, Words
 
 if TYPE_CHECKING:
     from fairlane.documents import SweepDocument, SweepPoint

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -67,13 +67,26 @@ def _for_page_and_column(make: _Panels) -> Maker:
 
 
 def result_figures(results: Sequence[Replications], *, column: bool = False) -> dict[str, Figure]:
-    """Figures by file name: throughput and queue length; if recorded, delay, and rate and queue over time."""
-    makers = {"throughput": throughput, "queue": queue}
+    """Figures by file name: throughput, shares, queue and delay; if recorded also rate and queue over time."""
+    makers: dict[str, Maker] = {"throughput": throughput, "shares": shares, "queue": queue}
     if have_distributions(results):
-        makers |= {"delay": delay_cdf}
+        makers["delay"] = delay_cdf
+    elif have_quantiles(results):
+        makers["delay"] = delay_quantiles
+    elif _have_delays(results, ["mean_s"]):
+        makers["delay"] = partial(metrics, names=["one_way_delay_mean_s"])
     if have_series(results):
         makers |= {"rate-over-time": rate_over_time, "queue-over-time": queue_over_time}
     return {name: make(results, column=column) for name, make in makers.items()}
+
+
+def not_drawn(results: Sequence[Replications]) -> list[str]:
+    """Notes on figures for which the runs lack numbers."""
+    if have_distributions(results) or have_quantiles(results):
+        return []
+    if _have_delays(results, ["mean_s"]):
+        return ["figures: delay shows only means, since the runs have no quantiles"]
+    return ["figures: none of delay, since the runs have no delays"]
 
 
 @_for_page_and_column
@@ -158,8 +171,7 @@ def delay_quantiles(results: Sequence[Replications], columns: int) -> Figure:
     Raises:
         UserError: The plane of the runs records only the mean.
     """
-    groups: list[Any] = [group["path"]["one_way_delay"] for result in results for group in result.summary["groups"]]
-    if not any(times[name] for times in groups if times for name in QUANTILES):
+    if not have_quantiles(results):
         raise UserError("delay_quantiles: the runs have only means of delays, as those of the plane linux")
 
     def draw(axes: Axes, result: Replications, group: int, **style: Any) -> None:
@@ -198,15 +210,17 @@ def metrics(results: Sequence[Replications], names: Sequence[str], *, column: bo
         UserError: A metric is unknown.
     """
     found = [estimates(result.runs) for result in results]
+    wanted = columns_like(names, list(dict.fromkeys(itertools.chain.from_iterable(found))))
     panels = {
         for_figure(label_of(name)): [
             (factor * one[name].mean, factor * one[name].slack) if name in one else None for one in found
         ]
-        for name in columns_like(names, list(dict.fromkeys(itertools.chain.from_iterable(found))))
+        for name in wanted
         for factor in (metric_of(name).factor,)
     }
     title = "\n".join(_titles(results, "schemes side by side", "bars: 95% intervals"))
-    drawn = plots.rows_of_schemes(title, [one.queue for one in results], panels, min(len(panels), 2 if column else 4))
+    schemes, columns = _schemes(results), min(len(panels), 2 if column else 4)
+    drawn = plots.rows_of_schemes(title, schemes, panels, columns, [metric_of(name).name for name in wanted])
     if column:
         plots.for_column(drawn)
     return drawn
@@ -221,9 +235,19 @@ def have_series(results: Sequence[Replications]) -> bool:
     return any(run["series"] for result in results for run in result.runs)
 
 
+def have_quantiles(results: Sequence[Replications]) -> bool:
+    """True if the runs keep quantiles of one-way delays; those of the plane `linux` have only means."""
+    return _have_delays(results, QUANTILES)
+
+
 def have_distributions(results: Sequence[Replications]) -> bool:
     """True if the runs recorded the distribution of delays."""
     return any("delay_distribution" in group for result in results for run in result.runs for group in run["groups"])
+
+
+def _have_delays(results: Sequence[Replications], names: Iterable[str]) -> bool:
+    groups: list[Any] = [group["path"]["one_way_delay"] for result in results for group in result.summary["groups"]]
+    return any(times[name] for times in groups if times for name in names)
 
 
 def _mean_cdf(distributions: Sequence[Mapping[str, Any]]) -> tuple[list[float], list[float]]:
@@ -265,9 +289,10 @@ def _rows(results: Sequence[Replications], metric: Metric, columns: int) -> Figu
     panels = {f"{for_figure(group)}{unit}": [one[index] for one in found] for index, group in enumerate(groups)}
     left_out = len(results[0].scenario["groups"]) - len(groups)
     what = metric.title + (f", without {left_out} more groups" if left_out else "")
-    schemes = [result.queue for result in results]
     title = "\n".join(_titles(results, what, "bars: 95% intervals"))
-    return plots.rows_of_schemes(title, schemes, panels, min(len(panels), columns))
+    return plots.rows_of_schemes(
+        title, _schemes(results), panels, min(len(panels), columns), [metric.name] * len(panels)
+    )
 
 
 def _queue_rows(results: Sequence[Replications]) -> Figure:
@@ -329,7 +354,7 @@ def _small_multiples(
     titles = _titles(results, what + left_out, how)
     if _are_many(results):
         return _panels(titles, [_queue_name(result) for result in results], up, across, by_scheme, columns)
-    return _panels(titles, groups[:most], up, across, by_group, columns, GROUP_IN, sharex=is_time)
+    return _panels(titles, groups[:most], up, across, by_group, columns, GROUP_IN)
 
 
 def _panels(
@@ -340,15 +365,13 @@ def _panels(
     draw: Callable[[Axes, int], None],
     columns: int,
     height_in: float = PANEL_IN,
-    *,
-    sharex: bool = True,
 ) -> Figure:
-    """A panel for each name, all with the same y-axis."""
+    """A panel for each name, all with the same axes."""
     letters = plots.NARROW_CHARACTERS if columns == plots.NARROW_COLUMNS else plots.LABEL_CHARACTERS
     columns = plots.even_columns(len(names), columns)
     rows = math.ceil(len(names) / columns)
     size_in = max(plots.SIZE_IN[0], 1.9 * columns), 1.5 + height_in * rows
-    with plots.panels(len(names), "\n".join(titles), columns, size_in, sharex=sharex, sharey=True) as (drawn, grid):
+    with plots.panels(len(names), "\n".join(titles), columns, size_in, sharex=True, sharey=True) as (drawn, grid):
         for number, axes in enumerate(grid):
             draw(axes, number)
         for axes in grid:
@@ -394,8 +417,13 @@ def _queue(results: Sequence[Replications]) -> Figure:
 
 def _coloured(results: Sequence[Replications]) -> list[tuple[Replications, str]]:
     """Each result with the colour of its scheme."""
-    colours = plots.colours_of(result.queue for result in results)
+    colours = plots.colours_of(_schemes(results))
     return [(result, colours[result.queue]) for result in results]
+
+
+def _schemes(results: Sequence[Replications]) -> dict[str, str]:
+    """Maps the name of each queue to its scheme."""
+    return {result.queue: str(result.scenario["queue"]["scheme"]) for result in results}
 
 
 def _mean_rates(result: Replications, group: int) -> list[float]:

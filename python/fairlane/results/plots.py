@@ -41,8 +41,10 @@ COLUMN_IN = 3.5
 MOST_COLUMN_HEIGHT_IN = 9.0
 MOST_TALL_PANELS = 16
 """Maximum number of panels in a paper column at normal height; more leave room for only a few tick labels."""
-COLUMN_FONT = 7.5
-"""Font size in points of all text in a figure one paper column wide."""
+BOTH_COLUMNS_IN = 7.16
+"""Width of both columns of a page."""
+LEAST_FONT, COLUMN_FONT = 6.5, 7.5
+"""Smallest and normal font size in points in a figure one paper column wide."""
 _HANDLE_IN, _LETTER_IN, _ENTRY_IN = 0.45, 0.06, 0.18
 """Size of a legend entry: width of its line with padding, width of a letter, height."""
 MARK_AREA = 22
@@ -114,20 +116,29 @@ class Drawn(Figure):
         return as_bytes(self, ".png")
 
 
-def colours_of(queues: Iterable[str]) -> dict[str, str]:
-    """A colour for each queue, the same in all figures unless an earlier scheme of the catalogue uses it there."""
+def colours_of(queues: Iterable[str] | Mapping[str, str]) -> dict[str, str]:
+    """Maps each queue to the colour of its scheme, which every figure uses unless an earlier scheme has taken it.
 
-    def own(queue: str) -> int:
-        if queue in FIRST:
-            return FIRST.index(queue)
-        place = position(queue)
-        return zlib.crc32(queue.encode()) if place is None else place
+    A mapping has the scheme of each label. Further variants of a scheme have other colours.
+    """
+    schemes = dict(queues) if isinstance(queues, Mapping) else {queue: queue.partition(":")[0] for queue in queues}
 
-    order = sorted(dict.fromkeys(queues), key=lambda queue: (queue not in FIRST, position(queue) is None, own(queue)))
+    def own(scheme: str) -> int:
+        if scheme in FIRST:
+            return FIRST.index(scheme)
+        place = position(scheme)
+        return zlib.crc32(scheme.encode()) if place is None else place
+
+    def rank(queue: str) -> tuple[bool, bool, int, bool]:
+        scheme = schemes[queue]
+        return scheme not in FIRST, position(scheme) is None, own(scheme), queue != scheme
+
+    order = sorted(schemes, key=rank)
+    first = {schemes[queue]: queue for queue in reversed(order)}
     found: dict[str, str] = {}
-    for queue in order:
-        first = own(queue) % len(COLOURS)
-        wanted = [*COLOURS[first:], *COLOURS[:first]]
+    for queue in sorted(order, key=lambda queue: queue not in first.values()):
+        start = own(schemes[queue]) % len(COLOURS)
+        wanted = [*COLOURS[start:], *COLOURS[:start]]
         found[queue] = next((colour for colour in wanted if colour not in found.values()), wanted[0])
     return found
 
@@ -241,7 +252,7 @@ def for_column(drawn: Figure) -> None:
         height_in += _ENTRY_IN * (_legend(drawn, entries, columns) - 1)
     drawn.set_size_inches(COLUMN_IN, min(height_in, MOST_COLUMN_HEIGHT_IN))
     for text in drawn.findobj(Text):
-        text.set_fontsize(min(float(text.get_fontsize()), COLUMN_FONT))
+        text.set_fontsize(max(LEAST_FONT, min(float(text.get_fontsize()), COLUMN_FONT)))
 
 
 def save(drawn: Figure, stem: Path, suffixes: Sequence[str] = (".png", ".svg")) -> None:
@@ -268,11 +279,16 @@ def _save(drawn: Figure, to: Path | io.BytesIO, suffix: str) -> None:
 
 def rows_of_schemes(
     title: str,
-    schemes: Sequence[str],
+    schemes: Mapping[str, str],
     panels_by_name: Mapping[str, Sequence[tuple[float, float | None] | None]],
     columns: int = 4,
+    metrics: Sequence[str] = (),
 ) -> Figure:
-    """Means and half widths: a row per scheme, a panel per measure. The height grows with the number of schemes."""
+    """Means and half widths: a row per scheme, a panel per measure. The height grows with the number of schemes.
+
+    `schemes` maps labels to schemes. Panels of the same metric have equal axes; `metrics` has the metric of each panel.
+    Without it, all differ.
+    """
     rows, places = math.ceil(len(panels_by_name) / columns), range(len(schemes))
     own = colours_of(schemes) if len(schemes) <= len(COLOURS) else dict.fromkeys(schemes, INK)
     colours = [own[scheme] for scheme in schemes]
@@ -287,8 +303,12 @@ def rows_of_schemes(
             axes.scatter(means, places, s=MARK_AREA, c=colours, zorder=2)
             axes.set(xlabel=textwrap.fill(measure, LABEL_CHARACTERS))
             axes.margins(y=0.6 / len(schemes))
-            from_zero([axes], "x")
             axes.xaxis.set_major_locator(MaxNLocator(3))
+        of_metric: dict[str, list[Axes]] = {}
+        for axes, metric in zip(grid, metrics or panels_by_name, strict=True):
+            of_metric.setdefault(metric, []).append(axes)
+        for equal in of_metric.values():
+            from_zero(equal, "x")
         grid[0].set_yticks(places, [for_figure(display_name(scheme)) for scheme in schemes])
         grid[0].invert_yaxis()
     return drawn

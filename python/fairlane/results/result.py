@@ -6,19 +6,21 @@ Rates are in bit/s, times in s, queues in packets or bytes of waiting packets.
 from __future__ import annotations
 
 import json
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlane import _fairlane
-from fairlane.base.errors import UserError
+from fairlane.base.errors import ScenarioWarning, UserError
 from fairlane.base.folders import staged
 from fairlane.base.text import near, quoted
 from fairlane.results import frames
 from fairlane.results.answers import differences
 from fairlane.results.intervals import CONFIDENCE
+from fairlane.results.names import display_name
 from fairlane.results.overview import overview
 from fairlane.results.pictures import Pictures
 from fairlane.results.replications import Replications
@@ -37,8 +39,8 @@ class Summarised(ABC):
         """Means with 95 % intervals: columns queue, point, group, metric, mean, low, high, n."""
 
     @abstractmethod
-    def _table(self) -> Table:
-        """The table that the terminal shows."""
+    def _table(self, *, paper: bool = False) -> Table:
+        """The table that the terminal shows; with `paper`, names are for people."""
 
     def to_pandas(self) -> Any:
         """The summary as a pandas frame.
@@ -58,7 +60,7 @@ class Summarised(ABC):
         if path.suffix == ".csv":
             self.summary_frame().write_csv(path)
         elif path.suffix == ".tex":
-            path.write_text(self._table().latex(), encoding="utf-8")
+            path.write_text(self._table(paper=True).latex(), encoding="utf-8")
         else:
             raise UserError(f"table: {quoted(str(path))}: the suffix is neither .csv nor .tex")
 
@@ -85,8 +87,10 @@ class Framed(Summarised):
         """
         return frames.summary_frame(self._all())
 
-    def _table(self) -> Table:
-        return differences({one.queue: frames.estimates(one.runs) for one in self._all()}, everything=True).table
+    def _table(self, *, paper: bool = False) -> Table:
+        found = {one.queue: frames.estimates(one.runs) for one in self._all()}
+        table = differences(found, everything=True).table
+        return replace(table, heads=["", *map(display_name, found)]) if paper else table
 
     def runs_frame(self) -> pl.DataFrame:
         """One row per run: parameters, seed, replication, version and every metric."""
@@ -187,8 +191,10 @@ class Comparison(Framed, Mapping[str, Result]):
 
 def _write(folder: Path, document: str, results: list[Result], pdf: bool) -> None:
     from fairlane.results import plots  # slow: loads matplotlib
-    from fairlane.results.figures import result_figures
+    from fairlane.results.figures import not_drawn, result_figures
 
+    for note in not_drawn(results):
+        warnings.warn(note, ScenarioWarning, stacklevel=3)
     with staged(folder) as stage:
         for name, figure in result_figures(results).items():
             plots.save(figure, stage / name)

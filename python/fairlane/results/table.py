@@ -11,7 +11,8 @@ from fairlane.results.intervals import PointEstimate, format_interval, format_qu
 from fairlane.results.metric import Metric
 
 Json = Mapping[str, Any]
-_TEX = {character: rf"\{character}" for character in "&%$#_{}"} | {
+_TEX = {character: rf"\{character}" for character in "&%$#{}"} | {
+    "_": " ",
     "±": r"$\pm$",
     "∞": r"$\infty$",
     "–": "--",

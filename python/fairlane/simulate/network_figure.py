@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,12 +30,21 @@ BOX = (1.06, 0.62)
 """Width and height of a box of hosts, in columns and rows."""
 QUEUE = (0.62, 0.24)
 """Size of the symbol of a queue."""
-LETTERS = 23
-"""Maximum number of letters in a line of a box."""
-LEAST_FONT = 5
-"""Smallest font size in points in a figure one paper column wide."""
-LEVEL_IN, NAME_IN, LETTER_IN = 0.62, 2.6, 0.075
-"""Sizes in a tree: height of a level, width of the text next to it, width of a letter."""
+LETTERS, LEAST_LETTERS = 23, 9
+"""Maximum number of letters in a line of a box, and its lower bound in narrow boxes."""
+FONT = 8
+"""Font size in points in boxes and trees."""
+LINE_SPACING = 1.25
+BELOW = 0.33
+"""Height of the text below a box, in rows."""
+MOST_UNITS = 5
+"""Maximum number of hosts and links side by side in one paper column; wider figures take both columns."""
+LEVEL_IN, NAME_IN, TREE_IN = 0.62, 2.6, 7.8
+"""Sizes in a tree: height of a level, width of the text next to it, width of the figure."""
+COLUMN_LEVEL_IN, COLUMN_NAME_IN = 0.45, 1.3
+"""Height and text width in a tree one paper column wide."""
+LETTER_POINTS = 0.68
+"""Width of a letter divided by its font size."""
 KINDS = {
     "tcp": "TCP flow",
     "cbr": "CBR source",
@@ -72,24 +82,40 @@ def draw(scenario: Json, layout: Json, *, column: bool = False) -> Figure:
     Args:
         scenario: Canonical scenario.
         layout: Links and users, from the simulator.
-        column: True to draw one paper column wide.
+        column: True to draw one paper column wide; both columns for more than two links in a row.
     """
-    drawn = (_tree if scenario["topology"]["kind"] == "access" else _chain)(scenario, layout)
+    if scenario["topology"]["kind"] == "access":
+        return _tree(scenario, layout, column=column)
+    drawn = _chain(scenario, layout)
     if column:
         _shrink(drawn)
     return drawn
 
 
 def _shrink(drawn: Figure) -> None:
-    """Makes the figure one paper column wide; letters shrink with their boxes, at most down to `LEAST_FONT`."""
+    """Makes a chain one or two paper columns wide; letters shrink down to a bound, then lines wrap."""
     width_in, height_in = drawn.get_size_inches()
-    factor = plots.COLUMN_IN / width_in
+    width = plots.COLUMN_IN if width_in <= COLUMN_IN * MOST_UNITS else plots.BOTH_COLUMNS_IN
+    factor = width / width_in
     drawn.suptitle("")
-    drawn.set_size_inches(plots.COLUMN_IN, max(0.7, factor) * height_in)
+    row_in = 0.7 * ROW_IN
     for text in drawn.findobj(Text):
-        text.set_fontsize(max(LEAST_FONT, factor * float(text.get_fontsize())))
+        size = max(plots.LEAST_FONT, factor * float(text.get_fontsize()))
+        letters = int(LETTERS * min(1, factor * FONT / size)) - 1
+        lines = _wrapped(text.get_text(), max(LEAST_LETTERS, letters))
+        text.set(fontsize=size, text=lines)
+        tall_in = (lines.count("\n") + 1) * LINE_SPACING * size / 72
+        row_in = max(row_in, tall_in / (BELOW if text.get_verticalalignment() == "top" else BOX[1]))
+    drawn.set_size_inches(width, height_in * row_in / ROW_IN)
     for line in drawn.findobj(Line2D):
         line.set_markersize(factor * line.get_markersize())
+
+
+def _wrapped(text: str, letters: int) -> str:
+    """Wraps each line of a text, but not between a number and its unit."""
+    lines = re.sub(r"(?<=\d) ", "\N{NO-BREAK SPACE}", text).split("\n")
+    filled = [textwrap.fill(line, letters, break_on_hyphens=False) for line in lines]
+    return "\n".join(filled).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def _chain(scenario: Json, layout: Json) -> Figure:
@@ -115,7 +141,7 @@ def _chain(scenario: Json, layout: Json) -> Figure:
             begin, end = 2 * depth[route.links[0]], 2 * depth[route.links[-1]] + 2
             _box(axes, (begin, row), _words_of(groups[route.group], layout, route), colour)
             access = f"access link\n{_rate(route.rate_bps)}, {_time(route.delay_s)}"
-            axes.text(begin, row + 0.47, access, ha="center", va="center", fontsize=7, color="0.4")
+            axes.text(begin, row + BOX[1] / 2 + 0.03, access, ha="center", va="top", fontsize=7, color="0.4")
             axes.plot([end], [row], "o", color=colour, markersize=8)
             axes.text(end + 0.1, row, "receivers", ha="left", va="center", fontsize=7, color="0.4")
         for link, at in depth.items():
@@ -222,7 +248,7 @@ def _queue(axes: Axes, at: tuple[float, float], link: Json, *, varies: bool) -> 
     axes.text(x, y - tall / 2 - 0.1, scheme, ha="center", va="bottom", fontsize=9, fontweight="bold", zorder=4)
     below = f"{for_figure(link['name'])}\n{_rate(link['rate_bps'])}, {_time(link['delay_ps'] / 1e12)}"
     below += "\nthe rate varies" if varies else ""
-    axes.text(x, y + tall / 2 + 0.08, below, ha="center", va="top", fontsize=8, zorder=4, linespacing=1.25)
+    axes.text(x, y + tall / 2 + 0.08, below, ha="center", va="top", fontsize=FONT, zorder=4, linespacing=LINE_SPACING)
 
 
 def _box(axes: Axes, at: tuple[float, float], words: str, colour: str) -> None:
@@ -231,7 +257,7 @@ def _box(axes: Axes, at: tuple[float, float], words: str, colour: str) -> None:
     corner = at[0] - width / 2, at[1] - tall / 2
     style = "round,pad=0,rounding_size=0.06"
     axes.add_patch(FancyBboxPatch(corner, width, tall, style, facecolor="white", edgecolor=colour, lw=1.4, zorder=2))
-    axes.text(*at, words, ha="center", va="center", fontsize=8, zorder=4, linespacing=1.25)
+    axes.text(*at, words, ha="center", va="center", fontsize=FONT, zorder=4, linespacing=LINE_SPACING)
 
 
 def _words_of(group: Json, layout: Json, route: _Route) -> str:
@@ -246,7 +272,7 @@ def _words_of(group: Json, layout: Json, route: _Route) -> str:
     return "\n".join(textwrap.shorten(line, LETTERS, placeholder="…") for line in lines)
 
 
-def _tree(scenario: Json, layout: Json) -> Figure:
+def _tree(scenario: Json, layout: Json, *, column: bool) -> Figure:
     """Draws a row per level; a node is as wide as the users below it."""
     links, users = layout["links"], layout["users"]
     parents, leaf_of = _parents(users)
@@ -258,10 +284,17 @@ def _tree(scenario: Json, layout: Json) -> Figure:
             below[node] += 1
             node = parents.get(node)
     levels = _levels(parents, below)
-    size_in = NAME_IN + 5.2, 1.1 + LEVEL_IN * (len(levels) + 1)
+    width_in, level_in, name_in, font = (
+        (plots.COLUMN_IN, COLUMN_LEVEL_IN, COLUMN_NAME_IN, plots.LEAST_FONT)
+        if column
+        else (TREE_IN, LEVEL_IN, NAME_IN, float(FONT))
+    )
+    title = "" if column else for_figure(scenario["name"])
+    size_in = width_in, (0.0 if column else 1.1) + level_in * (len(levels) + 1)
     total = len(leaf_of)
-    with plots.panels(1, for_figure(scenario["name"]), size_in=size_in) as (drawn, (axes,)):
-        room = (size_in[0] - NAME_IN) / total
+    beside: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": font}
+    with plots.panels(1, title, size_in=size_in) as (drawn, (axes,)):
+        room = (width_in - name_in) / total
         begin: dict[int, float] = {}
         for row, nodes in enumerate(levels):
             ends: dict[int | None, float] = {}
@@ -269,12 +302,13 @@ def _tree(scenario: Json, layout: Json) -> Figure:
                 parent = parents.get(node)
                 begin[node] = ends.get(parent, begin[parent] if parent is not None else 0.0)
                 ends[parent] = begin[node] + below[node]
-                _node(axes, begin[node], row, below[node], for_figure(names[node]), room)
-        _node(axes, 0, len(levels), total, ", ".join(_shares(scenario, users)), room)
+                _node(axes, begin[node], row, below[node], for_figure(names[node]), room, font)
+        _node(axes, 0, len(levels), total, ", ".join(_shares(scenario, users)), room, font)
         for row, nodes in enumerate(levels):
-            axes.text(-0.02 * total, row + 0.5, _level_words(nodes, links, row), ha="right", va="center", fontsize=8)
-        axes.text(-0.02 * total, len(levels) + 0.5, f"{total} subscribers", ha="right", va="center", fontsize=8)
-        _empty(axes, (-NAME_IN / room, total), (len(levels) + 1.02, -0.02))
+            words = _wrapped(_level_words(nodes, links, row), int(name_in / _letter_in(font)))
+            axes.text(-0.02 * total, row + 0.5, words, **beside)
+        axes.text(-0.02 * total, len(levels) + 0.5, f"{total} subscribers", **beside)
+        _empty(axes, (-name_in / room, total), (len(levels) + 1.02, -0.02))
     return drawn
 
 
@@ -324,14 +358,18 @@ def _shares(scenario: Json, users: Sequence[Json]) -> list[str]:
     return [f"{for_figure(scenario['groups'][group]['name'])}: {count}" for group, count in sorted(counts.items())]
 
 
-def _node(axes: Axes, begin: float, row: int, width: float, name: str, room_in: float) -> None:
+def _node(axes: Axes, begin: float, row: int, width: float, name: str, room_in: float, font: float) -> None:
     """Draws a bar, with its name if that fits."""
     line = min(1.0, 72 * room_in * width / 8)
     axes.add_patch(Rectangle((begin, row + 0.04), width, 0.92, facecolor="#DCEBF5", edgecolor="white", linewidth=line))
-    letters = int(room_in * width / LETTER_IN)
+    letters = int(room_in * width / _letter_in(font))
     if len(name) > letters:
         name = "\n".join(textwrap.wrap(name, letters)[:3]) if letters > 8 and " " in name else ""
-    axes.text(begin + width / 2, row + 0.5, name, ha="center", va="center", fontsize=8)
+    axes.text(begin + width / 2, row + 0.5, name, ha="center", va="center", fontsize=font)
+
+
+def _letter_in(font: float) -> float:
+    return LETTER_POINTS * font / 72
 
 
 def _empty(axes: Axes, across: tuple[float, float], up: tuple[float, float]) -> None:

@@ -466,7 +466,8 @@ class Scenario:
         For an access network, draws its levels instead.
 
         Args:
-            column: True to draw one paper column (3.5 in) wide, without a title.
+            column: True to draw one paper column (3.5 in) wide, without a title; both columns for more than two links
+                in a row.
 
         Raises:
             ScenarioError: A key, value or unit is wrong, or a file cannot be read.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +19,11 @@ from fairlane.results.frames import columns_like
 from fairlane.results.intervals import Interval, scaled
 from fairlane.results.metrics import label_of, metric_of
 from fairlane.results.names import display_name
+from fairlane.sweeps.words import SCHEME, Words
 
 if TYPE_CHECKING:
     from fairlane.documents import SweepDocument, SweepPoint
 
-SCHEME = "queue.scheme"
-_GROUP = re.compile(r"groups\[(\d+)\](?P<source>\.sources\[\d+\])?")
 MOST_IN_ONE = len(plots.COLOURS)
 """Maximum number of lines that share axes; more have a panel each."""
 PANEL_COLUMNS = 4
@@ -83,7 +81,7 @@ def draw(
     title = f"{for_figure(document['name'])}: {', '.join(dict.fromkeys(metric_of(name).title for name, _ in panels))}"
     title += f", without {left_out} more panels" if left_out > 0 else ""
     title += f"\n{HOW}" if len(panels) > 1 else ""
-    with plots.panels(len(panels), title, columns, size_in, sharey=len(metrics) == 1) as (drawn, grid):
+    with plots.panels(len(panels), title, columns, size_in, sharex=True, sharey=len(metrics) == 1) as (drawn, grid):
         for axes, (name, part) in zip(grid, panels, strict=True):
             for line, of_line in part.items():
                 _draw_line(axes, of_line, name, over, axis, {"label": line, **styles[line]})
@@ -163,26 +161,6 @@ def _styles(points: Sequence[SweepPoint], lines: Mapping[str, Sequence[SweepPoin
         line = plots.LINES[before % len(plots.LINES)]
         found[name] = {"color": by_scheme[scheme], "marker": plots.MARKERS[number], "linestyle": line}
     return found
-
-
-class Words:
-    """Labels for keys of a scenario, with the names of groups instead of their numbers."""
-
-    def __init__(self, columns: Sequence[str]) -> None:
-        self._groups = [name.partition(".")[2] for name in columns if name.startswith("throughput_bps.")]
-
-    def of(self, key: str) -> str:
-        """The last part of a key and its group or link: `users of light` for `groups[1].users`."""
-        table, _, name = key.rpartition(".")
-        found = _GROUP.fullmatch(table)
-        if found and int(found[1]) < len(self._groups):
-            table = self._groups[int(found[1])] + ("" if found["source"] in {None, ".sources[0]"} else found["source"])
-        return for_figure(f"{name} of {table}" if "[" in key else name)
-
-    def short(self, key: str, among: Sequence[str]) -> str:
-        """The last part of a key, if it is unique."""
-        last = key.rpartition(".")[2]
-        return last if [other.rpartition(".")[2] for other in among].count(last) == 1 else self.of(key)
 
 
 def _is_decided(points: Sequence[SweepPoint], key: str, by: str) -> bool:

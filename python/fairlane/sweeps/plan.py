@@ -15,6 +15,7 @@ from fairlane.base.text import quoted
 from fairlane.simulate.catalogue import schemes
 from fairlane.simulate.replications import replications as count
 from fairlane.simulate.scenario import Scenario
+from fairlane.simulate.variants import Variant
 from fairlane.store.point import Identity
 from fairlane.sweeps import keys
 from fairlane.sweeps.stop import Stop
@@ -238,6 +239,10 @@ def _changed(base: Scenario, settings: Settings) -> Scenario:
     """The scenario with changed settings. A new scheme keeps the buffer but has its own defaults, as in `compare`."""
     scenario = base
     scheme = settings.get("queue.scheme")
+    if isinstance(scheme, str) and ":" in scheme:
+        variant = Variant.parsed(scheme, shared=True)
+        scheme = variant.scheme
+        settings = {**variant.settings, **settings, "queue.scheme": scheme}
     queue = base.to_dict().get("queue")
     if scheme is not None and isinstance(queue, dict) and queue.get("scheme") != scheme:
         table = base.to_dict()

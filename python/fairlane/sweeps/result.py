@@ -94,8 +94,8 @@ class SweepResult(Summarised):
         )
         return frames.frame(rows, schema_overrides=frames.SUMMARY_TYPES)
 
-    def _table(self) -> Table:
-        return points_table(self.document(), list(self.plan.stop.targets))
+    def _table(self, *, paper: bool = False) -> Table:
+        return points_table(self.document(), list(self.plan.stop.targets), paper=paper)
 
     def document(self) -> SweepDocument:
         """Everything except single runs, ready for JSON (`fairlane schema sweep-result`)."""
