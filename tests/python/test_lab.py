@@ -265,12 +265,17 @@ def test_a_scenario_of_ones_own_is_run_under_each_queue(cli: Cli, workdir: Path)
     both = cli.document("lab", "compare", "short.toml", "--queues", "abc", "--planes", "simulator,simulator")["rows"]
     assert both == [row for row in rows if row["queue"] == "abc"]
     assert "--planes" not in cli.output("lab", "compare", "--help")
+    for file in (workdir / "out").glob("*.parquet"):
+        assert set(pl.read_parquet(file)["lab_plane"]) == {"simulator"}
     text = cli.output("lab", "compare", "short.toml", *options)
     assert "light" in text  # a heading may wrap
     assert "Mbit/s" in text
-    # A row per queue, and in the second table per queue and group.
-    assert text.count(" simulator ") == 2 + 2 * 2
-    assert "RTT mean" in text
+    # A row per queue, and in the second table per queue and group; the first is in two parts.
+    assert max(map(len, text.splitlines())) <= 120
+    assert text.count(" simulator ") == 2 * 2 + 2 * 2
+    assert text.startswith("short: goodput on simulator;")
+    assert text.count("(%)") == 2 + 2  # utilisation and drops, lost and marked
+    assert "RTT" in text
     assert "smoothed" not in text  # only real planes have it
 
 

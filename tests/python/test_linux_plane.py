@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,14 +19,17 @@ import polars as pl
 import pytest
 
 import fairlane
-from conftest import EXAMPLES, ROOT
+from conftest import EXAMPLES, ROOT, Cli, execute
 from fairlane import Scenario, cbr, group, poisson, tcp
 from fairlane.base.errors import UserError
+from fairlane.cli.main import commands
+from fairlane.lab import difference
 from fairlane.lab.comparison import compare
-from fairlane.linux import disciplines, guest, keys, plan, runs
+from fairlane.linux import capture, disciplines, guest, keys, plan, runs
 from fairlane.linux.disciplines import DISCIPLINES, Fixed, Link
 from fairlane.linux.plan import Extra
-from fairlane.linux.record import record
+from fairlane.linux.record import lacks, record
+from fairlane.results.metrics import metric_names, metrics
 from fairlane.simulate.catalogue import schemes
 
 RECORDED = Path(__file__).parent / "linux_plane"
@@ -265,6 +270,54 @@ def test_a_queue_that_the_kernel_has_not_is_refused(name: str, changes: dict[str
 
 
 @pytest.mark.parametrize(
+    ("name", "limit", "words"),
+    [
+        ("droptail", "62500 B", "bfifo limit 62500"),
+        # 41 full packets fit in 62500 bytes; each takes 2304 bytes of memory.
+        ("fq_codel", "62500 B", "memory_limit 94464 limit 1048576"),
+        ("fq_codel", "41 packets", "memory_limit 1073741824 limit 41"),
+        ("htb", "62500 B", "bfifo limit 62500"),
+        ("htb", "41 packets", "pfifo limit 41"),
+    ],
+)
+def test_a_limit_in_bytes_is_one_where_the_kernel_has_it(name: str, limit: str, words: str) -> None:
+    link = Link("nosuchdevice", 10_000_000, {**of_scheme(name), "limit": limit}, users=[("10.1.0.1", 1.0, "BE")])
+    found = disciplines.commands(link)
+    assert sum(words in " ".join(command) for command in found) == 1
+    for command in found:
+        done = subprocess.run(["tc", *command], capture_output=True, text=True, check=False)
+        assert 'Cannot find device "nosuchdevice"' in done.stderr, (command, done.stderr)
+
+
+def test_all_keys_that_the_plane_has_not_are_in_one_message() -> None:
+    changes = {
+        "tcp.delayed_ack": 1,
+        "probes.series_interval": "0.5 s",
+        "queue": {"scheme": "fq_codel", "drop_batch": 64},
+    }
+    other = group("b", tcp(congestion_control="copa"), tcp(congestion_control="copa"), cbr("1 Mbit/s", ecn="ect1"))
+    wrong = scenario(group("a", fairlane.web(interval="1 s")), other).changed(changes)
+    with pytest.raises(UserError) as error:
+        plan.check(wrong.canonical())
+    assert str(error.value).split("; ") == [
+        "tcp.delayed_ack: 1, Linux has no option for it that the plane uses: leave it as in the profile linux",
+        'probes.series_interval: "500 ms", the plane linux has no time series: leave it out',
+        'groups[0].sources[0].kind: "web", the plane linux has tcp, cbr and poisson',
+        'groups[1].sources[0].congestion_control, groups[1].sources[1].congestion_control: "copa", the plane linux has '
+        "reno, cubic, bbr1, dctcp, vegas",
+        'queue.short_queue: "own", Linux has "port": codel_should_drop compares the backlog of the whole qdisc (set '
+        '"port")',
+    ]
+    # Of several scenarios, too, and each problem once; a profile says the same of all keys.
+    with pytest.raises(UserError) as error:
+        plan.check(wrong.canonical(), wrong.replace("queue", {"scheme": "codel", "limit": "9 kB"}).canonical())
+    assert str(error.value).endswith('queue.limit: "9000 B", the kernel counts in packets here: set "6 packets"')
+    with pytest.raises(UserError) as error:
+        plan.check(scenario().replace("tcp.profile", "ns2").canonical())
+    assert str(error.value) == 'tcp.profile: "ns2", the plane linux has the TCP of a kernel: set "linux"'
+
+
+@pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"tcp.profile": "ns2"}, 'tcp.profile: "ns2", the plane linux has the TCP of a kernel: set "linux"'),
@@ -313,6 +366,16 @@ def test_every_key_has_a_rule() -> None:
         assert known == set(schema[section]["properties"])
     of_groups = {key.removeprefix("groups[].") for key in keys.RULES if key.startswith("groups[].")}
     assert of_groups >= set(schema["groups"]["items"]["properties"]) - {"sources"}
+
+
+def test_metrics_that_the_plane_lacks_are_null_in_its_records() -> None:
+    found, scenario = metrics(recorded()), (RECORDED / "scenario.toml")
+    names = metric_names(Scenario.from_toml(scenario).canonical())
+    lacking = [name for name in names if lacks(name)]
+    assert {name.partition(".")[0] for name in lacking} >= {"one_way_delay_p99_s", "rtt_mean_s", "state_bytes"}
+    assert not any(found.get(name) for name in lacking)
+    present = {name for name, value in found.items() if value is not None}
+    assert {"one_way_delay_mean_s.a", "throughput_bps.a", "utilisation.bottleneck"} <= present - set(lacking)
 
 
 def test_the_record_of_a_recorded_result() -> None:
@@ -493,8 +556,11 @@ def test_nothing_of_a_run_is_left(fake: Fake, tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"plane": "forwarder"}, "plane: 'forwarder' is not one of linux, simulator"),
-        ({"plane": "linux", "pcap": "t.pcapng"}, "pcap: has no effect on the plane linux"),
+        ({"plane": "forwarder"}, 'plane: "forwarder" runs in real time; use `fairlane lab compare --plane forwarder`'),
+        ({"plane": "lunix"}, 'plane: "lunix" is not one of linux, simulator'),
+        ({"plane": "linux", "qlog": "t.qlog"}, "qlog: has no effect on the plane linux"),
+        ({"plane": "linux", "trace": "t", "link": "bottleneck"}, "link: has no effect on the plane linux without pcap"),
+        ({"plane": "linux", "pcap": "t", "link": "l0"}, "--link: l0 is not a link"),
         (
             {"plane": "linux", "trace": "t", "trace_interval": "0 s"},
             "trace_interval: 0 s, the plane linux takes samples",
@@ -508,9 +574,184 @@ def test_arguments_that_have_no_effect_are_refused(arguments: dict[str, Any], me
         fairlane.run(scenario(), **arguments)
 
 
+@pytest.mark.usefixtures("fake")
+def test_a_comparison_may_be_of_a_kernel() -> None:
+    found = fairlane.compare(scenario(), ["droptail", "mine=codel:target=7 ms"], plane="linux", kernel="6.12")
+    assert list(found) == ["droptail", "mine"]
+    assert set(found.runs_frame()["lab_plane"]) == {"linux"}
+    assert found["droptail"].runs_json == fairlane.run(scenario(), plane="linux").runs_json
+    with pytest.raises(UserError, match=r"^kernel: has no effect without plane linux"):
+        fairlane.compare(scenario(), ["droptail"], kernel="6.12")
+    with pytest.raises(UserError, match=r"^plane: .* use `fairlane lab compare --plane p4`"):
+        fairlane.compare(scenario(), ["droptail"], plane="p4")
+
+
+@pytest.mark.parametrize("command", [["run"], ["compare", "--queues", "droptail"]])
+def test_the_command_names_the_lab_for_planes_in_real_time(cli: Cli, command: list[str]) -> None:
+    assert "use `fairlane lab compare --plane kernel`" in cli.error(*command, "x.toml", "--plane", "kernel")
+
+
+@pytest.mark.usefixtures("fake")
+def test_a_report_leaves_out_what_the_plane_does_not_measure(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(fairlane.run(scenario(), plane="linux").json())
+    fairlane.report(tmp_path / "run.json", out=tmp_path / "pages")
+    words = re.sub(r"<[^>]+>", " ", (tmp_path / "pages" / "run-small.html").read_text())
+    assert not re.search(r"\b(None|nan|null)\b", words)
+    assert re.search(r"plane\s+linux, kernel 6.12.0-fake", words)
+    assert not (tmp_path / "pages" / "run-small-delay.svg").exists()
+
+
+@pytest.mark.usefixtures("fake")
+def test_printed_heads_and_written_frames_name_the_plane(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("small.toml").write_text(scenario().to_toml())
+    for command in (["run"], ["compare", "--queues", "droptail,codel"]):
+        commands.main([*command, "small.toml", "--plane", "linux"], standalone_mode=False)
+        assert capsys.readouterr().out.startswith("small on linux, kernel 6.12.0-fake: 2 replications of 1 s after 1 s")
+    both = ["--queues", "droptail", "--plane", "linux", "--plane", "simulator", "--out", "out"]
+    commands.main(["lab", "compare", "small.toml", *both], standalone_mode=False)
+    text = capsys.readouterr().out
+    assert text.startswith("small: goodput on linux and simulator;")
+    assert max(map(len, text.splitlines())) <= 120
+    for file in Path("out").glob("*.parquet"):
+        assert set(pl.read_parquet(file)["lab_plane"]) == {"linux", "simulator"}
+
+
+SWEEP = {"grid": {"queue.scheme": ["droptail", "codel"]}, "plane": "linux"}
+
+
+def test_a_sweep_on_a_kernel_is_kept_and_resumed(fake: Fake, tmp_path: Path) -> None:
+    swept = fairlane.sweep(scenario(), **SWEEP, store=tmp_path)
+    frame = swept.runs_frame()
+    assert frame.height == 4
+    assert set(frame["lab_plane"]) == {"linux"}
+    assert swept.document()["engine"] == runs.engine(fake)
+    fake.does("panic")
+    assert fairlane.sweep(scenario(), **SWEEP, store=tmp_path).runs_frame().equals(frame)
+    compare(scenario(), ["codel"], planes=["linux"], store=tmp_path)  # the same runs
+    simulated = fairlane.sweep(scenario(), grid=SWEEP["grid"], store=tmp_path)
+    assert "lab_plane" not in simulated.runs_frame().columns
+    with pytest.raises(guest.GuestError):
+        fairlane.sweep(scenario(), **SWEEP, store=tmp_path, replications=3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"grid": {"queue.scheme": ["codel", "abc"]}}, r'^queue\.scheme: "abc", the plane linux has '),
+        (
+            {"stop": {"relative_half_width": {"one_way_delay_p99_s.a": 0.1}}},
+            r"^stop\.relative_half_width\.one_way_delay_p99_s\.a: the plane linux does not measure it",
+        ),
+        ({"ray": "auto"}, "^ray: has no effect on the plane linux"),
+        ({"plane": "simulator", "kernel": "6.12"}, "^kernel: has no effect without plane linux"),
+        ({"plane": "p4"}, '^plane: "p4" runs in real time'),
+    ],
+)
+@pytest.mark.usefixtures("fake")
+def test_a_sweep_that_a_kernel_cannot_have_is_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        fairlane.sweep(scenario(), **{**SWEEP, **arguments})
+
+
+def test_a_preview_of_a_sweep_counts_runs_of_the_kernel(
+    fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "small.toml").write_text(scenario().to_toml())
+    (tmp_path / "sweep.toml").write_text('scenario = "small.toml"\n[grid]\n"queue.scheme" = ["droptail", "codel"]\n')
+    monkeypatch.chdir(tmp_path)
+    command = ["sweep", "sweep.toml", "--plane", "linux", "--store", "store", "--json"]
+    for missing, words in ((4, ["--dry-run"]), (None, ["--out", "out"]), (0, ["--dry-run"])):
+        commands.main([*command, *words], standalone_mode=False)
+        found = json.loads(capsys.readouterr().out)
+        assert found["engine"] == runs.engine(fake)
+        assert found.get("missing") == missing
+
+
 def test_a_trace_and_samples_are_asked_for() -> None:
     lines = plan.made(scenario().canonical(), 0, Extra(trace=(0, 500), info_ns=1000)).text.splitlines()
     assert lines[-2:] == ["trace 0 500", "info 1000"]
+
+
+EVENTS = [
+    # time, sequence, flow, host, length, waiting, kind, ECN
+    (1_000_000, capture.BEFORE_FIRST, 0, 0, 60, 0, 0, 0),
+    (1_000_000, capture.BEFORE_FIRST, 0, 0, 60, 0, capture.STARTED, 0),
+    (2_000_000, 0, 0, 0, 1500, 0, capture.STARTED, 2),
+    (3_000_001, 7, 1, 1, 1500, 5, capture.STARTED, 0),
+    (4_000_000, 1448, 0, 0, 1500, 9, capture.DROPPED, 2),
+    (5_000_000, 2896, 0, 0, 200, 9, capture.STARTED, 3),
+    (6_000_000, capture.BEFORE_FIRST, 0, 0, 60, 0, capture.STARTED, 0),
+    (6_500_000, 0, 0, 0, 52, 0, capture.STARTED, 0),
+    (7_000_000, 0, 0, 0, 1500, 0, capture.STARTED, 2),
+]
+
+
+def traces(fake: Fake, events: list[tuple[int, ...]]) -> bytes:
+    """The trace of these events, which the script writes from now on."""
+    content = b"".join(capture.TRACED.pack(*event) for event in events)
+    fake.linux.with_name("events").write_bytes(content)
+    writes = 'Path("trace.bin").write_bytes(Path(__file__).with_name("events").read_bytes())'
+    fake.linux.write_text(fake.linux.read_text().replace("MODE =", f"{writes}\nMODE =", 1))
+    return content
+
+
+@pytest.mark.parametrize(("drops", "snaplen"), [(True, 0), (False, 65_535)])
+def test_a_capture_has_the_traced_packets(fake: Fake, tmp_path: Path, drops: bool, snaplen: int) -> None:
+    content = traces(fake, EVENTS)
+    both = scenario(group("a", tcp(transfer="3 kB", repeat=2)), group("b", poisson("1 Mbit/s"), traffic_class="EF"))
+    file = tmp_path / "a.pcapng"
+    fairlane.run(both, plane="linux", pcap=file, pcap_drops=drops, pcap_snaplen=snaplen, link="bottleneck")
+    expected = [one for one in difference.traced(content, ["tcp", "cbr"]) if drops or one.kind == difference.STARTED]
+    assert list(difference.captured(file.read_bytes())) == expected
+    assert (b"dropped (overlimit), 9 packets waiting" in file.read_bytes()) == drops
+    assert (file.stat().st_size > 3 * 1500) == (snaplen > 0)
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (Debian: tshark)")
+def test_tshark_accepts_the_capture_of_a_kernel(fake: Fake, tmp_path: Path) -> None:
+    traces(fake, EVENTS)
+    both = scenario(group("a", tcp(transfer="3 kB", repeat=2)), group("b", poisson("1 Mbit/s"), traffic_class="EF"))
+    # Whole packets: tshark sees every checksum, and each is good.
+    fairlane.run(both, plane="linux", pcap=tmp_path / "a.pcapng", pcap_drops=True, pcap_snaplen=65_535)
+    checks = [word for one in ("ip", "tcp", "udp") for word in ("-o", f"{one}.check_checksum:TRUE")]
+    names = ["frame.time_epoch", "ip.src", "ip.dsfield", "tcp.srcport", "tcp.dstport", "tcp.seq_raw", "tcp.len"]
+    names += ["udp.length", "frame.comment", "tcp.checksum.status", "udp.checksum.status"]
+    fields = [word for name in names for word in ("-e", name)]
+    done = execute("tshark", "-r", tmp_path / "a.pcapng", *checks, "-T", "fields", *fields, "-E", "separator=|")
+    assert done.stdout.splitlines() == [
+        # Sequence numbers begin at 0 with the SYN; of 1500 bytes 52 are headers, of a SYN all.
+        "0.001000000|10.0.0.1|0x00|50000|40000|0|0|||1|",
+        "0.002000000|10.0.0.1|0x02|50000|40000|1|1448|||1|",
+        "0.003000001|10.0.0.2|0xb8|||||1480|||1",
+        "0.004000000|10.0.0.1|0x02|50000|40000|1449|1448||dropped (overlimit), 9 packets waiting|1|",
+        "0.005000000|10.0.0.1|0x03|50000|40000|2897|148|||1|",
+        # The second connection of the flow is number 2^20, which is 104 * 10000 + 8576.
+        "0.006000000|10.0.0.1|0x00|58576|40104|0|0|||1|",
+        "0.006500000|10.0.0.1|0x00|58576|40104|1|0|||1|",
+        "0.007000000|10.0.0.1|0x02|58576|40104|1|1448|||1|",
+    ]
+
+
+def test_a_capture_with_more_events_than_the_guest_keeps_is_refused(
+    fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    traces(fake, EVENTS)
+    monkeypatch.setattr(capture, "MOST_EVENTS", len(EVENTS))
+    with pytest.raises(UserError, match=r"^pcap: the link has more than the 9 events"):
+        fairlane.run(scenario(group("a", tcp(flows=2))), plane="linux", pcap=tmp_path / "a.pcapng")
+    assert not (tmp_path / "a.pcapng").exists()
+
+
+def test_the_capture_of_a_kernel_has_what_its_record_counts(kernel: Any, tmp_path: Path) -> None:
+    of_udp = scenario(group("a", poisson("11 Mbit/s"))).changed({"run.warmup": "0 s", "run.replications": 1})
+    file = tmp_path / "a.pcapng"
+    run = fairlane.run(of_udp, plane="linux", kernel=kernel.version, pcap=file, pcap_drops=True).runs[0]
+    kinds = [one.kind for one in difference.captured(file.read_bytes())]
+    assert kinds.count(difference.DROPPED) == run["links"][0]["drops"][0]["packets"] > 0
+    assert kinds.count(difference.STARTED) == pytest.approx(run["links"][0]["throughput_bps"] / 12_000, abs=1)
 
 
 def test_the_table_of_senders_has_the_recorded_samples(fake: Fake, tmp_path: Path) -> None:

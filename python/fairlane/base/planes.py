@@ -21,3 +21,11 @@ def problem_of_plane(name: str) -> str | None:
     if name in PLANES:
         return None
     return f'"{name}" is now "{RENAMED[name]}"' if name in RENAMED else f'"{name}" is not one of {", ".join(PLANES)}'
+
+
+def problem_of_virtual(name: str) -> str | None:
+    """Error for a plane on which scenarios do not run in virtual time; None for the others."""
+    if name in VIRTUAL:
+        return None
+    found = problem_of_plane(name) or f'"{name}" runs in real time; use `fairlane lab compare --plane {name}`'
+    return found.replace(", ".join(PLANES), ", ".join(VIRTUAL))

@@ -15,6 +15,7 @@ from fairlane.base.planes import COMPARED_KERNEL, FORWARDER, LINUX, P4, PLANES, 
 from fairlane.cli.options import (
     Decorator,
     Group,
+    Plane,
     given_options,
     json_option,
     options,
@@ -54,21 +55,12 @@ def _tool(option: str, variable: str, name: str) -> Decorator:
     return click.option(option, type=kind, metavar="FILE", expose_value=False, callback=keep, help=text)
 
 
-class _Plane(click.Choice[str]):
-    """The name of a plane."""
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if problem := problem_of_plane(value):
-            self.fail(problem, param, ctx)
-        return value
-
-
 _LISTED = "fairlane.planes"
 """Key in a command's context: planes of `--planes`."""
 
 
 def _keep(context: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> None:
-    kind = _Plane(PLANES)
+    kind = Plane(PLANES, problem_of_plane)
     names = [kind.convert(name, option, context) for text in texts for name in split_names(text)]
     context.meta[_LISTED] = tuple(names)
 
@@ -84,7 +76,7 @@ _plane_options = options(
     click.option(
         "--plane",
         "planes",
-        type=_Plane(PLANES),
+        type=Plane(PLANES, problem_of_plane),
         multiple=True,
         callback=_with_listed,
         default=(FORWARDER,),

@@ -15,6 +15,7 @@ from click.core import ParameterSource
 from fairlane.base import toml
 from fairlane.base.errors import ScenarioError, UserError
 from fairlane.base.files import written_below
+from fairlane.base.planes import SIMULATOR, VIRTUAL, problem_of_virtual
 from fairlane.base.text import near, quoted
 from fairlane.simulate.catalogue import schemes
 from fairlane.simulate.replications import MOST_THREADS
@@ -96,6 +97,32 @@ store_options = options(
     settings_option,
 )
 run_options = options(store_options, json_option)
+
+
+class Plane(click.Choice[str]):
+    """The name of a plane: one of those without a problem."""
+
+    def __init__(self, names: Sequence[str], problem_of: Callable[[str], str | None]) -> None:
+        super().__init__(names)
+        self._problem_of = problem_of
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Fails with the problem of a name."""
+        if problem := self._problem_of(value):
+            self.fail(problem, param, ctx)
+        return value
+
+
+plane_options = options(
+    click.option(
+        "--plane",
+        type=Plane(VIRTUAL, problem_of_virtual),
+        default=SIMULATOR,
+        show_default=True,
+        help="What runs it: linux is a kernel, see `fairlane kernel build`.",
+    ),
+    click.option("--kernel", metavar="VERSION", help="Kernel of the plane linux [default: the newest that was built]."),
+)
 
 
 class NeedsAWord(click.Command):

@@ -18,8 +18,10 @@ from fairlane.judge.readings import MARKS
 from fairlane.judge.verdicts import QUICK, VerdictName
 from fairlane.results.answers import differences, means_of, sentences
 from fairlane.results.intervals import format_interval
+from fairlane.results.metrics import metric_of
 from fairlane.results.notes import joined, notes_in
 from fairlane.results.table import Table as NamesAndNumbers
+from fairlane.results.table import cell as text_of
 from fairlane.results.table import mean
 from fairlane.results.tables import MOST_QUEUES, headline, overview_tables, summary_tables
 from fairlane.simulate.display import PARAMETER_HEADS, parameter_cells
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from fairlane.lab.comparison import PlaneResult
     from fairlane.lab.difference import Difference
     from fairlane.pairs.result import Pairs
+    from fairlane.results.metric import Metric
     from fairlane.results.result import Comparison, Result
     from fairlane.search.designer import Tuned
     from fairlane.search.result import Adversaries
@@ -63,8 +66,7 @@ def print_result(result: Result) -> None:
     """Prints groups, links and ratios of one scenario."""
     document = result.document()
     out = Terminal()
-    summary = document["summary"]
-    out.head(document["scenario"]["name"], headline(document["scenario"], summary))
+    out.head(document["scenario"]["name"], headline(document))
     _print_tables(out, summary_tables({result.queue: document}))
     _print_notes(out, notes_in(document))
     out.print(_performance(document))
@@ -76,7 +78,7 @@ def print_comparison(comparison: Comparison, *, everything: bool = False) -> Non
     documents = document["results"]
     first = next(iter(documents.values()))
     out = Terminal()
-    out.head(first["scenario"]["name"], headline(first["scenario"], first["summary"]))
+    out.head(first["scenario"]["name"], headline(first))
     if everything and len(documents) > MOST_QUEUES:
         _print_tables(out, overview_tables(document))
     elif everything:
@@ -249,36 +251,41 @@ def _event(row: Mapping[str, Any] | None) -> list[str]:
     return [f"{row['time_s']:.6f}", row["event"], f"{row['group']} {row['user']} {row['flow']}", segment]
 
 
+MOST_COLUMNS = 120
+"""Width of the tables of planes, whose metrics are many."""
+
+
 def print_planes(found: Sequence[PlaneResult]) -> None:
     """A row for each queue and plane of a scenario that was run in the lab."""
     from fairlane.lab.comparison import OF_PATHS, document  # slow: loads all planes
 
-    heads = {
-        "goodput_ratio": "ratio",
-        "jain_index": "Jain index: users",
-        "utilisation": "utilisation",
-        "queue_mean_packets": "queue (packets)",
-        "dropped_share": "dropped",
-    }
     shown = document(found)
     groups = [group["name"] for group in found[0].result.scenario["groups"]]
-    goodputs = {f"goodput_bps.{group}": lines(name(group), "(Mbit/s per user)") for group in groups}
-    columns: dict[str, str | Text] = {**goodputs, **heads}
-    table = Numbers("queue", "plane", "runs", *columns.values(), keys=2)
+    columns = {f"goodput_bps.{group}": (lines(name(group), "(Mbit/s per user)"), 1e-6) for group in groups}
+    columns["goodput_ratio"] = lines("ratio"), 1.0
+    for of_link in map(metric_of, ("jain_index", "utilisation", "queue_mean_packets", "dropped_share")):
+        columns[of_link.name] = _head(of_link), of_link.factor
+    table = Numbers("queue", "plane", "runs", *(head for head, _ in columns.values()), keys=2, gap=2)
     for one, row in zip(found, shown["rows"], strict=True):
-        means = (mean(row["metrics"].get(metric), 1e-6 if metric in goodputs else 1.0) for metric in columns)
+        means = (mean(row["metrics"].get(metric), factor) for metric, (_, factor) in columns.items())
         table.add_row(one.queue, one.plane, str(len(one.result.runs_json)), *means)
     seen = {metric.partition(".")[0] for row in shown["rows"] for metric in row["metrics"]}
     of_paths = {name: metric for name, metric in OF_PATHS.items() if name in seen}
-    paths = Numbers("queue", "plane", "group", *(metric.head for metric in of_paths.values()), keys=3)
+    paths = Numbers("queue", "plane", "group", *map(_head, of_paths.values()), keys=3, gap=2)
     for row, group in product(shown["rows"], groups):
-        met = (mean(row["metrics"].get(f"{name}.{group}"), metric.factor) for name, metric in of_paths.items())
+        met = (text_of(metric, row["metrics"].get(f"{name}.{group}")) for name, metric in of_paths.items())
         paths.add_row(row["queue"], row["plane"], group, *met)
     out = Terminal()
-    out.head(shown["scenario"], ": goodput; means ± half width of the 95% interval")
-    out.numbers(table)
-    out.numbers(paths)
+    planes = " and ".join(dict.fromkeys(one.plane for one in found))
+    out.head(shown["scenario"], f": goodput on {planes}; means ± half width of the 95% interval")
+    out.numbers(table, MOST_COLUMNS)
+    out.numbers(paths, MOST_COLUMNS)
     _print_notes(out, shown["notes"])
+
+
+def _head(metric: Metric) -> Text:
+    """Heading and unit, below each other."""
+    return lines(*metric.heading.rsplit(" ", 1), *([f"({metric.suffix})"] if metric.suffix else []))
 
 
 def print_plan(plan: PlanDocument) -> None:

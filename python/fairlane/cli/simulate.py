@@ -12,7 +12,6 @@ import fairlane
 from fairlane.base.errors import ScenarioWarning, UserError
 from fairlane.base.files import written_below
 from fairlane.base.folders import check_replaceable
-from fairlane.base.planes import SIMULATOR, VIRTUAL
 from fairlane.base.text import quoted
 from fairlane.cli.options import (
     LIBRARIES,
@@ -25,6 +24,7 @@ from fairlane.cli.options import (
     parse_settings,
     path_option,
     pdf_option,
+    plane_options,
     run_options,
     scheme_names,
     split_names,
@@ -86,6 +86,7 @@ _scenario_options = options(
     table_option,
     pdf_option,
     simulation_options,
+    plane_options,
 )
 
 
@@ -113,14 +114,6 @@ WATCHING = {
 
 @click.command()
 @_scenario_options
-@click.option(
-    "--plane",
-    type=click.Choice(VIRTUAL),
-    default=SIMULATOR,
-    show_default=True,
-    help="Where to run it; linux is a kernel, see `fairlane kernel build`.",
-)
-@click.option("--kernel", metavar="VERSION", help="Kernel of the plane linux [default: the newest that was built].")
 @path_option("--pcap", metavar="FILE.pcapng", help="Capture the packets of a link.")
 @click.option(
     "--pcap-replication",
@@ -203,7 +196,9 @@ def compare(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Simulate a scenario under several queues.
+    """Run a scenario under several queues.
+
+    With --plane linux, runs it on a Linux kernel in virtual time.
 
     A queue is a scheme, a scheme with parameters (abc:gamma=8 packets,memory=1 s), or either of them with a label
     (mine=abc:gamma=8 packets).
@@ -211,7 +206,7 @@ def compare(
     check_needs(WRITING)
     if out:
         check_replaceable(out, "--out", {"--store": Store(store).folder})
-    with from_origin(file):
+    with from_origin(file), named_as_options():
         comparison = fairlane.compare(
             _scenario(file, settings), split_variants(queues), store=store, progress=True, **options
         )

@@ -13,9 +13,11 @@ from fairlane.base.folders import check_replaceable
 from fairlane.cli.options import (
     from_origin,
     given_options,
+    named_as_options,
     parse_settings,
     path_option,
     pdf_option,
+    plane_options,
     ray_option,
     run_options,
     table_option,
@@ -23,9 +25,11 @@ from fairlane.cli.options import (
 )
 from fairlane.cli.output import print_document, print_json
 from fairlane.cli.simulate import own_code_options
+from fairlane.runs.run import check_plane
 from fairlane.store import Store
 from fairlane.sweeps.plan import Plan
 from fairlane.sweeps.preview import preview
+from fairlane.sweeps.sweep import on_plane
 
 
 @click.command()
@@ -37,6 +41,7 @@ from fairlane.sweeps.preview import preview
 @pdf_option
 @own_code_options
 @run_options
+@plane_options
 def sweep(
     file: Path,
     dry_run: bool,
@@ -48,9 +53,13 @@ def sweep(
     threads: int | None,
     store: Path | None,
     settings: tuple[str, ...],
+    plane: str,
+    kernel: str | None,
     as_json: bool,
 ) -> None:
-    """Simulate a scenario at many parameter settings.
+    """Run a scenario at many parameter settings.
+
+    With --plane linux, runs it on a Linux kernel in virtual time.
 
     Stored runs are not simulated again: after an interruption, run the same command to continue. Runs of schemes and
     congestion controls in Python are not stored.
@@ -62,8 +71,9 @@ def sweep(
         given = given_options()
         for name in given.keys() & {"threads", "ray", "out", "table", "pdf"}:
             raise UserError(f"{given[name]}: has no effect with --dry-run")
+        check_plane(plane, kernel)
         with from_origin(file):
-            planned = preview(plan, store)
+            planned = preview(on_plane(plan, plane, kernel), store)
         if as_json:
             print_document(planned)
         else:
@@ -73,8 +83,8 @@ def sweep(
         return
     out = out or Path("results") / plan.name
     check_replaceable(out, "--out", {"--store": Store(store).folder})
-    with from_origin(file):
-        result = fairlane.sweep(plan, threads=threads, ray=ray, store=store, progress=True)
+    with from_origin(file), named_as_options():
+        result = fairlane.sweep(plan, threads=threads, ray=ray, store=store, progress=True, plane=plane, kernel=kernel)
     with written_below(out, "--out"):
         result.write(out, pdf=pdf)
     write_table(result, table)

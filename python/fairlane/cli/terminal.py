@@ -57,10 +57,11 @@ class Terminal(Console):
         """Prints a line that starts with a bold title."""
         self.print(Text.assemble((visible(title), "bold"), visible(rest)))
 
-    def numbers(self, table: Numbers) -> None:
-        """Prints a table without cutting numbers: columns that do not fit are printed below."""
+    def numbers(self, table: Numbers, most: int | None = None) -> None:
+        """Prints a table without cutting numbers: columns that do not fit, or are beyond `most`, are printed below."""
         before = self.width
-        for part, width in table.parts(self.width if self.is_terminal else None):
+        room = self.width if self.is_terminal else None
+        for part, width in table.parts(most if room is None else min(room, most or room)):
             shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, table.gap - 2))
             for index in part:
                 shown.add_column(table.heads[index], no_wrap=True)

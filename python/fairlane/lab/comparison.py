@@ -179,12 +179,19 @@ def document(found: Sequence[PlaneResult]) -> dict[str, Any]:
 
 
 def write(found: Sequence[PlaneResult], folder: Path) -> list[str]:
-    """Writes the frames of all runs as Parquet. Column `lab_plane` is the plane, null for the simulator.
+    """Writes the frames of all runs as Parquet, each with the column `lab_plane`.
 
     Returns:
         The names of the files.
     """
+    import polars as pl  # takes longer to load than most commands run
+
+    tables: dict[str, list[pl.DataFrame]] = {}
+    for one in found:
+        for name, frame in frames.all_frames([one.result]).items():
+            tables.setdefault(name, []).append(frame.with_columns(pl.lit(one.plane).alias("lab_plane")))
     with staged(folder) as stage:
-        for name, frame in frames.all_frames([one.result for one in found]).items():
-            frames.write(frame, stage / f"{name}.parquet")
+        for name, parts in tables.items():
+            # Planes and schemes have different columns.
+            frames.write(pl.concat(parts, how="diagonal_relaxed"), stage / f"{name}.parquet")
         return sorted(file.name for file in stage.iterdir())

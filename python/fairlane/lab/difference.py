@@ -16,7 +16,7 @@ from fairlane import _fairlane
 from fairlane.base.errors import UserError
 from fairlane.base.signals import received
 from fairlane.base.text import near
-from fairlane.linux import guest, plan
+from fairlane.linux import capture, guest, plan
 from fairlane.linux.plan import Extra
 from fairlane.linux.runs import find
 from fairlane.simulate.scenario import Scenario
@@ -25,15 +25,12 @@ ROWS_BEFORE, ROWS = 6, 16
 """Number of events shown before the first difference, and in total."""
 STARTED, DROPPED = "sent", "dropped"
 """Events at a link: start of a packet's transmission, and drop of a packet."""
-_KINDS = {1: STARTED, 2: DROPPED}
+_KINDS = {capture.STARTED: STARTED, capture.DROPPED: DROPPED}
 """Codes of these events in the guest's trace. The guest also writes arrivals, which the simulator's captures lack."""
-_TRACED = struct.Struct("<QIHHHHBB10x")
 _EVENTS_A_PACKET = 2
 """Number of events per packet in the guest's trace: arrival, then sent or dropped."""
-_BEFORE_FIRST, _HEADERS_BYTES = 0xFFFFFFFF, 60
-"""Sequence number of a SYN in the guest's trace, and largest size of a packet without payload."""
-_PACKET = 6
-"""Block type of a packet in pcapng."""
+_HEADERS_BYTES = 60
+"""Largest size of a packet without payload."""
 _LEAST_BYTES, _PACKET_BYTES = 1 << 16, 600
 """Upper bounds of bytes in a capture: of its header, and of a packet with its ACKs."""
 MOST_WAITING = 4096
@@ -41,8 +38,6 @@ MOST_WAITING = 4096
 WAIT_S = 0.1
 _SERVER = bytes((192, 0, 2, 1))
 _TCP = 6
-_INDEX_BITS = 20
-"""Bits of a flow's number in the simulator; the higher bits number successive connections."""
 
 
 @dataclass(frozen=True)
@@ -207,10 +202,10 @@ def has_payload(byte: int | None, length: int) -> bool:
 
 def traced(content: bytes, kinds: Sequence[str]) -> Iterator[Packet]:
     """Parses the events of the guest's `trace.bin`, given the kind of each flow."""
-    for time_ns, sequence, flow, _host, length, _queue, event, _ecn in _TRACED.iter_unpack(content):
+    for time_ns, sequence, flow, _host, length, _queue, event, _ecn in capture.TRACED.iter_unpack(content):
         if event not in _KINDS:
             continue
-        byte = None if kinds[flow] != "tcp" else -1 if sequence == _BEFORE_FIRST else sequence
+        byte = None if kinds[flow] != "tcp" else -1 if sequence == capture.BEFORE_FIRST else sequence
         if has_payload(byte, length):
             yield Packet(time_ns / 1e9, _KINDS[event], flow, byte)
 
@@ -237,7 +232,7 @@ def captured(content: bytes) -> Iterator[Packet]:
         kind, length = struct.unpack_from(">II", content, place)
         if length < 12 or place + length > len(content):
             return
-        if kind == _PACKET:
+        if kind == capture.PACKET:
             _, high, low, size, length_on_link = struct.unpack_from(">5I", content, place + 8)
             frame, options = (
                 content[place + 28 : place + 28 + size],
@@ -252,7 +247,7 @@ def captured(content: bytes) -> Iterator[Packet]:
 def _packet(time_s: float, frame: bytes, options: bytes) -> Packet:
     header = 4 * (frame[0] & 0xF)
     at_user, at_server = struct.unpack_from(">HH", frame, header)
-    flow = 10_000 * (at_server - 40_000) + at_user - 50_000 & (1 << _INDEX_BITS) - 1
+    flow = 10_000 * (at_server - 40_000) + at_user - 50_000 & (1 << capture.INDEX_BITS) - 1
     byte = None
     if frame[9] == _TCP:
         byte = struct.unpack_from(">I", frame, header + 4)[0] - 1

@@ -18,8 +18,8 @@ from fairlane.simulate.honoured import Table, shown
 FULL_PACKET_BYTES = 1500
 SEGMENT_MEMORY_BYTES = 2304
 """Memory (skb->truesize) of a full packet, which CAKE counts instead of packets."""
-UNLIMITED_BYTES = 1 << 30
-"""Memory limit for schemes whose memory the kernel limits in addition to packets, unlike the simulator."""
+UNLIMITED_BYTES, UNLIMITED_PACKETS = 1 << 30, 1 << 20
+"""Limits of schemes for which the kernel limits both memory and packets, unlike the simulator."""
 SHARE_OF_USERS = 0x10
 """First minor number of the leaves of users, as in the lab's plane `kernel`."""
 
@@ -114,7 +114,8 @@ def _in_bytes(value: str) -> int:
 def _in_packets(value: Any, link: Link, name: str) -> int:
     packets = _packets(value)
     if packets is None:
-        raise UserError(f"{link.key}.{name}: {shown(value)}, the kernel counts in packets here")
+        whole = f"{max(1, _bytes(value) // FULL_PACKET_BYTES)} packets"
+        raise UserError(f"{link.key}.{name}: {shown(value)}, the kernel counts in packets here: set {shown(whole)}")
     return packets
 
 
@@ -295,6 +296,14 @@ _COBALT: dict[str, Rule] = {
 _QUANTUM_OF_CAKE = 1514
 
 
+def _fq_limit(value: str, _link: Link) -> list[str]:
+    packets = _packets(value)
+    memory = UNLIMITED_BYTES
+    if packets is None:
+        packets, memory = UNLIMITED_PACKETS, max(1, _bytes(value) // FULL_PACKET_BYTES) * SEGMENT_MEMORY_BYTES
+    return ["memory_limit", str(memory), "limit", str(packets)]
+
+
 def _cake_quantum(value: str | None, link: Link) -> list[str]:
     # The simulator computes the quantum like CAKE's shaper, which this plane does not use.
     bytes_ = _bytes(value) if value is not None else max(300, min(_QUANTUM_OF_CAKE, link.rate_bps // 8 >> 12))
@@ -337,9 +346,15 @@ _FQ: dict[str, Rule] = {
     "buckets": _plain("flows"),
     "quantum": _size("quantum"),
 }
+
+
+def _fifo(link: Link) -> str:
+    return "bfifo" if _packets(link.queue["limit"]) is None else "pfifo"
+
+
 DISCIPLINES: dict[str, Discipline] = {
     "droptail": Discipline(
-        lambda link: "bfifo" if _packets(link.queue["limit"]) is None else "pfifo",
+        _fifo,
         {**_PORT, "limit": Option("`limit`, of `pfifo` or `bfifo`", lambda value, _: ["limit", _plain_number(value)])},
     ),
     "red": Discipline(
@@ -418,9 +433,9 @@ DISCIPLINES: dict[str, Discipline] = {
         root=_follows('"newton"'),
     ),
     "fq_codel": _of(
-        f"fq_codel memory_limit {UNLIMITED_BYTES}",
+        "fq_codel",
         _FQ,
-        limit=_limit(),
+        limit=Option("`limit PACKETS`; of bytes `memory_limit`, the memory of the full packets in them", _fq_limit),
         target=_time("target"),
         interval=_time("interval"),
         ecn=_flag("ecn", "noecn"),
@@ -475,7 +490,7 @@ DISCIPLINES: dict[str, Discipline] = {
     ),
     "htb": _of(
         "",
-        limit=Option("`limit PACKETS` of the `pfifo` of each leaf", lambda *_: []),
+        limit=Option("`limit` of the `pfifo` or `bfifo` of each leaf", lambda *_: []),
         leaf=Fixed(("droptail",), "each user has a class with a `pfifo`"),
         leaf_queues=Unused("of other leaves"),
         rate=Option("`rate` of a class, times the weight", lambda *_: []),
@@ -531,11 +546,19 @@ def commands(link: Link) -> list[list[str]]:
     Raises:
         UserError: The kernel lacks the scheme, or does not support these parameters.
     """
+    found, problems = translated(link)
+    if problems:
+        raise UserError("; ".join(problems))
+    return found
+
+
+def translated(link: Link) -> tuple[list[list[str]], list[str]]:
+    """The same without an error: the commands, or each parameter that the kernel cannot have, with value and reason."""
     scheme = link.queue["scheme"]
     discipline = DISCIPLINES.get(scheme)
     if discipline is None:
         why = f", {WITHOUT[scheme]}; it" if scheme in WITHOUT else ", the plane linux"
-        raise UserError(f'{link.key}.scheme: "{scheme}"{why} has {", ".join(DISCIPLINES)}')
+        return [], [f'{link.key}.scheme: "{scheme}"{why} has {", ".join(DISCIPLINES)}']
     words: list[str] = []
     refused: list[str] = []
     # A parameter that is not set may still need an option.
@@ -547,10 +570,10 @@ def commands(link: Link) -> list[list[str]]:
         except UserError as error:
             refused.append(str(error))
     if refused:
-        raise UserError("; ".join(refused))
+        return [], refused
     if scheme == "htb":
-        return _classes(link)
-    return [["qdisc", "add", "dev", link.device, "root", *discipline.qdisc(link).split(), *words]]
+        return _classes(link), []
+    return [["qdisc", "add", "dev", link.device, "root", *discipline.qdisc(link).split(), *words]], []
 
 
 def _words(name: str, rule: Rule | None, link: Link) -> Sequence[str]:
@@ -574,7 +597,7 @@ def _classes(link: Link) -> list[list[str]]:
         return [what, "add", "dev", link.device, *words.split()]
 
     bursts = f"burst {_HTB_ROOT_BURST_BYTES} cburst {_HTB_ROOT_BURST_BYTES}"
-    limit = _in_packets(queue["limit"], link, "limit")
+    leaf_queue = f"{_fifo(link)} limit {_plain_number(queue['limit'])}"
     made = [
         add("qdisc", f"root handle 1: htb r2q {queue['r2q']}"),
         add("class", f"parent 1: classid 1:1 htb rate {rate} ceil {rate} {bursts}"),
@@ -589,7 +612,7 @@ def _classes(link: Link) -> list[list[str]]:
         of_class = f"rate {own}bit ceil {most}bit {bursts} prio {priority}{quantum}"
         made += [
             add("class", f"parent 1:1 classid {leaf} htb {of_class}"),
-            add("qdisc", f"parent {leaf} pfifo limit {limit}"),
+            add("qdisc", f"parent {leaf} {leaf_queue}"),
             add("filter", f"parent 1: protocol ip prio 1 u32 match ip src {address}/32 flowid {leaf}"),
         ]
     return made

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fairlane.base.errors import UserError
 from fairlane.base.planes import LINUX
 from fairlane.base.quantities import parsed
 from fairlane.simulate import honoured
@@ -24,7 +23,7 @@ AFTER_IDLE = {"decay": 1, "keep": 0}
 _KERNEL = Refused("Linux has no option for it that the plane uses: leave it as in the profile linux")
 _LINK = Refused("links of the plane linux have one rate and one delay, and lose nothing")
 _ACCESS_NETWORK = Refused("of an access network, which the plane linux has not")
-_NO_SERIES = Refused("the plane linux has no time series")
+_NO_SERIES = Refused("the plane linux has no time series: leave it out")
 _SUBSCRIBERS = ("share", "direction", "node", "plan", "configured_plan")
 
 _TCP: dict[str, Rule] = {
@@ -109,57 +108,67 @@ RULES: dict[str, Rule] = {
 """Rules of the plane (see `honoured.Rules`); `disciplines` handles `queue`."""
 LENGTHS = (29, 1500)
 """Smallest and largest length of datagrams with headers, in bytes."""
+_KINDS_OF_UDP = ("cbr", "poisson")
 _OF_LINKS = ("name", "rate", "delay", "queue")
 """Supported keys of a link in a graph."""
 
 
-def check(scenario: str) -> None:
-    """Raises a UserError that names the first key of a canonical scenario that the plane does not support."""
+def problems(scenario: str) -> Iterator[str]:
+    """Lists the keys of a canonical scenario that the plane does not support, with value and reason; none of queues."""
     table = json.loads(scenario)
     if table["topology"]["kind"] not in KINDS:
-        raise UserError(f"topology.kind: {shown(table['topology']['kind'])}, the plane linux has {', '.join(KINDS)}")
-    sources = [(f"groups[{index}]", group, group["sources"]) for index, group in enumerate(table["groups"])]
-    if not any(source["kind"] == "tcp" for _, _, several in sources for source in several):
+        yield f"topology.kind: {shown(table['topology']['kind'])}, the plane linux has {', '.join(KINDS)}"
+        return  # an access network has other keys
+    sources = [
+        (f"groups[{index}].sources[{number}]", source, group["sources"])
+        for index, group in enumerate(table["groups"])
+        for number, source in enumerate(group["sources"])
+    ]
+    if not any(source["kind"] == "tcp" for _, source, _ in sources):
         table["tcp"] = honoured.defaults("linux")["tcp"]
     for index, link in enumerate(table["topology"].get("links", ())):
-        for name, value in link.items():
-            if name not in _OF_LINKS and value:
-                raise UserError(f"topology.links[{index}].{name}: {shown(value)}, {_LINK.why}")
-    honoured.check(json.dumps(table), RULES, LINUX, "the plane linux")
-    for key, group, several in sources:
+        impaired = {name: value for name, value in link.items() if name not in _OF_LINKS and value}
+        yield from (f"topology.links[{index}].{name}: {shown(value)}, {_LINK.why}" for name, value in impaired.items())
+    # Keys of other kinds mean nothing here, and a profile is that of [tcp] unless a source has another.
+    unknown = [f"{key}." for key, source, _ in sources if source["kind"] not in {"tcp", *_KINDS_OF_UDP}]
+    inherited = [f"{key}.profile" for key, source, _ in sources if source.get("profile") == table["tcp"]["profile"]]
+    for problem in honoured.problems(json.dumps(table), RULES, LINUX, "the plane linux"):
+        key = problem.partition(": ")[0]
+        if key not in inherited and (key.endswith(".kind") or not key.startswith(tuple(unknown))):
+            yield problem
+    for index, group in enumerate(table["groups"]):
         if group["weight"] != 1.0 and table["queue"]["scheme"] != "htb":
-            raise UserError(f"{key}.weight: {group['weight']:g}, of the kernel's schemes only htb has weights")
-        for number, source in enumerate(several):
-            if source["kind"] != "tcp":
-                _check_length(f"{key}.sources[{number}]", source["packet_size"])
-            else:
-                _check_tcp(f"{key}.sources[{number}]", source)
-                for name in ("ecn", "tso", "after_idle", "frto", "tlp", "min_rto", "socket_buffer"):
-                    first = next(one for one in several if one["kind"] == "tcp")
-                    if source[name] != first[name]:
-                        problem = "sources of a user are on one host, with one value"
-                        raise UserError(f"{key}.sources[{number}].{name}: {shown(source[name])}, {problem}")
+            yield f"groups[{index}].weight: {group['weight']:g}, of the kernel's schemes only htb has weights"
+    for key, source, several in sources:
+        if source["kind"] in _KINDS_OF_UDP:
+            yield from _problems_of_length(key, source["packet_size"])
+        elif source["kind"] == "tcp" and source["profile"] == "linux":
+            yield from _problems_of_tcp(key, source, next(one for one in several if one["kind"] == "tcp"))
 
 
-def check_marker(scenario: str) -> None:
-    """Raises a UserError if a canonical scenario has labels. Check queues first: a scheme may need the labels."""
+def problems_of_marker(scenario: str) -> Iterator[str]:
+    """Gives the problem of a canonical scenario with labels. Check queues first: a scheme may need the labels."""
     if (marker := json.loads(scenario)["marker"]["scheme"]) != "none":
-        raise UserError(f'marker.scheme: "{marker}", the plane linux has no edge that writes labels')
+        yield f'marker.scheme: "{marker}", the plane linux has no edge that writes labels'
 
 
-def _check_length(key: str, packet_size: str) -> None:
+def _problems_of_length(key: str, packet_size: str) -> Iterator[str]:
     if (length := parsed(packet_size, "bytes")) is None or not LENGTHS[0] <= length <= LENGTHS[1]:
-        raise UserError(f"{key}.packet_size: {shown(packet_size)}, the plane linux has {LENGTHS[0]} to {LENGTHS[1]} B")
+        yield f"{key}.packet_size: {shown(packet_size)}, the plane linux has {LENGTHS[0]} to {LENGTHS[1]} B"
 
 
-def _check_tcp(key: str, source: honoured.Table) -> None:
+def _problems_of_tcp(key: str, source: honoured.Table, first: honoured.Table) -> Iterator[str]:
+    """Problems of a source, given the first one of the user."""
     choices: dict[str, Mapping[str, Any]] = {"congestion_control": IN_LINUX, "tso": OFFLOADS, "after_idle": AFTER_IDLE}
     for name, allowed in choices.items():
         if source[name] not in allowed:
-            raise UserError(f"{key}.{name}: {shown(source[name])}, the plane linux has {', '.join(allowed)}")
+            yield f"{key}.{name}: {shown(source[name])}, the plane linux has {', '.join(allowed)}"
     if source["congestion_control"] == "dctcp" and not source["ecn"]:
-        raise UserError(f"{key}.ecn: false, Linux's dctcp always asks for ECN: set true")
+        yield f"{key}.ecn: false, Linux's dctcp always asks for ECN: set true"
     if (rate := source.get("app_rate")) and rate.split()[0] == "0":
-        raise UserError(f"{key}.app_rate: {shown(rate)}, the plane linux has applications that write")
+        yield f"{key}.app_rate: {shown(rate)}, the plane linux has applications that write"
     if source["segment_payload"] > MOST_PAYLOAD:
-        raise UserError(f"{key}.segment_payload: {source['segment_payload']}, packets have 1500 bytes at most")
+        yield f"{key}.segment_payload: {source['segment_payload']}, packets have 1500 bytes at most"
+    for name in ("ecn", "tso", "after_idle", "frto", "tlp", "min_rto", "socket_buffer"):
+        if source[name] != first[name]:
+            yield f"{key}.{name}: {shown(source[name])}, sources of a user are on one host, with one value"

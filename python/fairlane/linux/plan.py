@@ -14,6 +14,7 @@ from fairlane import _fairlane
 from fairlane.base.errors import UserError
 from fairlane.base.quantities import parsed
 from fairlane.linux import disciplines, keys
+from fairlane.simulate import honoured
 from fairlane.simulate.honoured import Table
 
 VERSION = 7
@@ -82,11 +83,23 @@ class Extra:
     info_ns: int | None = None
 
 
-def check(scenario: str) -> None:
-    """Raises a UserError that names keys of a canonical scenario that the plane does not support."""
-    keys.check(scenario)
-    made(scenario, 0)
-    keys.check_marker(scenario)
+def check(*scenarios: str) -> None:
+    """Raises a UserError that names all keys of canonical scenarios that the plane does not support."""
+    if found := [problem for scenario in scenarios for problem in _problems(scenario)]:
+        raise UserError(honoured.joined(found))
+
+
+def _problems(scenario: str) -> Iterator[str]:
+    table = json.loads(scenario)
+    yield from keys.problems(scenario)
+    if table["topology"]["kind"] not in keys.KINDS:
+        return
+    layout = json.loads(_fairlane.layout(scenario, 0))
+    yield from _problems_of_size(layout)
+    of_queues = [problem for link in _queues(table, layout) for problem in disciplines.translated(link)[1]]
+    yield from of_queues
+    if not of_queues:  # of labels a scheme is the cause, if it has one
+        yield from keys.problems_of_marker(scenario)
 
 
 def made(scenario: str, replication: int, extra: Extra | None = None) -> Plan:
@@ -96,7 +109,8 @@ def made(scenario: str, replication: int, extra: Extra | None = None) -> Plan:
         UserError: The kernel does not have the queue, or there are too many users.
     """
     table, layout = json.loads(scenario), json.loads(_fairlane.layout(scenario, replication))
-    _check_size(layout)
+    for problem in _problems_of_size(layout):
+        raise UserError(problem)
     flows = list(_flows(table, layout))
     lines = [
         _window(table["run"]),
@@ -113,16 +127,16 @@ def made(scenario: str, replication: int, extra: Extra | None = None) -> Plan:
     return Plan("".join(f"{line}\n" for line in lines), seed % (1 << 63), layout, [flow for _, flow in flows])
 
 
-def _check_size(layout: Table) -> None:
+def _problems_of_size(layout: Table) -> Iterator[str]:
     users, links = len(layout["users"]), len(layout["links"])
     if 2 * users > MOST_HOSTS or users + links > MOST_LINKS:
         most = min(MOST_HOSTS // 2, MOST_LINKS - links)
-        raise UserError(f"groups: {users} users, with {links} links the plane linux can have {most}")
+        yield f"groups: {users} users, with {links} links the plane linux can have {most}"
     flows = len(layout["tcp"]) + len(layout["udp"])
     if flows > MOST_FLOWS:
-        raise UserError(f"groups: {flows} flows, the plane linux can have {MOST_FLOWS}")
+        yield f"groups: {flows} flows, the plane linux can have {MOST_FLOWS}"
     if any(len(user["route"]) >= MOST_HOPS for user in layout["users"]):
-        raise UserError(f"groups: the plane linux can have routes of {MOST_HOPS - 1} links")
+        yield f"groups: the plane linux can have routes of {MOST_HOPS - 1} links"
 
 
 def _window(run: Table) -> str:
@@ -137,6 +151,14 @@ def _links(table: Table, layout: Table) -> Iterator[str]:
     for number, user in enumerate(users):
         access = user["access"]
         yield f"link {len(links) + number} {access['rate_bps']} {_from_ps(access['delay_ps'])}"
+    for queue in _queues(table, layout):
+        for words in disciplines.commands(queue):
+            yield " ".join(["tc", *words])
+
+
+def _queues(table: Table, layout: Table) -> Iterator[disciplines.Link]:
+    """The queues of all links, then of the access links of all users."""
+    links, users = layout["links"], layout["users"]
     for index, link in enumerate(links):
         own = table["topology"].get("links", [{}] * (index + 1))[index].get("queue")
         crossing = [
@@ -149,15 +171,10 @@ def _links(table: Table, layout: Table) -> Iterator[str]:
             if index in user["route"]
         ]
         key = "queue" if own is None else f"topology.links[{index}].queue"
-        yield from _tc(disciplines.Link(f"l{index}", link["rate_bps"], link["queue"], key, crossing))
+        yield disciplines.Link(f"l{index}", link["rate_bps"], link["queue"], key, crossing)
     for number, user in enumerate(users):
         access = {"scheme": "droptail", "limit": user["access"]["limit"]}
-        yield from _tc(disciplines.Link(f"l{len(links) + number}", user["access"]["rate_bps"], access))
-
-
-def _tc(link: disciplines.Link) -> Iterator[str]:
-    for words in disciplines.commands(link):
-        yield " ".join(["tc", *words])
+        yield disciplines.Link(f"l{len(links) + number}", user["access"]["rate_bps"], access)
 
 
 def _address(host: int) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 from fairlane import _fairlane
 from fairlane.base.planes import LINUX
 from fairlane.linux.plan import Plan
+from fairlane.results.metrics import metric_of
 
 Row = dict[str, Any]
 
@@ -32,6 +33,18 @@ _UNKNOWN_OF_TCP = (
     "tail_loss_probes",
     "undone_reductions",
 )
+
+
+_UNKNOWN_OF_PATHS = {"rtt": (), "one_way_delay": ("mean_s",)}
+"""Times of paths, with what is known of them."""
+
+
+def lacks(column: str) -> bool:
+    """True if records of the plane never have a metric, named as in columns, that the simulator's have."""
+    part, *rest = metric_of(column).path
+    if part == "path":
+        return rest[0] in _UNKNOWN_OF_PATHS and rest[1] not in _UNKNOWN_OF_PATHS[rest[0]]
+    return part == "state" or (part == "tcp" and rest[0] in _UNKNOWN_OF_TCP)
 
 
 def record(scenario: str, replication: int, plan: Plan, result: Mapping[str, Any], samples: str, about: Row) -> str:

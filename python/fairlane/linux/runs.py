@@ -38,9 +38,8 @@ def find(version: str | None) -> Kernel:
 
 
 def check(scenarios: Sequence[str]) -> None:
-    """Raises a UserError that names keys of some canonical scenarios that the plane does not support."""
-    for scenario in scenarios:
-        plan.check(scenario)
+    """Raises a UserError that names all keys of some canonical scenarios that the plane does not support."""
+    plan.check(*scenarios)
 
 
 def engine(built: Kernel) -> str:
@@ -100,7 +99,7 @@ def _finished(
             while True:
                 while len(running) < jobs and (following := next(waiting, None)):
                     number, (scenario, replication) = following
-                    running[pool.submit(_run, built, scenario, replication, stop)] = number
+                    running[pool.submit(run, built, scenario, replication, stop)] = number
                 if not running:
                     return
                 received.check()
@@ -111,7 +110,13 @@ def _finished(
             stop.set()
 
 
-def _run(built: Kernel, scenario: str, replication: int, stop: Event) -> tuple[str, float]:
+def run(built: Kernel, scenario: str, replication: int, stop: Event) -> tuple[str, float]:
+    """Record and CPU time of one replication of a canonical scenario.
+
+    Raises:
+        GuestError: The guest gave no result.
+        Stopped: `stop` was set.
+    """
     made = plan.made(scenario, replication, Extra(info_ns=SAMPLE_NS))
     output = guest.run(built, made, stop, ("info.csv",))
     samples = output.files.get("info.csv", b"").decode("ascii")

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-from pathlib import Path
-from threading import Event
 
 import polars as pl
 
 from fairlane import _fairlane
 from fairlane.base.errors import UserError
-from fairlane.base.folders import check_replaceable, staged
 from fairlane.base.quantities import parsed
-from fairlane.linux import guest, plan
-from fairlane.linux.guest import Kernel
-from fairlane.linux.plan import Extra, Plan
-from fairlane.results import frames
+from fairlane.linux.plan import Plan
 
 SHORTEST_NS = 1000
 STATES = ("open", "disorder", "cwr", "recovery", "loss")
@@ -25,24 +19,20 @@ _UNKNOWN_RTT_US = (1 << 32) - 1
 _UNKNOWN_RATE = (1 << 64) - 1
 
 
-def write(kernel: Kernel, scenario: str, replication: int, folder: Path, interval: str) -> None:
-    """Runs a replication of a canonical scenario and writes a folder with the table.
+def interval_ns(interval: str) -> int:
+    """Time between two samples.
 
     Raises:
-        UserError: The interval is too short, or the folder cannot be written.
-        GuestError: The kernel returned no result.
+        UserError: It is too short.
     """
-    check_replaceable(folder, "--trace")
-    interval_ns = round(1e9 * (parsed(interval, "s") or 0.0))
-    if interval_ns < SHORTEST_NS:
+    found = round(1e9 * (parsed(interval, "s") or 0.0))
+    if found < SHORTEST_NS:
         raise UserError(f"trace_interval: {interval}, the plane linux takes samples, from 1 us up")
-    made = plan.made(scenario, replication, Extra(info_ns=interval_ns))
-    output = guest.run(kernel, made, Event(), ("info.csv",))
-    with staged(folder) as stage:
-        frames.write(_table(scenario, replication, made, output.files.get("info.csv", b"")), stage / "tcp.parquet")
+    return found
 
 
-def _table(scenario: str, replication: int, made: Plan, samples: bytes) -> pl.DataFrame:
+def senders(scenario: str, replication: int, made: Plan, samples: bytes) -> pl.DataFrame:
+    """The table `tcp` of a replication of a canonical scenario, given the guest's `info.csv`."""
     table = json.loads(scenario)
     group, user = _fairlane.users(scenario)
     flows = pl.DataFrame(

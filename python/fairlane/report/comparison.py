@@ -14,6 +14,7 @@ from fairlane.results.metrics import APPLICATIONS, of_applications, shown
 from fairlane.results.notes import joined, notes_in
 from fairlane.results.plots import for_column, logarithmic, rows_of_schemes
 from fairlane.results.summary import key
+from fairlane.results.tables import plane_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,6 +111,7 @@ def view(results: Mapping[str, Json]) -> ComparisonView:
             ("warm-up", str(run["warmup"])),
             ("measured", str(run["measure"])),
             ("version", f"fairlane {first['runs'][0]['version']}"),
+            *([("plane", plane)] if (plane := plane_of(first)) else []),
         ],
         notes=joined({name: notes_in(result) for name, result in results.items()}),
         order=order,

@@ -152,6 +152,8 @@ def _pictures(results: Mapping[str, Json]) -> tuple[list[Picture], list[Picture]
     if drawings.have_distributions(replications):
         makers["delay"] = drawings.delay_cdf
         captions["delay"] = "Distribution of the one-way delay of packets by group."
+    elif not drawings.have_quantiles(replications):
+        del makers["delay"]
     if not drawings.have_series(replications):
         makers = {name: make for name, make in makers.items() if not name.endswith("over-time")}
 

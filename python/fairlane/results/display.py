@@ -13,8 +13,7 @@ from fairlane.results.tables import MOST_QUEUES, headline, overview_tables, summ
 
 def result_html(document: Mapping[str, Any], queue: str) -> str:
     """Groups, shares, delays, links and notes of one scenario."""
-    scenario, summary = document["scenario"], document["summary"]
-    head = html.paragraph(headline(scenario, summary), scenario["name"])
+    head = html.paragraph(headline(document), document["scenario"]["name"])
     return html.block(head, *tables(summary_tables({queue: document})), *notes(notes_in(document)))
 
 
@@ -22,7 +21,7 @@ def comparison_html(document: Mapping[str, Any]) -> str:
     """The same tables with a row per queue; for many queues, one table of the main metrics."""
     documents = document["results"]
     first = next(iter(documents.values()))
-    parts = [html.paragraph(headline(first["scenario"], first["summary"]), first["scenario"]["name"])]
+    parts = [html.paragraph(headline(first), first["scenario"]["name"])]
     if len(documents) > MOST_QUEUES:
         parts += tables(overview_tables(document))
     else:

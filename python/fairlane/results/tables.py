@@ -21,11 +21,18 @@ if TYPE_CHECKING:
 MOST_QUEUES = 3
 
 
-def headline(scenario: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
-    """Description of the runs, written after the name of the scenario."""
-    run = scenario["run"]
+def plane_of(document: Json) -> str:
+    """Plane and kernel of the runs of a result document; empty for the simulator."""
+    lab = document["runs"][0].get("lab")
+    return f"{lab['plane']}, kernel {lab['kernel']}" if lab else ""
+
+
+def headline(document: Json) -> str:
+    """Description of the runs of a result document, written after the name of the scenario."""
+    run, summary, plane = document["scenario"]["run"], document["summary"], plane_of(document)
     return (
-        f": {summary['replications']} replications of {run['measure']} after {run['warmup']}, seed {run['seed']}; "
+        f"{plane and f' on {plane}'}: {summary['replications']} replications of {run['measure']} "
+        f"after {run['warmup']}, seed {run['seed']}; "
         f"means ± half width of the {100 * summary['confidence']:g}% interval"
     )
 

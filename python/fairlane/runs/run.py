@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fairlane import _fairlane
 from fairlane.base.errors import ScenarioError, UserError, check_kind
-from fairlane.base.planes import LINUX, SIMULATOR, VIRTUAL
+from fairlane.base.planes import LINUX, SIMULATOR, problem_of_virtual
 from fairlane.base.text import quoted, visible
 from fairlane.results.kept import Kept
 from fairlane.results.notes import warn
@@ -49,7 +49,7 @@ def run(
 ) -> Result:
     """Simulates the replications of a scenario, or runs them on a Linux kernel in virtual time.
 
-    In the simulator, `pcap`, `trace` and `qlog` record one replication. This does not change its results.
+    `pcap`, `trace` and `qlog` (simulator only) record one replication. This does not change its results.
 
     Args:
         scenario: A scenario, or the path of its TOML file.
@@ -84,6 +84,7 @@ def run(
     canonical = asked.canonical()
     given: dict[int, Kept] = {}
     check_threads(threads)
+    check_plane(plane, kernel, scheme_lib)
     for name, is_given, needs, has_them in (
         ("pcap_drops", pcap_drops, "pcap", pcap),
         ("pcap_snaplen", pcap_snaplen != 0, "pcap", pcap),
@@ -91,25 +92,16 @@ def run(
         ("link", link is not None, "pcap or trace", pcap or trace),
         ("qlog_flows", qlog_flows is not None, "qlog", qlog),
         ("watched", watched != 0, "pcap or trace or qlog", pcap or trace or qlog),
-        ("kernel", kernel is not None, "plane linux", plane == LINUX),
     ):
         if is_given and not has_them:
             raise UserError(f"{name}: has no effect without {needs}")
     if plane == LINUX:
         from fairlane.linux import runs as linux  # a plain run stays small
 
-        _check_linux(pcap=pcap, qlog=qlog, link=link, scheme_lib=scheme_lib)
+        _check_linux(qlog=qlog)
+        if link is not None and not pcap:
+            raise UserError("link: has no effect on the plane linux without pcap")
         linux.check([canonical])
-        if trace:
-            from fairlane.linux.trace import write
-
-            if not 0 <= watched < count(canonical):
-                raise UserError(f"watched: {watched} is out of range, it must be from 0 to {count(canonical) - 1}")
-            write(linux.find(kernel), canonical, watched, Path(trace), trace_interval)
-        runs = linux.runs([canonical], Store(store), keep=False, kernel=kernel, jobs=threads, show_progress=progress)
-        return Result.of(canonical, runs[0])
-    if plane != SIMULATOR:
-        raise UserError(f"plane: {quoted(plane)} is not one of {', '.join(VIRTUAL)}; others are for `fairlane lab`")
     if pcap or trace or qlog:
         # Watching needs polars and numpy; a plain run stays small.
         from fairlane.runs.watch import Watch
@@ -118,10 +110,15 @@ def run(
         log, flows = Path(qlog) if qlog else None, None if qlog_flows is None else _flows(qlog_flows)
         watch = Watch(watched, file, pcap_drops, pcap_snaplen, folder, trace_interval, link, log, flows)
         watch.check(count(canonical))
-        given[watched] = watch.run(canonical, show_progress=progress)
+        if plane == LINUX:
+            watch.run_on_kernel(linux.find(kernel), canonical, show_progress=progress)
+        else:
+            given[watched] = watch.run(canonical, show_progress=progress)
     tell_of_expectations(len(asked.expectations), show=progress)
     warn({asked.name: canonical})
-    (result,) = _results([canonical], given=given, threads=threads, store=store, progress=progress)
+    (result,) = _results(
+        [canonical], given=given, plane=plane, kernel=kernel, threads=threads, store=store, progress=progress
+    )
     return result
 
 
@@ -135,8 +132,10 @@ def compare(
     store: str | Path | None = None,
     scheme_lib: SchemeLib = None,
     progress: bool = False,
+    plane: str = SIMULATOR,
+    kernel: str | None = None,
 ) -> Comparison:
-    """Simulates a scenario under several queues. Each keeps the limit and scheduler of the scenario's queue.
+    """Runs a scenario under several queues. Each keeps the limit and scheduler of the scenario's queue.
 
     Args:
         scenario: A scenario, or the path of its TOML file.
@@ -149,14 +148,18 @@ def compare(
         store: Folder that keeps finished replications if the work is interrupted.
         scheme_lib: Scheme library or libraries to load first.
         progress: Report progress on stderr.
+        plane: `simulator` or `linux`, as for `run`.
+        kernel: Kernel version for the plane `linux`; if None, the newest one that was built.
 
     Raises:
         ScenarioError: The scenario cannot be simulated.
         SchemeError: A scheme in Python or of a library failed.
-        UserError: The file cannot be read; a queue or parameter is unknown, a queue is named twice, or none is named.
+        UserError: The file cannot be read; a queue or parameter is unknown, a queue is named twice, or none is named;
+            the plane `linux` cannot have the scenario.
         Interrupted: Ctrl-C.
     """
     load_scheme_lib(scheme_lib)
+    check_plane(plane, kernel, scheme_lib)
     chosen = variants(queues)
     asked = prepared(scenario, replications, seed)
     canonical = asked.canonical()
@@ -164,7 +167,7 @@ def compare(
     tell_of_expectations(len(asked.expectations), show=progress)
     labels = [variant.label for variant in chosen]
     warn(dict(zip(labels, scenarios, strict=True)))
-    results = _results(scenarios, threads=threads, store=store, progress=progress)
+    results = _results(scenarios, plane=plane, kernel=kernel, threads=threads, store=store, progress=progress)
     return Comparison({label: replace(result, label=label) for label, result in zip(labels, results, strict=True)})
 
 
@@ -207,6 +210,16 @@ def prepared(scenario: Scenario | str | Path, replications: int | None, seed: in
     return found.changed({key: value for key, value in given.items() if value is not None})
 
 
+def check_plane(plane: str, kernel: str | None = None, scheme_lib: SchemeLib = None) -> None:
+    """Raises a UserError for a plane in real time, and for what has no effect on the plane."""
+    if problem := problem_of_virtual(plane):
+        raise UserError(f"plane: {problem}")
+    if plane == LINUX:
+        _check_linux(scheme_lib=scheme_lib)
+    elif kernel is not None:
+        raise UserError("kernel: has no effect without plane linux")
+
+
 def _check_linux(**given: object) -> None:
     """Raises a UserError for options that only simulated runs have."""
     if name := next((name for name, value in given.items() if value), None):
@@ -229,9 +242,18 @@ def _results(
     scenarios: list[str],
     *,
     given: Mapping[int, Kept] | None = None,
+    plane: str,
+    kernel: str | None,
     threads: int | None,
     store: str | Path | None,
     progress: bool,
 ) -> list[Result]:
-    runs = simulate(scenarios, Store(store), keep=False, given=given, threads=threads, show_progress=progress)
+    where = Store(store)
+    if plane == LINUX:
+        from fairlane.linux import runs as linux
+
+        check_threads(threads)
+        runs = linux.runs(scenarios, where, keep=False, kernel=kernel, jobs=threads, show_progress=progress)
+    else:
+        runs = simulate(scenarios, where, keep=False, given=given, threads=threads, show_progress=progress)
     return [Result.of(scenario, of_scenario) for scenario, of_scenario in zip(scenarios, runs, strict=True)]

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -21,6 +23,9 @@ from fairlane.base.text import near
 from fairlane.results import frames
 from fairlane.results.kept import Cost, Kept
 from fairlane.simulate.replications import replications
+
+if TYPE_CHECKING:
+    from fairlane.linux.guest import Kernel
 
 WAIT_S = 0.1
 
@@ -99,12 +104,46 @@ class Watch:
                 raise Interrupted(0, replications(scenario), "finished, nothing to keep") from None
         return record
 
-    def _start(
-        self, scenario: str, pcap: Path | None, qlog: Path | None, *, interval: str | None
-    ) -> _fairlane.WatchedRun:
+    def run_on_kernel(self, kernel: Kernel, scenario: str, *, show_progress: bool = False) -> None:
+        """Runs the replication of a canonical scenario on the plane `linux`.
+
+        Raises:
+            UserError: The scenario cannot be watched so, or something cannot be written.
+            GuestError: The kernel gave no result.
+        """
+        from fairlane.linux import capture, guest, plan, trace
+
+        link = self._link_index(scenario)
+        interval_ns = trace.interval_ns(self.interval) if self.trace else None
+        made = plan.made(scenario, self.replication)
+        room = capture.event_count(scenario, made, link)
+        extra = plan.Extra(trace=(link, room) if self.pcap else None, info_ns=interval_ns)
+        made = plan.made(scenario, self.replication, extra)
+        file = aside(self.pcap, "--pcap") if self.pcap else nullcontext()
+        tables = staged(self.trace) if self.trace else nullcontext()
+        title = f"watching replication {self.replication}"
+        with file as pcap, tables as folder, progress(title, 1, show=show_progress) as advance:
+            output = guest.run(kernel, made, Event(), ("trace.bin", "info.csv"))
+            if folder:
+                rows = trace.senders(scenario, self.replication, made, output.files.get("info.csv", b""))
+                frames.write(rows, folder / "tcp.parquet")
+            if pcap:
+                traced = output.files.get("trace.bin", b"")
+                how: Any = {"room": room, "drops": self.drops, "snaplen": self.snaplen}
+                with pcap.open("wb") as to:
+                    to.writelines(capture.capture(scenario, self.replication, made, link, traced, **how))
+            advance()
+
+    def _link_index(self, scenario: str) -> int:
         names = _fairlane.links(scenario)
         if self.link is not None and self.link not in names:
             raise UserError(f"--link: {self.link} is not a link; {near(self.link, names)}")
+        return 0 if self.link is None else names.index(self.link)
+
+    def _start(
+        self, scenario: str, pcap: Path | None, qlog: Path | None, *, interval: str | None
+    ) -> _fairlane.WatchedRun:
+        link = self._link_index(scenario)
         try:
             with self._written():
                 return _fairlane.WatchedRun(
@@ -113,7 +152,7 @@ class Watch:
                     pcap=pcap,
                     drops=self.drops,
                     snaplen=self.snaplen,
-                    link=0 if self.link is None else names.index(self.link),
+                    link=link,
                     interval=interval,
                     qlog=qlog,
                     qlog_sequential=self.qlog is not None and self.qlog.suffix == SEQUENTIAL,

@@ -6,7 +6,7 @@ A key that a plane does not support, or that its rules do not list, must keep it
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -16,6 +16,8 @@ from fairlane.base.errors import UserError
 from fairlane.base.text import LONGEST_VALUE, shortened
 
 Table = Mapping[str, Any]
+MOST_PROBLEMS = 20
+"""Problems that a message has."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,13 @@ def each(section: str, rule: Rule) -> dict[str, Rule]:
 
 
 def check(scenario: str, rules: Rules, plane: str, whose: str) -> None:
-    """Raises a UserError that names the first key of a canonical scenario that a plane does not support.
+    """Raises a UserError that names the first key of a canonical scenario that a plane does not support."""
+    for problem in problems(scenario, rules, plane, whose):
+        raise UserError(problem)
+
+
+def problems(scenario: str, rules: Rules, plane: str, whose: str) -> Iterator[str]:
+    """Lists the keys of a canonical scenario that a plane does not support, with value and reason.
 
     Does not check `queue` and `marker`. `whose` is the owner of the rules, for messages.
     """
@@ -84,7 +92,22 @@ def check(scenario: str, rules: Rules, plane: str, whose: str) -> None:
             case Required(values=allowed, why=why):
                 pass
         if value not in allowed:
-            raise UserError(f"{key}: {shown(value)}, {why}")
+            yield f"{key}: {shown(value)}, {why}"
+
+
+def joined(found: Iterable[str]) -> str:
+    """Problems in one line; keys with the same problem are named together."""
+    keys: dict[str, dict[str, None]] = {}
+    for one in found:
+        key, _, problem = one.partition(": ")
+        keys.setdefault(problem, {})[key] = None
+    lines = [f"{_first(list(of), ', ')}: {problem}" for problem, of in keys.items()]
+    return _first(lines, "; ", MOST_PROBLEMS)
+
+
+def _first(words: Sequence[str], between: str, most: int = 3) -> str:
+    rest = len(words) - most
+    return between.join(words[:most]) + (f"{between}and {rest} more" if rest > 0 else "")
 
 
 def decisive(scenario: str, rules: Rules) -> str:

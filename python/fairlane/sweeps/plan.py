@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from fairlane import _fairlane
 from fairlane.base.errors import ScenarioError, UserError, check_kind
 from fairlane.base.text import quoted
 from fairlane.simulate.catalogue import schemes
@@ -56,6 +57,7 @@ class Plan:
         axes: The varying keys.
         stop: Rule for when a point has enough replications.
         unjudged: Expectations of the scenario, which a sweep does not check.
+        engine: Version of what runs the points.
     """
 
     name: str
@@ -63,6 +65,12 @@ class Plan:
     axes: Sequence[str]
     stop: Stop
     unjudged: int = 0
+    engine: str = field(default_factory=_fairlane.engine_version)
+
+    def on(self, engine: str, identity: Callable[[str], Identity]) -> Plan:
+        """The plan on another engine, given the identity of a canonical scenario's runs there."""
+        points = [replace(point, identity=identity(point.scenario)) for point in self.points]
+        return replace(self, points=points, engine=engine)
 
     @classmethod
     def read(cls, file: str | Path, *, replications: int | None = None, settings: Settings | None = None) -> Plan:

@@ -38,7 +38,7 @@ def preview(plan: Plan, folder: str | Path | None = None) -> PlanDocument:
     return {
         "schema": SCHEMA,
         "version": _fairlane.version(),
-        "engine": _fairlane.engine_version(),
+        "engine": plan.engine,
         "name": plan.name,
         "store": str(store.folder),
         "stored": work.finished,

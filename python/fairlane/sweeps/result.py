@@ -102,7 +102,7 @@ class SweepResult(Summarised):
         return {
             "schema": SCHEMA,
             "version": _fairlane.version(),
-            "engine": _fairlane.engine_version(),
+            "engine": self.plan.engine,
             "name": self.plan.name,
             "store": str(self.store.folder),
             "confidence": CONFIDENCE,
