@@ -10,6 +10,9 @@ RUST    := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Carg
 export EBPF := $(shell command -v clang >/dev/null && pkg-config --exists libelf zlib 2>/dev/null && echo --features fairlane-node/ebpf)
 SITE_ALONE := $(filter 0,$(PLAYGROUND))
 LIVE_LANE := "test-live-rust test-live-python"
+# Tests use the extension of `make setup`. If there is none, as on a fresh clone, they build one without link-time
+# optimisation, which a later `make setup` replaces.
+EXTENSION := $(if $(wildcard $(VENV)/.extension),setup,quick)
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
@@ -32,16 +35,19 @@ verdicts figures league: setup ## Regenerate the verdicts of all papers, the fig
 
 # Lanes run concurrently, so that compilers and tests share the processors. A step runs even if earlier steps failed.
 # Tests on real links spend most of their time waiting.
+# The ns-3 module links the library that test-build has built, instead of one in release mode.
+test: export FAIRLANE_CAPI := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/debug/deps/libfairlane_capi.a
 test: ## Run lints and tests, Rust and Python, and count them; LIVE=1 adds test-live
-	@$(PYTHON) tools/run_tests.py "lint-rust test-rust" "setup lint-python test-python" $(if $(LIVE),$(LIVE_LANE))
+	@$(PYTHON) tools/run_tests.py "test-build lint-rust test-rust" "$(EXTENSION) lint-python test-build test-python" \
+		$(if $(LIVE),$(LIVE_LANE))
 
-test-live: setup ## Run the tests on real links and in real time (root, namespaces; skipped without)
+test-live: $(EXTENSION) ## Run the tests on real links and in real time (root, namespaces; skipped without)
 	@$(PYTHON) tools/run_tests.py $(LIVE_LANE)
 
 test-build test-rust test-live-rust test-stacks: ## Build or run the Rust tests; those of QUIC stacks need the registry
 	@tools/tests.sh $@
 
-test-python test-live-python: setup ## Run the Python tests
+test-python test-live-python: $(EXTENSION) ## Run the Python tests
 	@tools/tests.sh $@
 
 test-long: setup test-stacks ## Run the longest tests, once a night
@@ -95,7 +101,7 @@ lint: lint-rust lint-python ## Check formatting, lints, types and stubs
 lint-rust:
 	@tools/lint.sh $@
 
-lint-python format: setup ## Check the Python code; format all code
+lint-python format: $(EXTENSION) ## Check the Python code; format all code
 	@tools/lint.sh $@
 
 docs: setup ## Generate documentation tables and typed modules from declarations
@@ -145,4 +151,9 @@ $(VENV)/.packages $(VENV)/.site $(RELEASE)/.packages:
 # The package, editable, with the extension built in release mode. Updated when Rust code changes.
 $(VENV)/.extension: $(VENV)/.packages $(RUST)
 	$(BIN)/maturin develop --release --quiet
+	@touch $@
+
+quick: $(VENV)/.quick
+$(VENV)/.quick: $(VENV)/.packages $(RUST)
+	CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 $(BIN)/maturin develop --release --quiet
 	@touch $@

@@ -35,7 +35,7 @@ case $1 in
             cargo test $tested --test live live_labels --quiet -- --ignored --test-threads 1
         fi
         cargo test --package fairlane-sim --lib --quiet -- --ignored
-        cargo test --package fairlane-sim --test integration invariants --quiet -- --ignored
+        cargo test --package fairlane-sim --test integration --quiet -- --ignored
         cargo test --package fairlane-schemes --test integration --quiet -- --ignored
         .venv/bin/pytest --quiet -m long ;;
     *)

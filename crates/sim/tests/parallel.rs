@@ -7,6 +7,7 @@ use fairlane_sim::measure::run_record::RunRecord;
 use fairlane_sim::scenario::Scenario;
 use fairlane_sim::watch::observer::NoObserver;
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use serde_json::{Value as Json, json};
 use std::sync::atomic::AtomicBool;
 
@@ -115,12 +116,9 @@ fn network(sources: BoxedStrategy<Json>) -> impl Strategy<Value = Json> {
     )
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..Default::default() })]
-
-    #[test]
-    fn bytes_are_the_same_for_any_number_of_threads_and_any_cut(scenario in network(lasting_source().boxed())) {
-        let scenario = read(&scenario);
+fn for_all(drawn: impl Strategy<Value = Scenario>, cases: u32) {
+    let config = ProptestConfig { cases, failure_persistence: None, ..Default::default() };
+    let same_bytes = |scenario| {
         let expected = on_one_thread(&scenario);
         for threads in NUMBERS_OF_THREADS {
             for (partition, _) in Partition::candidates(&scenario, threads).expect("it has links") {
@@ -128,7 +126,18 @@ proptest! {
                 prop_assert_eq!(&by(&scenario, &partition), &expected, "{:?}", partition);
             }
         }
-    }
+        Ok(())
+    };
+    TestRunner::new(config).run(&drawn, same_bytes).unwrap();
+}
+
+fn lasting() -> impl Strategy<Value = Scenario> {
+    network(lasting_source().boxed()).prop_map(|scenario| read(&scenario))
+}
+
+#[test]
+fn bytes_are_the_same_for_any_number_of_threads_and_any_cut() {
+    for_all(lasting(), 20);
 }
 
 fn passing_source() -> impl Strategy<Value = Json> {
@@ -144,15 +153,10 @@ fn passing_source() -> impl Strategy<Value = Json> {
     ]
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..Default::default() })]
-
-    #[test]
-    fn so_they_are_with_transfers_and_labels_if_users_have_own_streams(
-        scenario in network(passing_source().boxed()),
-        label in prop_oneof![Just("abc"), Just("abc2016"), Just("afpft"), Just("droptail")],
-    ) {
-        let mut scenario = scenario;
+/// Transfers and labels, which need streams of random numbers of each user.
+fn passing() -> impl Strategy<Value = Scenario> {
+    let label = prop_oneof![Just("abc"), Just("abc2016"), Just("afpft"), Just("droptail")];
+    (network(passing_source().boxed()), label).prop_map(|(mut scenario, label)| {
         scenario["queue"] = json!({"scheme": label});
         for (number, link) in scenario["topology"]["links"].as_array_mut().unwrap().iter_mut().enumerate() {
             if number % 2 == 0 {
@@ -161,13 +165,20 @@ proptest! {
         }
         let mut scenario = read(&scenario);
         scenario.own_streams = true;
-        let expected = on_one_thread(&scenario);
-        for threads in NUMBERS_OF_THREADS {
-            for (partition, _) in Partition::candidates(&scenario, threads).expect("it has links") {
-                prop_assert_eq!(&by(&scenario, &partition), &expected, "{:?}", partition);
-            }
-        }
-    }
+        scenario
+    })
+}
+
+#[test]
+fn so_they_are_with_transfers_and_labels_if_users_have_own_streams() {
+    for_all(passing(), 20);
+}
+
+#[test]
+#[ignore = "takes half a minute"]
+fn so_they_are_in_64_networks_of_each_kind() {
+    for_all(lasting(), 64);
+    for_all(passing(), 64);
 }
 
 #[test]
