@@ -253,6 +253,10 @@ impl Receiver {
     /// Records a segment's congestion mark. Returns an ACK that must precede that of the segment itself.
     #[inline(never)]
     fn note_congestion(&mut self, params: &TcpParams, segment: &Segment) -> Option<Ack> {
+        if params.quickack > 0 && segment.cwr {
+            // The sender's window may be small (tcp_ecn_accept_cwr).
+            self.quick = self.quick.max(1);
+        }
         if params.acknowledges_changes_of_marks() {
             return self.note_mark(params, segment.ecn == Ecn::Ce);
         }
@@ -261,8 +265,8 @@ impl Receiver {
         let echoes = self.congestion_echo && !segment.cwr;
         self.congestion_echo = segment.ecn == Ecn::Ce || echoes;
         self.marks = self.marks.wrapping_add(u16::from(segment.ecn == Ecn::Ce));
-        if params.quickack > 0 {
-            self.hurry(segment, echoes);
+        if params.quickack > 0 && segment.ecn == Ecn::Ce && !echoes {
+            self.quick = self.quick.max(QUICK_AFTER_MARK); // tcp_data_ecn_check
         }
         None
     }
@@ -279,16 +283,6 @@ impl Receiver {
         }
         self.marks = self.marks.wrapping_add(u16::from(marked));
         before
-    }
-
-    /// Acknowledges at once the first mark that is echoed, and the CWR that ends the echo, because the sender's window
-    /// may be small (tcp_data_ecn_check, tcp_ecn_accept_cwr).
-    fn hurry(&mut self, segment: &Segment, echoes: bool) {
-        if segment.ecn == Ecn::Ce && !echoes {
-            self.quick = self.quick.max(QUICK_AFTER_MARK);
-        } else if segment.cwr {
-            self.quick = self.quick.max(1);
-        }
     }
 
     fn syn_ack(&mut self, params: &TcpParams, segment: Segment, now: Time) -> Ack {
