@@ -1,21 +1,21 @@
-//! AFC: blocks a flow while its share of the enqueued bytes exceeds the fair share, unless the flow has credit from
-//! times with a smaller share.
+//! AFC: blocks a flow while its share of the enqueued bytes exceeds the fair share, unless it has credit from times
+//! with a smaller share.
 //!
 //! Source: Chatranon, Labrador and Banerjee, "A Credit-based Active Queue Management (AQM) Mechanism to Achieve
-//! Fairness in the Internet" (afc), section 3. The bitmap: Estan, Varghese and Fisk, "Counting the Number of Active
-//! Flows on a High Speed Link", ACM SIGCOMM CCR 32(3), 2002.
+//! Fairness in the Internet" (afc), section 3. The bitmap is from Estan, Varghese and Fisk, "Counting the Number of
+//! Active Flows on a High Speed Link", ACM SIGCOMM CCR 32(3), 2002.
 //!
 //! | number | rule | code |
 //! |---|---|---|
 //! |  | `Hit_i`: share of flow i in the bytes of a virtual queue of the last m enqueued packets | `Window::hit` |
-//! |  | `Fair = 1/N_act`, N_act by a direct bitmap over the arrivals | `Flows::fair`, [`crate::flows::bitmap`] |
-//! | (1) | `dA_i += (Hit_i - Fair) * (t - t-)`, t- the previous update | `Entry::integrate` |
+//! |  | `Fair = 1/N_act`, with N_act from a direct bitmap over the arrivals | `Flows::fair`, [`crate::flows::bitmap`] |
+//! | (1) | `dA_i += (Hit_i - Fair) * (t - t-)`, with t- the time of the previous update | `Entry::integrate` |
 //! | (2) | drop if `Hit_i > Fair` and not `dA_i < 0` | `Afc::shuts_out` |
 //! | (3) | RED decides on packets of flows that are not cached, and on packets that (2) accepts, see [`super::red`] | `RedCore::decide` |
 //!
-//! Cost: as RED, plus one hash and up to three look-ups. The jumping window and `period_end` also visit every cached
-//! flow once per m packets. State: as RED, plus 65 bytes for each of c cached flows and b bits; the sliding window
-//! needs 8 bytes for each of m packets.
+//! Cost: that of RED, plus one hash and up to three look-ups. The jumping window and `period_end` also visit every
+//! cached flow once per m packets. State: that of RED, plus 65 bytes for each of c cached flows, and b bits. The
+//! sliding window needs 8 bytes for each of m packets.
 //!
 //! Deviations:
 //! 1. By default Hit uses a sliding window, which is exactly the virtual queue of section 3. The text can also mean
@@ -23,18 +23,18 @@
 //!    blocked for the next. The jumping window needs no ring; its results for Table 1 do not differ from those of the
 //!    sliding window.
 //! 2. Every packet is accepted if the average queue is below `min_th` or no packet waits.
-//! 3. dA is bounded by `max_credit` times Fair, otherwise an idle flow would collect unlimited credit. It is updated
+//! 3. dA is bounded by `max_credit` times Fair, otherwise an idle flow would collect unlimited credit. dA is updated
 //!    when a packet of the flow arrives.
 //! 4. An enqueued packet brings its flow into the cache. Every arrival of a cached flow, dropped or not, refreshes its
 //!    entry. Otherwise a blocked flow would be evicted, and one source would keep 965 kbit/s. A flow evicted from the
 //!    cache (least recently used) loses its dA and its bytes in the window.
-//! 5. A flow in debt (`dA > 0`) is accepted as soon as `Hit <= Fair`, as the text says; with `repay` it is blocked
+//! 5. As the text says, a flow in debt (`dA > 0`) is accepted as soon as `Hit <= Fair`. With `repay` it is blocked
 //!    until the debt is paid.
 //! 6. A drop by (2) restarts RED's count.
-//! 7. With a jumping window (1) is evaluated at the end of each period, with the flow's share of the complete period.
-//!    During a period Hit grows from 0, so its mean is half of its final value. Integrating it would give credit to a
-//!    flow at twice its share. During the period, the excess of Hit over Fair is charged against the credit for a whole
-//!    period at once.
+//! 7. With a jumping window, rule (1) is evaluated at the end of each period, with the flow's share of the complete
+//!    period. During a period Hit grows from 0, so its mean is half of its final value. Integrating Hit would give
+//!    credit to a flow at twice its share. During the period, the excess of Hit over Fair is charged against the credit
+//!    for a whole period at once.
 //!
 //! Not implemented: ECN.
 

@@ -11,20 +11,20 @@
 //! | (3) | drop with `d_i = max(0, 1 - m_fair/m_i)` | `Afd::admit` |
 //! | (4) | every interval: `m_fair += alpha*(q_old - q_target) - beta*(q - q_target)`, kept between `min_fair` and b | `FairShare::catch_up` |
 //!
-//! q is the queue in packets at the end of the interval, `q_old` at the end of the one before. As `beta > alpha`,
-//! m_fair settles only at `q = q_target`.
+//! q is the queue in packets at the end of the interval, `q_old` at the end of the previous interval. As `beta >
+//! alpha`, m_fair settles only at `q = q_target`.
 //!
 //! Updates need no timer: the queue does not change between two events, so missed updates are run at the next event.
-//! Parameters with which no packet would ever be dropped are rejected: a target at the limit, a `min_fair` as large as
-//! the shadow buffer, no sampling, or `beta <= alpha`.
+//! Parameters with which no packet is ever dropped are rejected: a target at the limit, `min_fair` as large as the
+//! shadow buffer, no sampling, `beta <= alpha`.
 //!
 //! Cost: one random number and one look-up per packet, a second random number if the packet may be dropped, two
 //! look-ups per sample. State: 8 bytes for each of b entries, 13 for each distinct flow among them.
 //!
 //! Deviations:
 //! 1. `b` = 500 and 1/s = 0.1 for links up to about 10 Mbit/s; implementations use 500 to 2000 and 1/500 to 1/10.
-//! 2. `min_fair` is 1. One implementation uses 10. With b = 500 that is a fiftieth of the arrivals, and no flow below
-//!    it is ever dropped. More than 50 equal flows then see a drop-tail queue.
+//! 2. `min_fair` is 1. One implementation uses 10. With b = 500, this is a fiftieth of the arrivals, and no flow with a
+//!    smaller share is ever dropped. For more than 50 equal flows the queue is then drop-tail.
 //! 3. m_fair starts at b: no packet is dropped in the first intervals.
 //! 4. A target in bytes or as a delay counts in full packets, so that alpha and beta keep their meaning.
 //! 5. By default a sample replaces the oldest entry. The b entries are then the last b samples, so a flow that stops is

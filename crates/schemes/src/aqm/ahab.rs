@@ -3,8 +3,8 @@
 //!
 //! Source: MacDavid, Chen and Rexford, "Scalable Real-Time Bandwidth Fairness in Switches", INFOCOM 2023 and IEEE/ACM
 //! Transactions on Networking 32(2), 2024. We could read only the abstract. The rules are those of the authors' public
-//! Tofino program and its simulation (github.com/Princeton-Cabernet/AHAB, `p4src` and `python`). C is the rate of the
-//! link, T the limit, L the length of an arrival.
+//! Tofino program and its simulation (github.com/Princeton-Cabernet/AHAB, `p4src` and `python`). Symbols: rate C of the
+//! link, limit T, length L of an arrival.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -12,10 +12,11 @@
 //! | (2) | while the link is congested, drop with probability `1 - min(1, T/r)` | `Ahab::admit` |
 //! | (3) | `T_lo, T_hi = T -+ delta`, delta the largest power of two up to T over `2^step` | `Ahab::set_limit` |
 //! | (4) | A, S, S_lo, S_hi: rates of traffic that arrives, that passes, and that would pass with T_lo and T_hi; as in (1) with `link_memory` | `LinkRates::add` |
-//! | (5) | each epoch: `T = T_lo` if `C <= S_lo`, `T_hi` if `C >= S_hi`, else interpolated between (S, T) and the neighbour on C's side | [`interpolate`] |
+//! | (5) | each epoch: `T = T_lo` if `C <= S_lo`, `T_hi` if `C >= S_hi`, else interpolated between (S, T) and (S_lo, T_lo) or (S_hi, T_hi), whichever is on C's side | [`interpolate`] |
 //! | (6) | each epoch: the link is congested if `A > C` | `Ahab::update` |
 //!
-//! T settles where the passed traffic is C. Users below T lose no packets, so T is the max-min fair share.
+//! T converges to the value at which the passed traffic is C. Users below T lose no packets, so T is the max-min fair
+//! share.
 //!
 //! The limit does not depend on the queue, so an idle port may drop a packet.
 //!
@@ -24,12 +25,12 @@
 //!
 //! Deviations:
 //! 1. Numbers are real; the switch uses shifts and tables of quotients, and counts T in steps of 16 kbit/s.
-//! 2. T lies between `least_limit` and C. In the program it lies between 1 and 17 million Mbit/s, so after a time
-//!    without congestion it has to fall far.
-//! 3. `step` is 1, half or a quarter of T in the program's comments, in the simulation, and in the script that installs
-//!    the deltas; a settings script uses 4.
-//! 4. The three decisions of (2) and (4) on a packet share one random number, as in the program, which applies it one
-//!    packet later.
+//! 2. T lies between `least_limit` and C. In the program T lies between 1 and 17 million Mbit/s, so after a time
+//!    without congestion T has to fall far.
+//! 3. `step` is 1: delta is a quarter to half of T, as in the program's comments, the simulation, and the script that
+//!    installs the deltas. A settings script uses 4.
+//! 4. The three decisions of (2) and (4) on a packet share one random number, as in the program. The program applies
+//!    the decision one packet later.
 //! 5. The bytes of a dropped packet count at once; in the switch the next packet that passes carries them.
 //! 6. The first packet of an epoch may be dropped; in the switch it carries the update and is never dropped.
 //! 7. As in the switch, the first arrival of an epoch performs (5) and (6), and epochs without arrivals do not change
@@ -37,7 +38,7 @@
 //! 8. C is the rate of the link, and (2) precedes a buffer; the program uses 100 Mbit/s.
 //!
 //! Not implemented: slices and their weights; the program's separate treatment of TCP, with drops and marks by counting
-//! down bytes. All users are treated like UDP in the program.
+//! down bytes. Here, all users are treated as the program treats UDP.
 
 use crate::contract::prelude::*;
 use crate::flows::hash::{bucket, hash};

@@ -8,18 +8,19 @@
 //! |---|---|---|
 //! | (1) | `avg > max_th - 0.4*(max_th-min_th)` and `max_p <= top`: `max_p += min(alpha, max_p/4)` | [`Ared::adapt`] |
 //! | (2) | `avg < min_th + 0.4*(max_th-min_th)` and `max_p >= bottom`: `max_p *= beta` | the same |
-//! | (3) | feng: `max_p *= raise` when avg comes above max_th, `max_p /= lower` when it comes below min_th | [`Ared::cross`] |
+//! | (3) | feng: `max_p *= raise` when avg rises above max_th, `max_p /= lower` when avg falls below min_th | [`Ared::cross`] |
 //!
-//! (1) and (2) are tested at arrivals more than `interval` after the last change. Equations of RED: see [`super::red`].
+//! (1) and (2) are tested at arrivals more than `interval` after the last change. The equations of RED are in
+//! [`super::red`].
 //!
-//! Cost: as RED, plus a comparison per packet. State: as RED, plus max_p and the time of its last change.
+//! Cost: that of RED, plus a comparison per packet. State: that of RED, plus max_p and the time of its last change.
 //!
 //! Deviations:
-//! 1. (1) and (2) are tested at arrivals, as in ns-2 and ns-3; the authors' report uses a timer. The two differ only on
+//! 1. (1) and (2) are tested at arrivals, as in ns-2 and ns-3; the authors' report uses a timer. This differs only on
 //!    an idle link.
 //! 2. The gentle part of the drop curve follows max_p; in ns-2 and ns-3 it keeps the initial max_p.
-//! 3. `bottom = 0` sets it automatically: `min(0.01, 80000/C)` (ns-2). ns-3 multiplies by the round-trip time where its
-//!    comment divides.
+//! 3. `bottom = 0` selects `min(0.01, 80000/C)`, as in ns-2. ns-3 multiplies by the round-trip time where its comment
+//!    divides.
 //! 4. Feng's max_p stays between 1e-6 and 1; ns-2 and ns-3 do not bound it.
 //!
 //! Not implemented: nonlinear RED.

@@ -1,38 +1,39 @@
-//! BLACK: samples packets of the queue to find flows that hold more than their share of it, and drops packets of these
-//! flows.
+//! BLACK: samples packets of the queue to find flows that have more than their share of the queue, and drops packets of
+//! these flows.
 //!
 //! Source: Chatranon, Labrador and Banerjee, "BLACK: Detection and Preferential Dropping of High Bandwidth Unresponsive
 //! Flows", IEEE ICC 2003. Its text was not available to us; the scheme is reconstructed from its abstract and from afc,
-//! sections 2 to 4. The bitmap: Estan, Varghese and Fisk, "Counting the Number of Active Flows on a High Speed Link",
-//! ACM SIGCOMM CCR 32(3), 2002.
+//! sections 2 to 4. The bitmap is from Estan, Varghese and Fisk, "Counting the Number of Active Flows on a High Speed
+//! Link", ACM SIGCOMM CCR 32(3), 2002.
 //!
 //! | number | rule | code |
 //! |---|---|---|
 //! | (1) | each arrival samples one waiting packet and gives the packet's flow a hit, in a cache of c flows (least recently used) | `Occupancy::sampled` |
-//! | (2) | `Hit`: its share of a virtual queue of the last m samples, `virtual_queue` | `Window::hit` |
+//! | (2) | `Hit`: the flow's share of a virtual queue of the last m samples, `virtual_queue` | `Window::hit` |
 //! | (3) | `Fair = 1/N_act` | `Occupancy::excess` |
 //! | (4) | at an average queue of `min_th` or more, drop an arrival of a cached flow with `Hit > Fair` with `p = min(1, (Hit-Fair)/Fair)` | `Black::judge` |
 //! | (5) | RED decides on every arrival that (4) accepts, see [`super::red`] | `RedCore::decide` |
 //!
-//! N_act comes from a direct bitmap of b bits, `n = b * ln(b/z)` with z bits still zero.
+//! N_act comes from a direct bitmap of b bits: `N_act = b * ln(b/z)`, where z bits are still zero.
 //!
-//! Cost: as RED, plus one random number, three look-ups and one hash per packet. State: as RED, plus 45 bytes for each
-//! of c flows including the index, 8 bytes for each of m samples, and b bits.
+//! Cost: that of RED, plus one random number, three look-ups and one hash per packet. State: that of RED, plus 45 bytes
+//! for each of c flows including the index, 8 bytes for each of m samples, and b bits.
 //!
 //! Deviations:
 //! 1. `p` is linear, the simplest form: afc says only that it is 1 at twice Fair.
-//! 2. The sources leave open when Hit is computed. AFC is BLACK with four changes, and the window is none of them, so
-//!    both use the same window. The default was chosen because it comes closest to afc's Tables 1 and 3, so BLACK's
-//!    rows in them do not test it. A longer memory would match Table 1, but no source has one.
-//! 3. N_act comes from a direct bitmap. BLACK's own estimate is said to assume flows of equal rates.
-//!    `flow_count = "matches"` does so: it uses the fraction of samples that match the arrival's flow (`1/N` for N
-//!    equal flows). With a few heavy flows it estimates only their number.
+//! 2. The sources leave open when Hit is computed. AFC is BLACK with four changes. The window is not among them, so
+//!    BLACK and AFC use the same window. The default was chosen because it comes closest to afc's Tables 1 and 3.
+//!    BLACK's rows in these tables therefore do not test the default. A longer memory would match Table 1, but no
+//!    source has one.
+//! 3. N_act comes from a direct bitmap. BLACK's own estimate is said to assume flows of equal rates. `flow_count =
+//!    "matches"` makes this assumption: it uses the fraction of samples that match the arrival's flow (`1/N` for N
+//!    equal flows). If there are a few heavy flows, it estimates only their number.
 //! 4. Every packet is accepted if the average queue is below `min_th` or no packet waits. A drop by (4) restarts RED's
 //!    count. RED also decides on packets of flows above their share that (4) accepts; otherwise RED would drop packets
 //!    of light flows instead.
 //! 5. At an average of `min_th` or more every arrival of a cached flow, dropped or not, refreshes its entry. Otherwise
 //!    a flow would be evicted because its packets are dropped.
-//! 6. No source that we could read gives m. We use AFC's: ten samples for each of a hundred flows.
+//! 6. No source that we could read gives m. We use AFC's m: ten samples for each of a hundred flows.
 //!
 //! Not implemented: ECN; insertion into the cache with a probability below 1; classes (all packets share one FIFO).
 

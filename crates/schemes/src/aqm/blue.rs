@@ -11,11 +11,11 @@
 //!
 //! By BLUE's definition, an idle port may drop a packet.
 //!
-//! Cost: one draw a packet while p > 0. State: p and the time of its last change.
+//! Cost: one random number per packet while p > 0. State: p and the time of its last change.
 //!
 //! Deviations:
-//! 1. There is one decrement each time the link becomes idle, no matter how long the idle time is; an implementation
-//!    for ns-3 repeats it every `freeze`.
+//! 1. There is one decrement each time the link becomes idle; an implementation for ns-3 repeats the decrement every
+//!    `freeze` of an idle time.
 //! 2. A random drop at a full queue does not count as overflow.
 
 use crate::contract::prelude::*;

@@ -10,24 +10,23 @@
 //! | above, no match | RED decides, see [`super::red`] | `RedCore::decide` |
 //!
 //! Basic CHOKe draws `draws` packets. Self-adjusting CHOKe divides the range between `min_th` and `max_th` into k equal
-//! regions. It draws 2i packets if the average is in the i-th,
-//! `i = clamp(ceil(k (avg - min_th) / (max_th - min_th)), 1, k)`. Above `max_th`, where afc defines no region, it draws
-//! `draws_beyond` packets.
+//! regions. It draws 2i packets if the average is in the i-th region, `i = clamp(ceil(k (avg - min_th) / (max_th -
+//! min_th)), 1, k)`. Above `max_th`, where afc defines no region, it draws `draws_beyond` packets.
 //!
 //! Packets are in an array without gaps, linked in the order of arrival (`RandomAccessFifo`). A draw takes a random
-//! index. A removal moves the last element of the array into the gap. Both are O(1) in the worst case.
+//! index. A removal moves the last element of the array into the gap. Draws and removals are O(1) in the worst case.
 //!
-//! Cost: as RED, plus one random number and one comparison per drawn packet; removal is O(1). State: as RED; no state
-//! per flow.
+//! Cost: that of RED, plus one random number and one comparison per drawn packet; removal is O(1). State: that of RED;
+//! none per flow.
 //!
 //! Deviations:
 //! 1. Every drawn packet that matches is dropped, not only the first. A packet that is not dropped may be drawn again.
 //! 2. Any waiting packet can be drawn, including the head. One waiting packet is enough for a draw; Linux requires two.
 //! 3. A drop of the arrival for any reason restarts RED's count.
 //! 4. Above `max_th` RED's gentle mode decides unless `gentle` is false; the paper drops every arrival.
-//! 5. Self-adjusting: afc divides the range between the thresholds, but does not specify draws above it, where five
-//!    heavy sources keep the average. One draw (`draws_beyond`), as in basic CHOKe and Linux, agrees with afc. It was
-//!    chosen to match afc's rows with several unresponsive flows, so these rows do not test it.
+//! 5. For self-adjusting CHOKe, afc does not specify the draws above `max_th`, where five heavy sources keep the
+//!    average. One draw (`draws_beyond`), as in basic CHOKe and Linux, was chosen to match afc's rows with several
+//!    unresponsive flows. These rows therefore do not test the choice.
 //!
 //! Not implemented: ECN; classes (all packets share one FIFO).
 

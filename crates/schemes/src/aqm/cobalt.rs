@@ -1,8 +1,8 @@
-//! COBALT: at one queue, CoDel whose count decays slowly, and BLUE against flows that do not react to CoDel.
+//! COBALT: combines CoDel, whose count decays slowly, with BLUE against flows that do not react to CoDel.
 //!
 //! Source: Linux `sch_cake.c`, where each queue of CAKE uses it, see [`super::cobalt_core`]; `CobaltQueueDisc` of ns-3,
 //! the variant with one queue of Palmei et al., "Design and Evaluation of COBALT Queue Discipline", LANMAN 2019. We
-//! read only that code, not the paper.
+//! read only the code, not the paper.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -14,12 +14,13 @@
 //! same pace as it increased it, so drops that resume soon start faster. Flows that do not react fill the buffer, which
 //! raises BLUE's probability.
 //!
-//! Cost: some comparisons a packet, a square root per signal, a draw while p > 0. State: 2 times, count, p.
+//! Cost: a few comparisons per packet, a square root per signal, a random number per packet while p > 0. State: two
+//! times, count and p.
 //!
 //! Deviations:
-//! 1. Where the sources disagree, defaults are those of Linux: packets are marked (ns-3 drops them); BLUE has no
-//!    threshold (400 ms in ns-3); 4 MTU times are never too long (in ns-3 any delay above the target is); the last
-//!    packet is sent (ns-3 drops it).
+//! 1. Where the sources disagree, defaults are those of Linux: packets are marked, BLUE has no threshold, delays up to
+//!    4 MTU times are never too long, and the last packet is sent. ns-3 does not mark, has a BLUE threshold of 400 ms
+//!    and no minimum of 4 MTU times, and drops the last packet.
 //! 2. A packet that CoDel marks and BLUE drops counts only as dropped; in ns-3 it also counts as marked.
 //! 3. A slow link does not raise the target; in CAKE it does.
 //!

@@ -16,10 +16,10 @@
 //! | (8) | `root = "newton"`: 1/sqrt(count) has 16 bits: all ones for count = 1, otherwise one Newton step | `Codel::step_root` |
 //!
 //! Cost: a comparison or two per packet, a square root per drop. [`Codel`] takes 40 bytes. A discipline with many
-//! queues keeps one per queue, and one [`CodelTarget`] for all.
+//! queues has one `Codel` per queue, and one [`CodelTarget`] for all.
 //!
 //! Deviations:
-//! 1. The square root is exact unless `root` selects that of Linux (`codel_Newton_step`).
+//! 1. The square root is exact unless `root` selects the approximation of Linux (`codel_Newton_step`).
 //! 2. B counts the bytes of all classes.
 //!
 //! Not implemented: the second threshold of Linux that marks by sojourn time alone (`ce_threshold`).

@@ -1,8 +1,8 @@
 //! CodelAF: CoDel per flow in one common queue. The larger a flow's share of the queue, the stricter its target.
 //!
 //! Source: Morton and Heist, "Controlled Delay Approximate Fairness AQM", draft-morton-tsvwg-codel-approx-fair-01,
-//! 2020, section 3; where the draft is unspecific, its reference implementation `sch_cnq_codel_af.c`
-//! (github.com/chromi/sce); for `sparse_first`, the same authors' "Cheap Nasty Queueing",
+//! 2020, section 3. Where the draft is unspecific, the code follows its reference implementation `sch_cnq_codel_af.c`
+//! (github.com/chromi/sce). `sparse_first` is from the same authors' "Cheap Nasty Queueing",
 //! draft-morton-tsvwg-cheap-nasty-queueing-01, 2019. The packet at the head has waited for d. Its flow has n of the N
 //! waiting packets, and `a` flows have waiting packets.
 //!
@@ -16,7 +16,7 @@
 //! | (6) | buffer full: drop at the head, and notify the COBALT of that flow | `CodelAf::make_room` |
 //! | (7) | `sparse_first`: a packet whose flow has nothing queued is sent before all others, without a test. It leaves a dummy in the common queue; the flow is sparse again only after the dummy has left | `CodelAf::enqueue` |
 //!
-//! A flow with an equal share of the queue (`n = N/a`) sees CoDel with the configured target. A flow with half of that
+//! A flow with an equal share of the queue (`n = N/a`) has the configured target. A flow with half of an equal share
 //! has twice the target.
 //!
 //! Cost: a hash, two products, COBALT. State: 48 bytes for each of the 1024 entries of the flow table, used or not.
@@ -24,12 +24,13 @@
 //! Deviations:
 //! 1. Occupancy is counted in packets and includes the packet at the head; the draft specifies neither. The reference
 //!    implementation also counts dummies, and does not count a flow whose last packet is at the head.
-//! 2. The table has 1024 flows; the reference implementation has 65 536, and the draft gives no number.
-//! 3. (3) raises only p, as in the COBALT of ns-3; in the reference implementation it also triggers a signal.
-//! 4. (6) follows the second draft; the first does not mention it, and the reference implementation has no limit.
-//!    Notifying COBALT is our choice, as in CAKE.
-//! 5. (1) does not exempt a queue of one packet, as CoDel does; the reference implementation has an exemption of 4 MTU
-//!    times, but never sets it.
+//! 2. The table has 1024 entries, that of the reference implementation 65 536; the draft gives no number.
+//! 3. Rule (3) raises only p, as in the COBALT of ns-3; in the reference implementation rule (3) also triggers a
+//!    signal.
+//! 4. Rule (6) follows the second draft. The first draft does not mention a full buffer, and the reference
+//!    implementation has no limit. Notifying COBALT is our choice, as in CAKE.
+//! 5. CoDel exempts a queue of one packet; rule (1) does not. The reference implementation has an exemption of 4 MTU
+//!    times, but never uses it.
 //!
 //! Not implemented: SCE marks; Twin-CodelAF (section 4): two such queues, served in proportion to their numbers of
 //! flows.

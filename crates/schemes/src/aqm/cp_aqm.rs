@@ -2,8 +2,8 @@
 //! that depends on the queue length.
 //!
 //! Source: abc2018 II and its references 30 and 32, based on the congestion policers of ConEx (RFC 7713). Only the idea
-//! was available to us: policers per user in front of one queue, controlled by its length instead of ConEx marks. All
-//! numbers are our choice.
+//! was available to us: policers per user in front of one queue, controlled by the queue's length instead of ConEx
+//! marks. All numbers are ours.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -15,8 +15,7 @@
 //! A packet may be dropped although the queue is empty.
 //!
 //! Cost: one look-up and a few multiplications per packet; occasionally a pass over all users. On average the passes
-//! visit at most one user per packet. State: 25 bytes for each user whose bucket is not full. The scheme keeps state
-//! per user in the core.
+//! visit at most one user per packet. State: 25 bytes for each user whose bucket is not full.
 //!
 //! Deviations:
 //! 1. Dropped packets pay, too (`charge`): a user that does not react stays blocked. The bucket is at least `-depth`,

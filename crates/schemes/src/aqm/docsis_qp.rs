@@ -1,8 +1,9 @@
 //! DOCSIS queue protection: DualPI2 that ejects packets of queue-building flows from the L queue.
 //!
-//! Source: Briscoe and White, "The DOCSIS Queue Protection Algorithm to Preserve Low Latency", RFC 9957, 2026; section
-//! numbers are those of its draft draft-briscoe-docsis-q-protection-02, which we read. CableLabs' `QueueProtection` for
-//! ns-3, based on the same Annex P of CM-SP-MULPIv3.1. RFC 9332 for the two queues, see [`super::dualpi2`].
+//! Source: Briscoe and White, "The DOCSIS Queue Protection Algorithm to Preserve Low Latency", RFC 9957, 2026. We read
+//! its draft, draft-briscoe-docsis-q-protection-02, to which section numbers refer. Other sources are CableLabs'
+//! `QueueProtection` for ns-3, based on the same Annex P of CM-SP-MULPIv3.1, and RFC 9332 for the two queues, see
+//! [`super::dualpi2`].
 //!
 //! | number | rule, with the section of the draft | code |
 //! |---|---|---|
@@ -14,9 +15,9 @@
 //! | (6) | eject if `qdelay > CRITICALqL` and `qdelay * score > CRITICALqL * CRITICALqLSCORE`, or `score >= MAX` (4.2.1) | [`QueueProtection::ejects`] |
 //! | (7) | an ejected packet goes to the classic queue with an unchanged ECN field (5.5) | [`super::dualpi2`] |
 //!
-//! The score is the congestion that a flow has caused, as a time. Each arriving byte counts with the marking
-//! probability at that moment; the sum is divided by the rate of marked bytes that a flow may sustain. The score
-//! decreases as time passes.
+//! The score is the congestion that a flow has caused, as a time. Each arriving byte counts with the current marking
+//! probability. The sum is divided by the rate of marked bytes that a flow may sustain. The score decreases as time
+//! passes.
 //!
 //! Cost: two bucket comparisons, a division, some additions and a hash per L packet; nothing for other packets. State:
 //! 33 buckets of 16 bytes.
@@ -25,8 +26,8 @@
 //! 1. The two queues are those of DualPI2 with the parameters of RFC 9332, except the ramp. DOCSIS uses PIE in the
 //!    classic queue and other gains, and marks L packets on arrival, not on departure.
 //! 2. CRITICALqL is the MAXTH computed by (2), as in CableLabs' model; the draft uses the configured MAXTH.
-//! 3. (1) counts the arriving packet, as CableLabs' model does; the draft leaves that to the queue.
-//! 4. The classic queue marks or drops ejected packets like any other packet; in DOCSIS it does not mark.
+//! 3. (1) counts the arriving packet, as CableLabs' model does; the draft does not specify this.
+//! 4. The classic queue marks or drops ejected packets like any other packet; in DOCSIS this queue does not mark.
 //! 5. Only packets with ECT(1) or CE enter the L queue; a DSCP has no effect. An unresponsive flow therefore has to set
 //!    ECT(1).
 //! 6. A packet is ejected at the maximum score, as in the draft; in CableLabs' model the maximum is only a limit.

@@ -1,30 +1,31 @@
-//! DualPI2: one queue for scalable and one for classic congestion control. The drop probability of the classic queue is
-//! the square of the base probability, which also determines the marks of the other queue.
+//! DualPI2: one queue for scalable and one for classic congestion control. The classic queue drops with the square of a
+//! base probability, which also determines the marks of the scalable queue.
 //!
 //! Source: RFC 9332 (De Schepper, Briscoe and White, 2023), section 2 and appendix A.
 //!
 //! | number | equation | code |
 //! |---|---|---|
-//! | (1) | `p' += alpha*(d-target) + beta*(d-d_old)`, d the larger of the two heads' waiting times, every interval | `DualPi2::update` |
+//! | (1) | `p' += alpha*(d-target) + beta*(d-d_old)` every interval; d is the longer waiting time of the two head packets | `DualPi2::update` |
 //! | (2) | `p_C = p'^2`: classic packets are dropped, or marked if ECN-capable and `p_C < min(1, 1/k^2)` | `DualPi2::release_classic` |
 //! | (3) | `p_CL = min(1, k*p')`, `p_L = max(ramp, p_CL)`: L packets are marked | `DualPi2::release_low` |
 //! | (4) | ramp of the L packet's waiting time: 0 up to `step_start`, 1 from `step_end`; 0 for the only L packet | `DualPi2::ramp` |
-//! | (5) | overload, `p_CL = 1`: L packets, too, are dropped with p_C, otherwise marked | `DualPi2::release_low` |
+//! | (5) | overload (`p_CL = 1`): L packets are dropped with probability p_C, otherwise marked | `DualPi2::release_low` |
 //! | (6) | recur: `sum += p`; above 1: hit, `sum -= 1`; each queue has a separate sum | `Lottery::hits` |
 //!
-//! ECT(1) and CE go to the L queue, the rest to the C queue. While both wait, the C queue gets `classic_share` of the
-//! bytes, the L queue the rest. The buffer's scheduler must be `fifo`: the ECN field decides the queue, not the class.
+//! Packets with ECT(1) or CE go to the L queue, all others to the C queue. While packets wait in each queue, the C
+//! queue gets `classic_share` of the bytes. The buffer's scheduler must be `fifo`: the ECN field decides the queue, not
+//! the class.
 //!
-//! Cost: a few additions a packet; eq. (1) every 15 ms, run at the next call. State: p', the previous delay, the two
-//! sums of eq. (6) and the scheduler's credit; no state per flow.
+//! Cost: a few additions per packet; eq. (1) every 15 ms, computed at the next call. State: p', the previous delay, the
+//! two sums of eq. (6) and the scheduler's credit; no state per flow.
 //!
 //! Deviations:
 //! 1. The weight between the queues is a credit in bytes, as in Linux; RFC 9332 leaves the scheduler open.
 //! 2. No packet is marked or dropped while less than two full packets wait, including the packet itself (Linux). RFC
 //!    9332 section 2.5.1 requires the marks of the coupling even then.
-//! 3. Arrivals are dropped only at a full buffer, which the queues share. A short packet may fit where RFC 9332 A.1
-//!    requires room for a full one. Packets of one flow keep their order as long as they use one queue. A flow that
-//!    mixes ECT(1) or CE with other codepoints may be reordered, as defined by RFC 9332.
+//! 3. Arrivals are dropped only at a full buffer, which the queues share. A short packet may be stored where RFC 9332
+//!    A.1 requires space for a full packet. Packets of one flow keep their order as long as they use one queue. A flow
+//!    that mixes ECT(1) or CE with other codepoints may be reordered, as defined by RFC 9332.
 //!
 //! Not implemented: time-shifted FIFO scheduling, classification other than by the ECN field.
 

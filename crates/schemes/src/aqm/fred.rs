@@ -19,8 +19,8 @@
 //! for each flow with waiting packets.
 //!
 //! Deviations:
-//! 1. `many_flow` (rules A, B of the paper's section on many flows) is the default; the alternative is rule (6), which
-//!    would drop every packet that A and B allow. It is not known which of the two the afpft paper used.
+//! 1. `many_flow` (rules A and B of the paper's section on many flows) is the default. The alternative is rule (6),
+//!    which would drop every packet that A and B allow. We do not know which alternative the afpft paper used.
 //! 2. A record is made when a flow's first packet is stored. The paper does not count flows without packets either.
 //! 3. With thresholds in bytes, `qlen` is in bytes, and 1, 2 and `minq` packets are multiples of `mean_packet`.
 

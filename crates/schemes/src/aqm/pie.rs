@@ -4,21 +4,22 @@
 //!
 //! The rules are those of [`super::pie_core`].
 //!
-//! Cost: a comparison and a few additions a packet, one draw if it may be dropped; one controller update every 15 ms,
-//! run at the next call. Updates that would change nothing are skipped. State: probability, two delays, the burst
-//! allowance and the measurement of the departure rate; no state per flow.
+//! Cost: a comparison and a few additions per packet; a random number if the packet may be dropped; a controller update
+//! every 15 ms, computed at the next call. Updates that would change nothing are skipped. State: probability, two
+//! delays, the burst allowance and the measurement of the departure rate; no state per flow.
 //!
 //! Deviations:
-//! 1. The delay is the sojourn time of the packet that left last, as in ns-3. RFC 8033 section 5.2 estimates it from
-//!    the departure rate: `delay = "departures"`. A measurement of that rate has a weight of 1/4 (RFC 8033); 1/2 in
-//!    ns-3. As in ns-3, rates are averaged; RFC 8033 averages the durations of measurements.
+//! 1. The delay is the sojourn time of the packet that left last, as in ns-3. RFC 8033 section 5.2 estimates the delay
+//!    from the departure rate, as does `delay = "departures"`. A measurement of this rate has a weight of 1/4, as in
+//!    RFC 8033 (1/2 in ns-3). As in ns-3, rates are averaged; RFC 8033 averages the durations of measurements.
 //! 2. The departure rate leaves out the packet whose transmission starts when the measurement ends, so that bytes and
-//!    time cover the same packets. RFC 8033 and ns-3 count it and overestimate the rate by one packet in eleven.
+//!    time cover the same packets. RFC 8033 and ns-3 count this packet and overestimate the rate by one packet in
+//!    eleven.
 //! 3. Derandomisation is on by default; in ns-3 it is off.
 //! 4. A burst is allowed again as soon as (5) resets the allowance (RFC 8033 section 4.4). ns-3 waits 1.5 s, has no
-//!    allowance before the first decision, and holds p at 0 while an allowance lasts.
-//! 5. "At most two packets wait" is tested in bytes, with `mean_packet` 1500 B; ns-3 counts packets when its limit
-//!    does.
+//!    allowance before the first decision, and keeps p at 0 during an allowance.
+//! 5. "At most two packets wait" is tested in bytes, with `mean_packet` 1500 B; ns-3 counts packets if its limit is in
+//!    packets.
 //! 6. A packet at a full queue draws a random number. ns-3 draws none, since it tests the limit before the probability.
 //!
 //! Not implemented: turning PIE off at low load (RFC 8033 section 5.3 as an option; `ActiveThreshold` of ns-3).

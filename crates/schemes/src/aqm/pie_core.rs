@@ -10,10 +10,10 @@
 //! | (3) | `dp <= 0.02` from p = 0.1 on (5.5) | `PieState::update` |
 //! | (4) | `p *= 0.98` if `d = d_old = 0` (4.2) | `PieState::update` |
 //! | (5) | `burst = max(0, burst - interval)`; full again if p = 0 and d, d_old < target/2 (4.4) | `PieState::update` |
-//! | (6) | sum of p since the last drop below 0.85: no drop; from 8.5 on: drop; else by chance with p (5.4) | `PieState::decide` |
+//! | (6) | sum of p since the last drop below 0.85: no drop; from 8.5 on: drop; else drop with probability p (5.4) | `PieState::decide` |
 //!
-//! No drop while `burst > 0`, while `d_old < target/2` and `p < 0.2`, or behind at most two full packets (4.1). With
-//! ECN a packet is marked while `p <= ecn_limit` (5.1).
+//! PIE does not drop while `burst > 0`, while `d_old < target/2` and `p < 0.2`, or while at most two full packets wait
+//! (4.1). With ECN a packet is marked while `p <= ecn_limit` (5.1).
 //!
 //! | `delay` | d |
 //! |---|---|

@@ -1,27 +1,27 @@
 //! RED (random early detection): drops arrivals with a probability that grows with the average queue.
 //!
-//! Source: Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN 1993
-//! (red1993); gentle line, wait and automatic settings as in ns-2 and ns-3. ECN: RFC 3168.
+//! Source: Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN 1993 (red1993);
+//! `gentle`, `wait` and automatic settings are as in ns-2 and ns-3, ECN as in RFC 3168.
 //!
-//! Equations (1) to (6): see [`super::red_core`]. An arrival is dropped or marked if `U <= p_a`, U uniform in (0, 1).
-//! It is dropped if the average has reached the end of the drop curve. No packet is dropped early while at most one
-//! waits.
+//! Equations (1) to (6) are in [`super::red_core`]. An arrival is dropped or marked if `U <= p_a`, with U uniform in
+//! (0, 1). It is always dropped if the average has reached the end of the drop curve. No packet is dropped early while
+//! at most one waits.
 //!
-//! Cost: a few multiplications a packet; one division and one draw while the average is between the thresholds; one
-//! power at the first arrival after an idle time. State: average, count, probability and the start of the idle time; no
-//! state per flow.
+//! Cost: a few multiplications per packet; one division and one random number while the average is between the
+//! thresholds; one power at the first arrival after an idle time. State: average, count, probability and the start of
+//! the idle time; no state per flow.
 //!
 //! Deviations:
 //! 1. Idle time starts when the link requests a packet and gets none, as in ns-2 and ns-3, not when the queue empties.
-//! 2. Automatic weight and thresholds follow changes of the link's rate; in ns-2 and ns-3 they do not.
+//! 2. Automatic weight and thresholds follow changes of the link's rate, unlike in ns-2 and ns-3.
 //! 3. The test for a full queue follows the decision of RED, as in ns-3. A drop at a full queue and a forced drop
 //!    restart the count, as in ns-2 but not in ns-3; see `forced_restarts`.
 //! 4. Defaults are those of ns-3.26: `max_p` 0.02 (red1993: 0.1 with `gentle = false`, `wait = false`).
 //! 5. ns-3 derives idle times and automatic settings from its attribute `LinkBandwidth` (1.5 Mbit/s unless set); here
-//!    they use the present rate of the link.
+//!    these use the present rate of the link.
 //! 6. ns-3 ties byte mode to the unit of the limit; here the unit of the thresholds decides how the queue is measured,
-//!    and `size_scaling` decides if a packet's length matters.
-//! 7. Linux: a threshold in packets counts full packets.
+//!    and `size_scaling` whether a packet's length matters.
+//! 7. In Linux, a threshold in packets counts full packets.
 //!
 //! Not implemented: random or head drop at a full queue, "cautious" variants, nonlinear RED.
 

@@ -13,11 +13,11 @@
 //! | (5) | wait: `p_a = 0` if `c*p_b < 1`, `p_b/(2-c*p_b)` if `c*p_b < 2`, else 1 | [`RedCore::spread`] |
 //! | (6) | no wait: `p_a = p_b/(1-c*p_b)` if `c*p_b < 1`, else 1 | the same |
 //!
-//! q is the queue that an arrival finds, c the number of arrivals since the last drop or mark, this packet included,
-//! C_pkt the rate of the link in mean packets a second. The first packet that finds avg above min_th passes. Byte mode
-//! (`size_scaling`) multiplies p_a or p_b by the packet's length over the mean length. It counts c in mean packets,
-//! rounded down as in ns-2 and ns-3. The gap between drops is uniformly distributed: over `1/p_b..2/p_b` packets with
-//! (5), over `1..1/p_b` with (6).
+//! q is the queue that an arrival finds. c is the number of arrivals since the last drop or mark, including this
+//! packet. C_pkt is the rate of the link in mean packets per second. The first packet that finds avg above min_th
+//! passes. Byte mode (`size_scaling`) multiplies p_a or p_b by the packet's length over the mean length. Byte mode
+//! counts c in mean packets, rounded down as in ns-2 and ns-3. The gap between drops is uniformly distributed: over
+//! `1/p_b..2/p_b` packets with (5), over `1..1/p_b` with (6).
 //!
 //! | `weight_rule` | w | ns-2 `q_weight_` |
 //! |---|---|---|
@@ -26,8 +26,8 @@
 //! | `ten_rtt` | `1 - exp(-1/(10*rtt*C_pkt))`, `rtt = max(100 ms, 3*(link_delay + 1/C_pkt))` | -1 |
 //! | `tenth_second` | `1 - exp(-10/C_pkt)` | -2 |
 //!
-//! Automatic thresholds (both 0): `min_th = max(5, target_delay*C_pkt/2)`, `max_th = 3*min_th`; thresholds in bytes are
-//! these times `mean_packet`.
+//! If both thresholds are 0, they are automatic: `min_th = max(5, target_delay*C_pkt/2)`, `max_th = 3*min_th`. In
+//! bytes, these values are multiplied by `mean_packet`.
 //!
 //! Cost: a few multiplications, one division and one draw while avg is between the thresholds, one power at the first
 //! arrival after an idle time.

@@ -9,33 +9,34 @@
 //! | (1) | arrival: `bid = max(bid, round * BpR) + L / w` | `Afq::enqueue` |
 //! | (2) | `slot = floor(bid / BpR)`; drop if `slot - round >= nQ`, without a change of the bid | `Afq::enqueue` |
 //! | (3) | the packet waits in queue `slot mod nQ` | `Afq::enqueue` |
-//! | (4) | serve queue `round mod nQ`; when it is empty, `round += 1`, empty queues are skipped | `Afq::dequeue` |
+//! | (4) | serve queue `round mod nQ`; when it is empty, `round += 1`; empty queues are skipped | `Afq::dequeue` |
 //!
-//! Bids are exact, in a table, or in a count-min sketch. In a sketch each flow has one cell per row; its bid is the
-//! minimum of its cells, and an update raises all of them to the new bid. Flows that share all cells count as one flow.
+//! Bids are stored exactly, in a table, or in a count-min sketch. In a sketch each flow has one cell per row. The
+//! flow's bid is the minimum of its cells, and an update raises all its cells to the new bid. Flows that share all
+//! cells count as one flow.
 //!
-//! A flow may have `nQ * BpR * w` bytes in the calendar. That must be well below the buffer size. Otherwise the buffer
+//! A flow may have `nQ * BpR * w` bytes in the calendar. This must be well below the buffer size. Otherwise the buffer
 //! is full before rule (2) drops a packet, and the port is a drop-tail queue. At the default limit of 24 packets BpR is
 //! 375 bytes. If more than three flows fill their calendars, the buffer still overflows, and arriving packets of all
 //! flows are dropped. The paper assumes that the buffer of a switch is large enough.
 //!
-//! Cost: O(1) per packet, plus at most nQ empty queues to skip; one hash, or with a sketch one per row. State: the
-//! sketch (64 kB by default), or without it 25 bytes per flow with waiting packets and, until the round ends, 29 per
-//! flow without.
+//! Cost: O(1) per packet, plus at most nQ empty queues to skip; one hash, or one per row of a sketch. State with a
+//! sketch: 64 kB by default. State with exact bids: 25 bytes per flow with waiting packets; 29 bytes per flow without
+//! waiting packets, until the round ends.
 //!
 //! Deviations:
-//! 1. `>=` in rule (2): the code tests `>`, with which the last slot would be the present queue.
+//! 1. Rule (2) has `>=`. The authors' code has `>`, so that the last slot would be the present queue.
 //! 2. Bids are real numbers and divided by the weight of the flow; the paper has no weights.
 //! 3. When the port becomes idle the round ends, and every flow is reset.
 //! 4. A packet longer than `nQ * BpR * w` is always dropped, by rule (2).
 //! 5. Classes have no effect.
-//! 6. A full buffer drops the arriving packet; the code limits each queue to 320 packets instead.
-//! 7. The default BpR depends on the buffer: the calendar of a flow of weight 1 takes a third of it, but has room for
-//!    two full packets of the flow with the smallest weight. Parameters with which a calendar does not fit into the
-//!    buffer are rejected. A limit in packets counts full packets, so short packets fill the buffer before the
+//! 6. A full buffer drops the arriving packet; the authors' code limits each queue to 320 packets instead.
+//! 7. The default BpR depends on the buffer. The calendar of a flow of weight 1 takes a third of the buffer, but at
+//!    least two full packets of the flow with the smallest weight. Parameters with which a calendar does not fit into
+//!    the buffer are rejected. A limit in packets counts full packets, so short packets fill the buffer before the
 //!    calendar; for short packets, give the limit in bytes.
 //!
-//! Not implemented: marks (the code marks from 48 kB on, but does not show what these 48 kB measure).
+//! Not implemented: marks (the authors' code marks from 48 kB on, but does not show what has this size).
 
 use crate::contract::prelude::*;
 use crate::fairqueue::queue_store::{LengthMeasure, QueueStore};

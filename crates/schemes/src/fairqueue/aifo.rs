@@ -3,7 +3,7 @@
 //! Source: Z. Yu, C. Hu, J. Wu, X. Sun, V. Braverman, M. Chowdhury, Z. Liu and X. Jin, "Programmable packet scheduling
 //! with a single queue", SIGCOMM 2021. We follow its abstract and its authors' public simulation and switch program
 //! (`netx-repo/AIFO`: `AIFOOutputPort.java`, `WFQAIFOOutputPort.java`, `aifo_switch`), and did not have the paper. C is
-//! the limit of the queue, c its length, W the window of the last ranks, r the rank of the arriving packet:
+//! the limit of the queue, c its length, W the window of the last ranks, and r the rank of the arriving packet.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -12,21 +12,21 @@
 //! | (3) | every s-th arriving packet, admitted or not, enters W | [`RankWindow::arrived`] |
 //!
 //! The rank is the start tag of start-time fair queueing, (1) and (2) of [`crate::fairqueue::stfq`], as in the paper's
-//! fairness experiment: the port then drops the packets that STFQ would push out. Ranks can also be random, to measure
+//! fairness experiment. The port then drops the packets that STFQ would push out. Ranks can also be random, to measure
 //! the approximation.
 //!
-//! Start tags grow with virtual time, so the window should not contain more ranks than packets wait. Otherwise it holds
-//! old tags, which are all below that of an arrival. Then only the first part of rule (2) admits packets, and the port
-//! is a drop-tail queue of k C.
+//! Start tags grow with virtual time, so the window should not contain more ranks than packets wait. Otherwise the
+//! window holds old tags, which are all below an arrival's tag. Then only the first part of rule (2) admits packets,
+//! and the port is a drop-tail queue of k C.
 //!
 //! Cost: 20 comparisons and one flow look-up per packet, a second look-up per drop. State: 160 bytes for the window, 17
 //! bytes per flow whose finish tag is ahead of virtual time.
 //!
 //! Deviations:
-//! 1. Rule (2) uses `<=`. It admits every rank while `c <= k C`, so the first condition follows from the second, as a
-//!    comment in the Linux qdisc of SCRR's authors (`sch_aifo_stfq.c`) notes. The simulation uses `<` and tests the
-//!    first condition.
-//! 2. Virtual time is the largest start tag that was served, as in the qdisc. The simulation uses that of the last
+//! 1. Rule (2) uses `<=`. The second condition admits every rank while `c <= k C`, so the first is redundant. A comment
+//!    in the Linux qdisc of SCRR's authors (`sch_aifo_stfq.c`) notes this. The simulation uses `<` and tests the first
+//!    condition.
+//! 2. Virtual time is the largest start tag that was served, as in the qdisc. The simulation uses the tag of the last
 //!    packet served, which may decrease. At the end of a busy period all flows are reset, as in `stfq`.
 //! 3. A dropped packet does not advance its flow's tags, as in the simulation and the qdisc.
 //! 4. Every packet is sampled by default, as in the authors' fairness experiment and on their switch. Other experiments

@@ -1,7 +1,7 @@
 //! Deficit round robin: serves queues in turn, a quantum of bytes per turn.
 //!
 //! Source: M. Shreedhar and G. Varghese, "Efficient fair queuing using deficit round robin", IEEE/ACM Transactions on
-//! Networking 4(3), 1996; drop policies also from the code of ns-2 (`drr.cc`). Queue i has weight w_i, deficit D_i:
+//! Networking 4(3), 1996; drop policies also from the code of ns-2 (`drr.cc`). Queue i has weight w_i and deficit D_i.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -11,8 +11,8 @@
 //! | (4) | head longer than `D_i`: the queue goes to the end of the round and keeps `D_i` | `Drr::dequeue` |
 //! | (5) | buffer full: drop from the queue with most bytes, at its tail or head, until the backlog is within the limit | `Drr::make_room`, `QueueStore::longest` |
 //!
-//! Bound (theorem 2 of the paper): while flows i and j are backlogged, `|S_i/w_i - S_j/w_j| <= quantum + 2 * L_max` for
-//! the bytes S sent of each flow, if the smallest weight is 1.
+//! Theorem 2 of the paper gives a bound for the bytes S sent of each flow, if the smallest weight is 1. While flows i
+//! and j are backlogged, `|S_i/w_i - S_j/w_j| <= quantum + 2 * L_max`.
 //!
 //! Cost: O(1) per packet if `quantum * w_i >= L_max`, otherwise one pass over the active queues skips all rounds
 //! without a packet. One hash of the key per packet. State: 101 bytes for each flow or user with waiting packets, none
@@ -25,7 +25,7 @@
 //! 3. By default packets are dropped from the tail, so a flow loses packets of its latest burst, and queues of one
 //!    packet work. The paper and ns-2 drop from the head (`drop_from = "head"`).
 //! 4. The arriving packet counts in its queue when the longest queue is determined, as in ns-2. A packet that alone
-//!    exceeds the limit is dropped itself.
+//!    exceeds the limit is dropped.
 //! 5. Classes have no effect.
 
 use crate::contract::prelude::*;

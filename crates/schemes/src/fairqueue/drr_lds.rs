@@ -3,7 +3,7 @@
 //! Source: M. Menth, M. Mehl and S. Veith, "Deficit round robin with limited deficit savings (DRR-LDS) for fairness
 //! among TCP users", MMB 2018. We had only the abstract of the paper. It names the problem: a user with one TCP flow
 //! loses turns while its queue is briefly empty, above all with shallow buffers. It also names the remedy, limited
-//! savings, but not the rules. These are ours:
+//! savings, but not the rules. The rules are ours.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -13,8 +13,8 @@
 //! | (7) | backlogged again: the queue joins the end of the round and may use `D_i` in its first visit | `Drr::queue_of` |
 //! | (8) | the port is idle: every empty queue has `D_max`, since rounds without queues take no time | `Drr::forget_savers` |
 //!
-//! Cost: as DRR. Rounds are counted, so rule (6) is computed when a queue returns. Additional state: records of the
-//! queues that left in the last `D_max / quantum` rounds (for the smallest weight) and still save. A queue that has
+//! Cost: that of DRR. Rounds are counted, so rule (6) is computed when a queue returns. Additional state: records of
+//! the queues that left in the last `D_max / quantum` rounds (for the smallest weight) and still save. A queue that has
 //! saved `D_max` needs no record, since every unknown queue has `D_max`.
 //!
 //! Deviations:

@@ -1,7 +1,7 @@
 //! FQ-CoDel: hashes flows into queues that are served in turn, new queues first. Each queue has its own CoDel.
 //!
 //! Source: RFC 8290, sections 4 and 5; RFC 8289 for CoDel, see [`crate::aqm::codel`]; Linux `sch_fq_codel.c` where the
-//! RFC is unspecific. [`super::new_and_old`] determines the turns.
+//! RFC is unspecific. [`super::new_and_old`] determines the order of service.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -15,14 +15,14 @@
 //! Deviations:
 //! 1. A heap finds the queue with most bytes, instead of a scan of all queues.
 //! 2. Rounds in which all queues are in debt are skipped in one step.
-//! 3. A packet that alone exceeds the limit is dropped itself.
+//! 3. A packet that alone exceeds the limit is dropped.
 //! 4. Classes have no effect.
 //! 5. The limit is the buffer's, by default far below the 10 240 packets of the RFC. With 24 packets most drops come
 //!    from overflow, not from CoDel.
-//! 6. At overflow a queue loses half its bytes, as in Linux; in RFC 8290 section 4.1 half its packets.
-//! 7. CoDel tests the backlog of its own queue, as in ns-3. RFC 8289 section 4.4 requires that of the port, as does
-//!    Linux; set `short_queue = "port"` for it.
-//! 8. Drops at a full buffer count for CoDel, as in Linux; in RFC 8289 section 5.4 they do not.
+//! 6. At overflow a queue loses half its bytes, as in Linux; RFC 8290 section 4.1 drops half its packets.
+//! 7. CoDel tests the backlog of its own queue, as in ns-3. RFC 8289 section 4.4 and Linux test the port's backlog; set
+//!    `short_queue = "port"` for this.
+//! 8. Drops at a full buffer count as drops of CoDel, as in Linux but not in RFC 8289 section 5.4.
 //!
 //! Not implemented: the memory limit of Linux, which counts the kernel's overhead; weights (RFC 8290 has none).
 

@@ -1,8 +1,8 @@
 //! FQ-PIE: hashes flows into queues that are served in turn, new queues first. Each queue has its own PIE.
 //!
 //! Source: Linux `sch_fq_pie.c` (Tahiliani, Patil, Saicharan, Bhasi, Monis, Ramakrishnan, 2019 to date);
-//! `FqPieQueueDisc` of ns-3; RFC 8033 for PIE, see [`crate::aqm::pie_core`]; RFC 8290 for the turns, see
-//! [`super::new_and_old`].
+//! `FqPieQueueDisc` of ns-3; RFC 8033 for PIE (see [`crate::aqm::pie_core`]); RFC 8290 for the order of service (see
+//! [`super::new_and_old`]).
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -14,21 +14,21 @@
 //! | (5) | buffer full, `overflow = "longest"`: drop at the head of the queue with most bytes, `drop_batch` packets or half its bytes, whichever comes first | `cut_longest` |
 //!
 //! Cost: O(1) per packet except for (5), see [`crate::fairqueue::queue_store`]; one hash; every 15 ms an update of each
-//! queue that is not at rest. State: 140 bytes for each of the 1024 queues, used or not; no state per flow.
+//! queue whose controller is not at rest. State: 140 bytes for each of the 1024 queues, used or not; no state per flow.
 //!
 //! Deviations:
-//! 1. Where the sources disagree, defaults are those of Linux: a full buffer drops the arrival (ns-3: packets of the
-//!    longest queue); packets are not marked (ns-3: marked); drops are derandomised (ns-3: not).
-//! 2. All controllers are updated at the same time, as in Linux with up to 2048 queues; in ns-3 each queue has its own
+//! 1. Where the sources disagree, defaults are those of Linux: a full buffer drops the arrival, packets are not marked,
+//!    and drops are derandomised. ns-3 drops from the longest queue, marks packets, and does not derandomise.
+//! 2. All controllers are updated at the same time, as in Linux with up to 2048 queues. In ns-3 each queue has its own
 //!    clock, which starts at its first packet.
 //! 3. Controllers at rest are not updated until their queue receives a packet.
 //! 4. The limit is the buffer's, by default far below the 10 240 packets of Linux and ns-3.
 //! 5. Classes have no effect.
-//! 6. The deviations of PIE apply, see [`crate::aqm::pie`], except for the delay: all three use the sojourn time.
+//! 6. The deviations of PIE apply, see [`crate::aqm::pie`], except for the delay: FQ-PIE uses the sojourn time, as
+//!    Linux and ns-3 do.
 //!
-//! Not implemented: the memory limit of Linux, which counts memory but does not enforce the limit; the estimate of the
-//! departure rate, off by default in both; `CeThreshold`, `UseL4s` and the set-associative hash of ns-3, off by
-//! default.
+//! Not implemented: the memory limit, which Linux counts but does not enforce; the estimate of the departure rate, off
+//! by default in Linux and ns-3; `CeThreshold`, `UseL4s` and the set-associative hash of ns-3, off by default.
 
 use crate::aqm::pie_core::{PieParams, PieProfile, PieState};
 use crate::contract::prelude::*;

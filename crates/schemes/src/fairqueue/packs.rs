@@ -1,11 +1,11 @@
 //! PACKS: strict-priority queues that approximate the order and the drops of a sorted queue. The quantile of a packet's
-//! rank and the free room select its queue.
+//! rank and the free space select its queue.
 //!
 //! Source: A. Gran Alcoz, B. Vass, P. Namyar, B. Arzani, G. Rétvári and L. Vanbever, "Everything matters in
 //! programmable packet scheduling", NSDI 2025. We follow its abstract, the abstract of its preprint (arXiv 2308.00797)
-//! and a public summary of its design by others; we had neither the paper nor its code. Of n queues, 1 is served first;
-//! queue i has room for `B_i` and holds `b_i`; B is the sum of all `B_i`; W is the window of the last ranks, r the rank
-//! of the arriving packet:
+//! and a public summary by others, without the paper and its code. Of n queues, queue 1 is served first. Queue i has
+//! the size `B_i` and the length `b_i`; B is the sum of all `B_i`. W is the window of the last ranks, and r the rank of
+//! the arriving packet.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -14,9 +14,10 @@
 //! | (3) | no such queue: drop | `Packs::place` |
 //! | (4) | serve the first non-empty queue | `RankedQueues::serve` |
 //!
-//! With one queue it equals [`crate::fairqueue::aifo`] with every packet sampled, except for the order of (1) and (2).
+//! With one queue PACKS equals [`crate::fairqueue::aifo`] with every packet sampled, except for the order of (1) and
+//! (2).
 //!
-//! The rank is the start tag of start-time fair queueing, (1) and (2) of [`crate::fairqueue::stfq`]; ranks can also be
+//! The rank is the start tag of start-time fair queueing, (1) and (2) of [`crate::fairqueue::stfq`]. Ranks can also be
 //! random, to measure how well PACKS approximates a sorted queue. As in AIFO, the window should not contain more start
 //! tags than packets wait, since tags grow with virtual time.
 //!

@@ -4,18 +4,17 @@
 //! Source: H. Mostafaei, M. Pacut and S. Schmid, "RIFO: pushing the efficiency of programmable packet schedulers", IEEE
 //! Transactions on Networking 2025 (arXiv 2308.07442), as described in its abstract and in its authors' public switch
 //! program and simulation (`mostafaei/RIFO`: `rifo.p4`, `RIFOOutputPort.java`); we did not have the rest of the paper.
-//! C is the limit of the queue, c its length, r the rank of the arriving packet:
+//! C is the limit of the queue, c its length, and r the rank of the arriving packet.
 //!
 //! | number | rule | code |
 //! |---|---|---|
-//! | (1) | every packet: `Min = min(Min, r)`, `Max = max(Max, r)`; every T-th: `Min = Max = r` | `RankRange::arrived` |
+//! | (1) | every packet: `Min = min(Min, r)`, `Max = max(Max, r)`; every T-th packet: `Min = Max = r` | `RankRange::arrived` |
 //! | (2) | admit if `c <= k C` or `(Max - r)/(Max - Min) >= c/C` | `Rifo::admits` |
 //!
-//! Min, Max and a counter replace the window of [`crate::fairqueue::aifo`]: RIFO assumes that ranks are uniform between
-//! Min and Max, so the quantile of r is its relative distance from Min. One packet of an extreme rank widens the range
-//! until the next reset.
+//! Min, Max and a counter replace the window of [`crate::fairqueue::aifo`]. One packet of an extreme rank widens the
+//! range until the next reset.
 //!
-//! The rank is the start tag of start-time fair queueing, (1) and (2) of [`crate::fairqueue::stfq`]; ranks can also be
+//! The rank is the start tag of start-time fair queueing, (1) and (2) of [`crate::fairqueue::stfq`]. Ranks can also be
 //! random, to measure how well RIFO approximates a sorted queue.
 //!
 //! Cost: O(1) and one flow look-up per packet, a second look-up per drop. State: 24 bytes for the range, 17 bytes per
@@ -23,8 +22,8 @@
 //!
 //! Deviations:
 //! 1. Rule (2) is that of the switch program, which uses powers of two for c and has no k C. The simulation compares
-//!    with the free part of the queue. A full queue would then admit every rank and an emptier one fewer; we consider
-//!    that an error.
+//!    with the free part of the queue. The fuller the queue, the more ranks it would then admit; we consider this an
+//!    error.
 //! 2. Rule (2) is computed without the division. If Min equals Max the rank is admitted, as on the switch; the
 //!    simulation divides by 0.
 //! 3. T is 150; the simulations use 150 and 15.

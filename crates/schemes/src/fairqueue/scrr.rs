@@ -2,9 +2,9 @@
 //! time passes a clock that advances once per round.
 //!
 //! Source: E. Sharafzadeh, R. Matson, J. Tourrilhes, P. Sharma and S. Ghorbani, "Self-clocked round-robin packet
-//! scheduling", NSDI 2025. We follow its abstract and its authors' Linux qdisc with its comments (`hopnets/scrr`,
-//! `sch_scrr.c`), and did not have the paper. F is the virtual finish time of a queue's last packet, A the clock, A'
-//! the clock of the previous round, L/w the length of a packet over the weight of its user:
+//! scheduling", NSDI 2025. We did not have the paper and follow its abstract and its authors' Linux qdisc with its
+//! comments (`hopnets/scrr`, `sch_scrr.c`). F is the virtual finish time of a queue's last packet. A is the clock, and
+//! A' the clock of the previous round. L/w is the length of a packet over the weight of its user.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -25,28 +25,28 @@
 //!
 //! Without (6), S is computed when the packet arrives, and idle means `F < A` at that time.
 //!
-//! Bounds for equal weights, L being the longest packet: A advances by at most D per round, D = L, or 2 L with initial
-//! advance. With it, the first round after an idle time may have one turn more than there are queues. A turn sends less
-//! than D + L, because it starts above A' and its last packet starts at A or below; or it is one packet. Queues that
-//! wait from the same time on differ in F by less than D + 2 L, because a turn leaves F above A by at most 2 L, and the
-//! turn of another queue is at most one round older.
+//! The following bounds hold for equal weights, where L is the longest packet. A advances by at most D per round; D is
+//! L, or 2 L with initial advance. With initial advance, the first round after an idle time may have one turn more than
+//! there are queues. A turn of several packets sends less than D + L, because it starts above A' and its last packet
+//! starts at A or below. Queues that wait from the same time on differ in F by less than D + 2 L. This is because a
+//! turn leaves F above A by at most 2 L, and another queue's turn is at most one round older.
 //!
 //! The priority of new queues is unlimited: a flow that always uses new keys starves the others, as in FQ-CoDel.
 //!
 //! Cost: O(1) per packet, one hash of the key. State: 101 bytes for each flow or user with waiting packets, 17 bytes
-//! for each other one whose F is above A'.
+//! for each other flow or user whose F is above A'.
 //!
 //! Deviations:
 //! 1. Every flow or user has a queue and a weight. The qdisc hashes flows into 1024 trees and has no weights.
 //! 2. A full port drops from the tail of the longest queue, as in [`crate::fairqueue::drr`], so the two schemes differ
 //!    only in their turns. The qdisc drops a packet that arrives at a full port or at a flow with 100 packets.
 //! 3. The clock never decreases. In the qdisc the last packet of a busy period can decrease it.
-//! 4. The record of a flow without packets is deleted if `F <= A'`, because all rules treat such a flow as new. If
-//!    `F > A'` it is deleted after 3 s, as in the qdisc, which does so only when it has many records.
+//! 4. The record of a flow without packets is deleted if `F <= A'`, because all rules treat such a flow as new. If `F >
+//!    A'` the record is deleted after 3 s. The qdisc does the same, but only when it has many records.
 //! 5. Classes have no effect.
 //!
 //! Not implemented: the variants `scrr`, `scrr_npm` and `scrr_nmia`, which keep queues without packets in the round.
-//! While new queues arrive these are never visited, and their number grows.
+//! While new queues arrive, such queues are never visited, and their number grows.
 
 use crate::contract::prelude::*;
 use crate::fairqueue::intrusive_list::IntrusiveList;

@@ -1,12 +1,12 @@
 //! Stochastic fair queueing: hashes flows into a few queues, serves these in turn, and changes the hash periodically.
 //!
 //! Source: P. McKenney, "Stochastic fairness queueing", INFOCOM 1990; the code of Linux (`sch_sfq.c`) and of ns-2
-//! (`sfq.cc`), which differ:
+//! (`sfq.cc`). Linux and ns-2 differ.
 //!
 //! | rule | `linux` | `ns2` |
 //! |---|---|---|
 //! | (1) turn | `allot <= 0`: `allot += quantum`, move to the end; else send one packet, `allot -= L` | send one packet, move to the end |
-//! | (2) arrival | dropped if its queue holds `depth` packets, or it is empty and `flows` queues are in use | dropped if its queue holds half of the free space `left`, or if `left < buckets` and it holds more than `limit / buckets`, or if `left` is 0 |
+//! | (2) arrival | dropped if its queue holds `depth` packets, or if its queue is empty and `flows` queues are in use | dropped if its queue holds half of the free space `left`, or if `left < buckets` and the queue holds more than `limit / buckets`, or if `left` is 0 |
 //! | (3) buffer full | drop the last packet of the queue with most packets | as (2) |
 //! | (4) perturbation | every `perturb`: new hash, waiting packets move to their new queues | as `linux`; ns-2 has none |
 //! | defaults | 1024 buckets, 128 flows, depth 127, quantum 1514 B, limit 127 packets | 16 buckets, limit 40 packets |
@@ -19,11 +19,11 @@
 //! bytes for each queue in use, at most `flows`; no state per flow.
 //!
 //! Deviations:
-//! 1. The limit is that of the buffer; with `ns2` it must be in packets.
-//! 2. With `ns2` an empty port stores any packet; the rule of ns-2 would drop it if the limit is 1.
+//! 1. The limit is the buffer limit; with `ns2` it must be in packets.
+//! 2. With `ns2` an empty port stores any packet; ns-2 would drop the packet if the limit is 1.
 //! 3. Rounds in which all queues are in debt are skipped in one step.
-//! 4. A due perturbation happens at the next packet; if several were due, only one happens.
-//! 5. The hash is uniform and seeded; that of ns-2 is a fixed sum of addresses.
+//! 4. A perturbation takes effect at the next packet; if several have expired, only one takes effect.
+//! 5. The hash is uniform and seeded; ns-2 uses a fixed sum of addresses.
 //! 6. Classes have no effect.
 //!
 //! Not implemented: head drop and RED within the queues of Linux; weights (the sources have none).

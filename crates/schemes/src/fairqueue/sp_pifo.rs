@@ -4,7 +4,7 @@
 //! Source: A. Gran Alcoz, A. Dietmüller and L. Vanbever, "SP-PIFO: approximating push-in first-out behaviors using
 //! strict-priority queues", NSDI 2020. We follow its project page and its authors' public simulation
 //! (`nsg-ethz/SP-PIFO`, `SPPIFOQueue.java`, `WFQSPPIFOQueue.java`), and did not have the paper. Queue 1 is served
-//! first, n last; `q_i` is the bound of queue i, r the rank of an arriving packet:
+//! first, queue n last. `q_i` is the bound of queue i, and r the rank of an arriving packet.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -18,17 +18,18 @@
 //! fairness experiments: the port then approximates STFQ. Ranks can also be random, to measure how well SP-PIFO
 //! approximates a sorted queue: `inversions_per_packet` counts the waiting packets of lower rank when a packet leaves.
 //!
-//! Bounds: a stored packet's rank is the bound of its queue until the next packet, so ranks in all queues but the first
-//! only rise between push-downs.
+//! A stored packet's rank is the bound of its queue until the next packet arrives. Between push-downs, ranks therefore
+//! only rise in all queues except the first.
 //!
 //! Cost: at most n comparisons per packet, n subtractions per push-down, and one flow look-up. State: 72 bytes per
 //! queue, 17 bytes per flow whose finish tag is ahead of virtual time.
 //!
 //! Deviations:
-//! 1. Virtual time is the largest start tag that was served. The authors' simulation uses that of the last packet
+//! 1. Virtual time is the largest start tag that was served. The authors' simulation uses the tag of the last packet
 //!    served, which may decrease; the Linux qdisc of the authors of SCRR (`sch_sppifo_stfq.c`) never lets it decrease.
-//! 2. At the end of a busy period all flows are reset, as in `stfq`; the simulation omits that.
-//! 3. A dropped packet does not advance its flow's tags, as in the simulation; in the qdisc it does.
+//! 2. At the end of a busy period all flows are reset, as in `stfq`; the simulation omits this.
+//! 3. A dropped packet does not advance its flow's tags, as in the simulation. In the qdisc, a dropped packet advances
+//!    them.
 //! 4. The limit of the port is split among the queues, as in the simulation and the qdisc; `room = "shared"` lets each
 //!    queue fill the port. If the limit is below n packets, each queue holds one packet and the port enforces the
 //!    limit.

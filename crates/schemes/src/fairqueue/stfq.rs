@@ -19,7 +19,7 @@
 //! 1. The paper has no limit of the queue. A full queue drops the packet with the largest start tag: the arrival or a
 //!    waiting packet. Its flow continues from the tag of the dropped packet, as if the packet had never arrived.
 //! 2. The rule for v after a busy period is from our memory of the paper. All flows are reset then, so no share depends
-//!    on it.
+//!    on this rule.
 //! 3. A packet that is longer than the whole queue is dropped at once.
 
 use crate::contract::prelude::*;

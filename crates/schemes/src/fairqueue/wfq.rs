@@ -2,7 +2,7 @@
 //!
 //! Source: A. Demers, S. Keshav and S. Shenker 1989; A. Parekh and R. Gallager, "A generalized processor sharing
 //! approach to flow control", IEEE/ACM Transactions on Networking 1(3), 1993 (PGPS); self-clocked: S. Golestani,
-//! INFOCOM 1994 (SCFQ). GPS serves all backlogged flows simultaneously, in proportion to their weights w:
+//! INFOCOM 1994 (SCFQ). GPS serves all backlogged flows simultaneously, in proportion to their weights w.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -20,11 +20,11 @@
 //!
 //! Deviations:
 //! 1. Time is a real number. At each arrival V advances in one step through all departures of flows from GPS since the
-//!    last.
+//!    last arrival.
 //! 2. GPS keeps the service that it gave to a packet that is dropped later.
 //! 3. A change of the link's rate affects V only from the first arrival after it.
 //! 4. If F is equal, the queue with the smaller number is served first.
-//! 5. A packet that alone exceeds the limit is dropped itself.
+//! 5. A packet that alone exceeds the limit is dropped.
 //! 6. Classes have no effect.
 
 use crate::contract::prelude::*;

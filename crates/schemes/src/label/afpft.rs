@@ -21,14 +21,14 @@
 //! limit.
 //!
 //! Cost: O(log n) comparisons for n packets in the queue, one table look-up at arrival and one at departure. State: 25
-//! bytes per flow with packets in the queue (at the edge also per flow whose finish is ahead of v), and 24 bytes per
-//! packet for the order.
+//! bytes per flow with packets in the queue, at the edge also per flow whose finish is ahead of v; 24 bytes per packet
+//! for the order.
 //!
 //! Deviations:
 //! 1. The pseudo-code tests the sign of the tag again after it has overwritten it. We store the result of the first
 //!    test in the flow's record; otherwise no edge would keep its records.
 //! 2. The first packet of a core flow leaves finish at 0, as in the pseudo-code, so the second packet can get the tag v
-//!    as well. `init_finish` sets it.
+//!    as well. With `init_finish` the first packet sets finish.
 //! 3. finish is not lowered below the tag of the dropped packet; only rounding could do that.
 //! 4. A record at the edge expires when finish <= v and no packet of the flow waits, since it then has no effect. In
 //!    the paper records expire after an unspecified time.

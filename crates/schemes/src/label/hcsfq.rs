@@ -2,7 +2,7 @@
 //! flows of each tenant.
 //!
 //! Source: Yu, Wu, Braverman, Stoica, Jin: Twenty Years After: Hierarchical Core-Stateless Fair Queueing, NSDI 2021, as
-//! implemented in its authors' code. A tenant is a user here. Rates are estimated as in CSFQ
+//! implemented in its authors' code. Here a tenant is a user. Rates are estimated as in CSFQ
 //! ([`crate::measure::rate_estimates`]).
 //!
 //! | number | equation | code |
@@ -15,9 +15,9 @@
 //! | (6) | virtual capacity of a tenant: `C_i = w_i alpha_root` | `State::judge` |
 //! | (7) | no update, congested or not, reduces alpha by more than a quarter | `Share::observe` |
 //!
-//! (4), (5) and (7) apply at two levels: at the root with A and F of the port and the rates `A_i/w_i` of the tenants;
-//! in tenant i with A_i, F_i, the capacity C_i and the labels of its flows. A is the rate of arrivals, F the rate of
-//! packets that (2) accepts.
+//! Rules (4), (5) and (7) apply at two levels. The root uses A and F of the port and the rates `A_i/w_i` of the
+//! tenants. Tenant i uses A_i, F_i, the capacity C_i and the labels of its flows. A is the rate of arrivals, F the rate
+//! of packets that (2) accepts.
 //!
 //! HCSFQ needs the link's rate. A packet without a label is never dropped early. (5) sets alpha to the largest rate of
 //! the last window. By HCSFQ's definition, a flow that has become faster since then therefore loses packets even if no
@@ -25,18 +25,18 @@
 //!
 //! Cost: per packet, the edge computes 1 exponential. The port computes 2 exponentials and 3 divisions, looks up the
 //! tenant, and draws a random number if the flow exceeds its rate. State: 3 numbers per flow at the edge; 11 numbers
-//! per port, and 10 for each tenant that sent recently. The core has state per tenant, but not per flow.
+//! per port, and 10 for each tenant that sent recently.
 //!
 //! Deviations:
 //! 1. Time constants are 100 ms, for rates in Mbit/s; those of the code are meant for 10 to 100 Gbit/s.
-//! 2. In the code C is 0.985 times the link's rate. Here that is `capacity_factor`, by default 1.
-//! 3. A tenant's share starts with alpha = C, and its first window with its first packet; in the code all tenants exist
-//!    from time 0, with C/32. Because of (7), a new tenant is limited to its share only after some windows. If alpha
-//!    exceeds F it limits no flow, so it becomes C. The code tests this only when congested.
+//! 2. In the code C is 0.985 times the link's rate; here this factor is `capacity_factor`, by default 1.
+//! 3. A tenant's share starts with alpha = C, at the tenant's first packet. In the code all tenants exist from time 0,
+//!    with C/32. Because of (7), a new tenant is limited to its share only after some windows. If alpha exceeds F,
+//!    alpha limits no flow and becomes C. The code tests this only when congested.
 //! 4. The code replaces a time of 0 between packets by 20 ns. Here simultaneous packets count together at the next
 //!    packet.
-//! 5. `q_min` is ours: below it no packet is dropped early, the improvement of CSFQ in abc2018 V-E1. 0 packets is the
-//!    paper's behaviour.
+//! 5. `q_min` is ours, after the improvement of CSFQ in abc2018 V-E1: below `q_min` no packet is dropped early. The
+//!    paper corresponds to 0 packets.
 //! 6. A tenant's record is deleted after 10 time constants without a packet, when its rates are below e^-10 of their
 //!    last values.
 //!

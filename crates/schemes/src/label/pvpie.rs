@@ -13,8 +13,8 @@
 //! -40 to 0. Weights decay exponentially: an arrival a time d ago has weight `exp(-d/M)`. Within a bin the quantile is
 //! interpolated.
 //!
-//! Cost: as PIE, plus one exponential per packet, and a pass over 256 bins every `update_interval`. State: the port has
-//! that of PIE plus 2 kB, the edge that of PPV; none per flow.
+//! Cost: that of PIE, plus one exponential per packet, and a pass over 256 bins every `update_interval`. State: that of
+//! PIE plus 2 kB at the port, that of PPV at the edge; none per flow.
 //!
 //! Deviations:
 //! 1. The parameters of the paper are unknown to us, and abc2018 calls them crucial: PIE has the defaults of RFC 8033,

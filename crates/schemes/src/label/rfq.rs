@@ -5,7 +5,7 @@
 //!
 //! | number | equation | code |
 //! |---|---|---|
-//! | (1) | `y = U*r/w`: r the flow's rate by [`crate::measure::rate_estimates`], U uniform on (0,1), w its weight | `RfqMarker` |
+//! | (1) | `y = U*r/w`, with r the flow's rate by [`crate::measure::rate_estimates`], U uniform on (0,1), w its weight | `RfqMarker` |
 //! | (2) | colour 0 below `c_1`, else `1 + floor(n*log2(y/c_1))`, n colours per octave | `RfqMarker::colour` |
 //! | (3) | drop if colour > threshold | `RfqAqm::admit` |
 //! | (4) | threshold - 1 when the queue reaches `q_threshold`, and after each interval during which it stays at or above | `RfqAqm::adapt` |
@@ -16,17 +16,17 @@
 //! the link is not always full (abc2018 II).
 //!
 //! A packet above the threshold is dropped even if no packet waits. `colours` of queue and marker must be equal, since
-//! the threshold cannot rise above the queue's number.
+//! the threshold cannot rise above the queue's `colours`.
 //!
-//! Cost: per packet, the edge computes one exponential, one logarithm and one random number, the port one exponential.
-//! State: 3 numbers per flow (or user) at the edge, none in the core; 6 numbers per port.
+//! Cost: per packet, the edge computes one exponential, one logarithm and one random number. The port computes one
+//! exponential. State: 3 numbers per flow (or user) at the edge, none in the core; 6 numbers per port.
 //!
 //! Deviations:
 //! 1. The numbers of the paper are unknown to us: layers, threshold, interval and utilisation are our choices and
 //!    parameters. Layers are geometric, four per octave. The threshold falls if the queue reaches half of abc2018's
 //!    limit, and moves once per 100 ms.
 //! 2. Initially the threshold is above all colours. Colour 0 always passes.
-//! 3. Intervals are evaluated when a packet arrives; those that ended since the last packet all count.
+//! 3. Intervals are evaluated when a packet arrives; all intervals that ended since the last packet count.
 
 use crate::contract::prelude::*;
 use crate::measure::rate_estimates::{Averaging, RateEstimates};

@@ -10,10 +10,10 @@
 //!
 //! Deviations:
 //! 1. The rates of sibling classes are reduced to fit into their parent's rate, unless `node_rates = "full"`: HTB lets
-//!    a class send at its rate even if its parent has used up its own. Each sibling keeps the assured rates of the
-//!    users below it, and the remainder is divided in proportion to the rates. If these assured rates exceed the
-//!    parent's rate, all are reduced by the same factor. LibreQoS then assures 1 Mbit/s or 10 kbit/s (2.0,
-//!    src/LibreQoS.py, `attach_circuits`), or more than the parent has (1.4).
+//!    a class send at its rate even if its parent's rate is used up. Each sibling keeps the assured rates of the users
+//!    below it, and the remainder is divided in proportion to the rates. If these assured rates exceed the parent's
+//!    rate, all are reduced by the same factor. In this case LibreQoS 2.0 assures 1 Mbit/s or 10 kbit/s
+//!    (src/LibreQoS.py, `attach_circuits`), and LibreQoS 1.4 assures more than the parent has.
 //! 2. Subscribers of nodes more than six levels below the link are in the class of the sixth level; LibreQoS merges
 //!    levels differently.
 

@@ -2,14 +2,14 @@
 //! flows gives the number of flows.
 //!
 //! Source: Chan and Hamdi, "An Active Queue Management Scheme Based on a Capture-Recapture Model", IEEE JSAC 21(4),
-//! 2003. Its text was not available to us; the scheme is reconstructed from afc, sections 2 and 4: `t` = 200 occasions,
-//! 50 of them for the number of flows, capture probability 0.04, drops of the part of a rate above the fair share. The
-//! jackknife of model Mh: Burnham and Overton, "Robust Estimation of Population Size When Capture Probabilities Vary
-//! Among Animals", Ecology, 1979.
+//! 2003, whose text was not available to us. The scheme is reconstructed from sections 2 and 4 of afc: `t` = 200
+//! occasions, 50 of them for the number of flows, a capture probability of 0.04, and drops of the part of a rate above
+//! the fair share. The jackknife of model Mh is from Burnham and Overton, "Robust Estimation of Population Size When
+//! Capture Probabilities Vary Among Animals", Ecology, 1979.
 //!
 //! | step | rule | code |
 //! |---|---|---|
-//! | capture | each arrival with probability `p_cap`, before the decision on it; it replaces the oldest of `t` captures | `Care::admit` |
+//! | capture | each arrival is captured with probability `p_cap`, before the drop decision; the capture replaces the oldest of `t` captures | `Care::admit` |
 //! | rate | share of flow i: `x_i / t`, x_i its number of captures in the list | `Care::excess` |
 //! | drop | with probability `max(0, 1 - t / (N^ * x_i))`, that is, 1 - fair rate / rate, while the queue is at least `gate` | `Care::excess` |
 //! | number of flows N^, M0 | N^ of `S = N * (1 - (1 - 1/N)^t_n)`, at most `t_n^2/2` | `equal_catchability` |
@@ -17,20 +17,21 @@
 //! | Mh, tested | first k with `abs(T_k) < 1.96`, else 5 | `tested_order` |
 //!
 //! N^ is estimated from the last `t_n` captures: S distinct flows, f_j of them captured j times; `[x]_j` is the falling
-//! factorial. M0 assumes that all flows are captured with the same probability. The jackknife Mh does not: it uses the
-//! decrease of the number of flows if occasions are omitted.
+//! factorial. M0 assumes that all flows are captured with the same probability. The jackknife Mh does not. It uses the
+//! decrease of S when captures are omitted.
 //!
-//! Cost: one random number and one look-up per packet; a second random number if the packet may be dropped; per capture
-//! O(1) plus the estimate of N^. State: 4 bytes per capture and 13 bytes per distinct flow; for M0 a table of `t_n + 1`
-//! numbers.
+//! Cost: one random number and one look-up per packet, and a second random number if the packet may be dropped. Per
+//! capture, O(1) plus the estimate of N^. State: 4 bytes per capture and 13 bytes per distinct flow; for M0 a table of
+//! `t_n + 1` numbers.
 //!
 //! Deviations:
 //! 1. afc names no estimator. The default is the jackknife of order 1, the first-order model of heterogeneous flows,
-//!    because it agrees with afc's Tables 1 and 3. The rows of CARE in these tables therefore do not test it.
+//!    because it agrees with afc's Tables 1 and 3. The rows of CARE in these tables therefore do not test the
+//!    estimator.
 //! 2. No packet is dropped below a queue of `gate`, which corresponds to the lower threshold of other schemes. Without
-//!    it CARE would drop packets on an idle link. `gate` is compared with the queue, not an average, so underload can
-//!    reach a short gate (4 of 24 packets).
-//! 3. While there are fewer than `t` captures, their number replaces `t`.
+//!    it CARE would drop packets on an idle link. `gate` is compared with the current queue, not an average. Therefore
+//!    an underloaded link can reach a short gate (4 of 24 packets).
+//! 3. While there are fewer than `t` captures, the number of captures replaces `t`.
 //! 4. The fair rate is the arrival rate over N^, not the link rate over N^.
 //!
 //! Not implemented: RED for the packets that CARE accepts; afc gives no thresholds for it.

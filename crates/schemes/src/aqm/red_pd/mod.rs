@@ -7,21 +7,22 @@
 //! | number | rule, at the end of each interval | code |
 //! |---|---|---|
 //! | (1) | `p_cur` = dropped/arrived bytes at RED, `p_avg = (p_avg + p_cur)/2`, `usable = min(p_cur, p_avg)` | `RedPd::end_interval` |
-//! | (2) | length of the next: `(3/5)*R/sqrt(1.5*p_avg)`, from 2R to 10R | `RedPd::next_length` |
+//! | (2) | length of the next interval: `(3/5)*R/sqrt(1.5*p_avg)`, at least 2R, at most 10R | `RedPd::next_length` |
 //! | (3) | regular: drops in at least 3 of the last 5 intervals; `pre = usable*drops/mean drops of regular flows` | `FlowRecord::punish` |
 //! | (4) | not monitored: `p_f = min(pre, 2*usable, 0.5)`; monitored: `min(2*p_f, p_f + pre)`; not reacting: `min(3*p_f, p_f + 2*pre)`; if above 1: halve the distance to 1 (not reacting: a third of it) | `FlowRecord::punish` |
 //! | (5) | no drops in 5 intervals: release if `p_f <= 0.005`, else `p_f - 0.05` above 0.1, else `p_f/2` (not reacting: 0.0025, `/1.5`) | `FlowRecord::reward` |
-//! | (6) | of two intervals of a flow, `x` is the older over the newer drop rate. If `0.1 < x < 1`, the pair is bad if `rate2/rate1 > sqrt(x)`, else good. The flow does not react at 3 bad pairs and no good one, 4 and one, or 4 times as many bad as good | `Monitor::test` |
+//! | (6) | of two intervals of a flow, `x` is the older over the newer drop rate. If `0.1 < x < 1`, the pair is bad if `rate2/rate1 > sqrt(x)`, else good. The flow counts as not reacting at 3 bad pairs and no good pair, at 4 bad and 1 good, or at 4 times as many bad as good | `Monitor::test` |
 //! | (7) | prefilter: drop with `p_f/(1-count*p_f)`; a flow that reacts, only while `avg >= min_th` and more than one packet waits | `RedPd::prefilter` |
 //!
 //! R is `target_rtt`. (4) applies to a flow with drops in the last interval whose p_f has not changed for 4 intervals
-//! and 0.4 s. (5) applies after 3 intervals, or 5 if the flow does not react. Equations of RED: see [`super::red`].
+//! and 0.4 s. (5) applies after 3 intervals, or 5 if the flow does not react. The equations of RED are in
+//! [`super::red`].
 //!
 //! The prefilter is in front of the queue, so an idle port may drop a packet of a flow that is known not to react.
 //!
 //! Cost: the cost of RED, plus one flow look-up per packet while any flow is monitored, and one per drop. At the end of
 //! each interval, RED-PD scans all flows in its table. State: 56 bytes per flow with drops in the last 5 intervals, and
-//! 136 more per monitored flow.
+//! 136 further bytes per monitored flow.
 //!
 //! Deviations:
 //! 1. "No action" at `p_cur <= 0.001` stops only punishment. Otherwise no flow would be released when congestion ends.

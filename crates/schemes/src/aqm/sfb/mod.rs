@@ -2,38 +2,39 @@
 //! non-responsive flows by these probabilities and limits their rate.
 //!
 //! Source: Feng, Kandlur, Saha and Shin, "Stochastic Fair Blue: A Queue Management Algorithm for Enforcing Fairness",
-//! INFOCOM 2001 (sfb2001). Parameters: afc section 4 runs the authors' ns code in its default configuration with 2 x 23
-//! bins. The head of XNU's `classq_sfb.c`, which is based on this code, documents that configuration ("ns" below).
+//! INFOCOM 2001 (sfb2001). The parameters are those of afc section 4, which runs the authors' ns code in its default
+//! configuration ("ns" below) with 2 x 23 bins. The head of XNU's `classq_sfb.c`, which is based on the ns code,
+//! documents this configuration.
 //!
 //! | number | rule for a packet, in the bin of each level that its flow hashes to | code |
 //! |---|---|---|
 //! | (1) | `qlen = 0`: `p -= decrement`; `qlen >= bin_size`: `p += increment`; at most one change per `freeze` to `freeze_most` | `Bins::judge`, `Bin::change` |
 //! | (2) | `p_min` = smallest p over the levels | `Bins::judge` |
-//! | (3) | `p_min >= unresponsive_at`: the flow does not react; the packet passes if the rate limit has room, else it is dropped; a stored packet uses tokens | `Sfb::admit`, `Sfb::accepted` |
+//! | (3) | `p_min >= unresponsive_at`: the flow does not react; the packet passes if the rate limit has tokens, else it is dropped; a stored packet uses tokens | `Sfb::admit`, `Sfb::accepted` |
 //! | (4) | else drop or mark with `p_min` | `Sfb::admit` |
 //! | (5) | stored: `qlen += 1` in all its bins, `qlen -= 1` when it leaves | `Bins::count`, `Bins::release` |
 //!
-//! Moving hash: two sets of bins with separate hash functions. One decides. The other warms up: it learns from all
-//! flows in the last `warm_up` of an interval, and before that only from flows of rule (3). At the end of the interval
-//! they change roles, and the former deciding set is reset with new hash functions.
+//! Two sets of bins have separate hash functions. One set decides. The other set warms up: it learns only from flows of
+//! rule (3), but in the last `warm_up` of an interval from all flows. At the end of the interval the sets change roles.
+//! The set that no longer decides is reset with new hash functions.
 //!
 //! By SFB's definition, rules (3) and (4) may drop a packet at an idle port.
 //!
-//! Cost: one hash per level at an arrival and at a departure, twice that while both sets count; one random number.
-//! State: 24 bytes per bin and set. No state per flow, except with `penalty = "per_flow"` a bucket for each flow of
-//! rule (3), deleted when the hash functions change.
+//! Cost: one hash per level at an arrival and at a departure, or two while both sets count; one random number. State:
+//! 24 bytes per bin and set. No state per flow, except with `penalty = "per_flow"` a bucket for each flow of rule (3),
+//! deleted when the hash functions change.
 //!
 //! Deviations:
-//! 1. When a packet leaves, its bins are computed again from its flow, and its enqueueing time tells which sets have
-//!    counted it. No data is stored with the packet.
-//! 2. The paper warms up by flows of rule (3) only (`warm_up` 0), as Linux does late in the interval. Such a flow
-//!    raises its bins in the second set at every arrival (one change per `freeze`): few of its packets are stored, so
-//!    their number would not show that it is non-responsive.
+//! 1. When a packet leaves, its bins are computed again from its flow, and its enqueueing time shows which sets have
+//!    counted it. Packets carry no data for this.
+//! 2. In the paper the second set learns only from flows of rule (3) (`warm_up` 0), as in Linux late in the interval.
+//!    In the second set, every arrival of such a flow raises its bins (one change per `freeze`). Few of its packets are
+//!    stored, so their number would not show that it is non-responsive.
 //! 3. ns draws its hold time at random from 10 to 50 ms, but we do not know when. Here it is drawn whenever a bin may
-//!    change. It must be far below `rehash * increment`: with 100 ms a bin needs a whole interval to reach 1, and no
-//!    flow is ever limited.
-//! 4. sfb2001 does not specify the rate limiter. Ours is a token bucket, shared by all such flows or separate for each.
-//!    Only stored packets use tokens; in XNU packets that the full buffer drops use them, too.
+//!    change. The hold time must be far below `rehash * increment`. With 100 ms a bin needs a whole interval to reach
+//!    1, and no flow is ever limited.
+//! 4. sfb2001 does not specify the rate limiter. Ours is a token bucket, shared by all flows of rule (3) or separate
+//!    for each. Only stored packets use tokens; in XNU, packets that the full buffer drops also use tokens.
 
 mod bins;
 mod params;

@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | (1) | quantum = clamp(link rate in byte/s / 4096, 300 B, 1514 B) | `Cake::adapt` |
 //! | (2) | target = max(5 ms, 1.5 MTU times); interval = max(100 ms + target - 5 ms, 2 target); spared: 4 MTU times | `Cake::adapt` |
-//! | (3) | hash to one of 1024 queues; if it is in use by another flow, to a free queue of its set of 8 | `Cake::queue_of`, `SetAssociative::place` |
+//! | (3) | hash to one of 1024 queues; if another flow uses this queue, take a free queue of the same set of 8 | `Cake::queue_of`, `SetAssociative::place` |
 //! | (4) | share = quantum / load, load = max(1, the host's bulk flows) | `share` |
 //! | (5) | a packet arrives at a queue at rest: the queue is sparse, `credits = share` | `Cake::enqueue` |
 //! | (6) | serve the first sparse queue or, if there is none, the first bulk queue | `Cake::dequeue` |
@@ -27,11 +27,11 @@
 //! | `dual` | flow | bulk queues of its user |
 //! | `triple` | flow | the larger of the loads at both ends of the flow |
 //!
-//! Packets do not carry the other end of a flow. It counts as a different host for every flow, so its load is 1.
-//! `triple`, the kernel's default, is therefore equivalent to `dual`.
+//! Packets do not carry the other end of a flow. The other end counts as a different host for every flow, so its load
+//! is 1. `triple`, the kernel's default, is therefore equivalent to `dual`.
 //!
-//! Packets of a flow may be reordered. When all 8 queues of its set are in use, another flow takes over its queue. The
-//! flow's next packet may then use a queue that has become free, while its older packets still wait.
+//! Packets of a flow may be reordered. When all 8 queues of a set are in use, a new flow takes over the queue of
+//! another. The other flow's next packet may then use a queue that has become free, while its older packets still wait.
 //!
 //! Cost: O(1) per packet except for (10), see [`crate::fairqueue::queue_store`]; one hash, two with hosts. State: 112
 //! bytes for each of the 1024 queues and 8 for each of 1024 hosts, used or not; no state per flow.
@@ -39,7 +39,7 @@
 //! Deviations:
 //! 1. [`crate::fairqueue::queue_store`] finds the queue with most bytes.
 //! 2. Rounds in which all queues are in debt are skipped in one step.
-//! 3. A packet that alone exceeds the limit is dropped itself.
+//! 3. A packet that alone exceeds the limit is dropped.
 //! 4. Credits are in 1/65 536 byte, and shares are rounded down; Linux uses whole bytes and rounds a share at random.
 //! 5. The limit is the buffer's; Linux uses 4 intervals at the link rate, at least 4 MiB. With 24 packets most drops
 //!    come from overflow and BLUE, not from CoDel.

@@ -1,16 +1,15 @@
 //! Cebinae: taxes the largest flows of a saturated link, so that the others can grow into the freed capacity.
 //!
 //! Source: Yu, Sonchack, Liu: Cebinae: Scalable In-network Fairness Augmentation, SIGCOMM 2022, as its authors' ns-3
-//! model and switch program (eniac/Cebinae) implement it. Time is divided into rounds of `dT`. Of two queues, the head
-//! queue takes packets of the present round and the other queue those of the next. `C dT` is the number of bytes per
-//! round.
+//! model and switch program (eniac/Cebinae) implement it. Time is divided into rounds of `dT`. The head queue has
+//! packets of the present round, the other queue packets of the next round. `C dT` is the number of bytes per round.
 //!
 //! | number | rule | code |
 //! |---|---|---|
 //! | (1) | every P-th round: saturated if `bytes sent > P C dT (1 - delta_port)`; otherwise no flow is top, `bottom = C dT`, and there is no limit | `end_round` |
 //! | (2) | top: flows with `bytes > (1 - delta_flow) max` | `FlowCache::choose_top` |
 //! | (3) | budgets of a round: `top = min(bytes of top flows / P, C dT) (1 - tau)`, `bottom = C dT - top` | `end_round` |
-//! | (4) | they apply to the round after the next, which is still empty | `rotate` |
+//! | (4) | new budgets apply to the round after the next, which is still empty | `rotate` |
 //! | (5) | leaky bucket b of each group: head queue if `b <= B_head`, other queue if `b <= B_head + B_next`, otherwise drop | `filter` |
 //! | (6) | `b = max(b, allowance) + L`; allowance: the fraction of the budgets for the time since the round began; a group loses what it did not use | `filter`, `allowance` |
 //! | (7) | `b = max(0, b - B_head)` at the rotation | `rotate` |
@@ -19,23 +18,23 @@
 //! Cebinae may reorder packets of a flow that enters or leaves the top group. It may drop a packet although the queue
 //! is empty, if the packet's group has used the budgets of two rounds.
 //!
-//! Cost: O(1) per packet: 1 or 2 hashes at departure, the same at arrival while there are top flows; once every P
-//! rounds a pass over the flows seen. State per port: 2 buckets, 2 x 2 budgets, a table of `2 x cache_slots` slots of
-//! 32 bytes that counts flows. A flow whose two slots are taken is not counted and cannot become top.
+//! Cost: O(1) per packet: 1 or 2 hashes at departure, and at arrival while there are top flows. Every P rounds, one
+//! pass over the counted flows. State per port: 2 buckets, 2 x 2 budgets, a table of `2 x cache_slots` slots of 32
+//! bytes that counts flows. A flow whose two slots are taken is not counted and cannot become top.
 //!
 //! Deviations:
 //! 1. Time is not quantised to `vdT` (the authors' runs use 1 ns).
-//! 2. The filter drops arrivals only if the next round is limited, and the top bucket is emptied when a round without
-//!    limits begins, because the switch program bypasses the filter while the port is not saturated. The ns-3 model
-//!    keeps the filter at C and the bucket's level; overload can then block a group permanently.
+//! 2. The filter drops arrivals only if the next round is limited. The top bucket is emptied when a round without
+//!    limits begins, because the switch program bypasses the filter while the port is not saturated. In the ns-3 model
+//!    the filter continues at rate C with the bucket's old level; overload can then block a group permanently.
 //! 3. The default round scales with the link: the time of 50 full packets or of the full buffer, whichever is longer,
-//!    60 ms at 10 Mbit/s. The ns-3 model's 1 048 576 ns are meant for 100 Gbit/s; in the authors' runs the round is
-//!    slightly longer than the buffer takes to drain. The round depends on the link's initial rate and does not follow
-//!    later changes.
-//! 4. The two queues share the limit, as in most of the authors' runs and in their table of 29 mixes.
-//! 5. Tax and margins are 0.01; the ns-3 model's own defaults are 0.05. Of the 62 configurations in the authors'
-//!    repository (`ns/configs`) that set one value each, 60 have `tau` and `delta_flow` 0.01 (two 0.05 and 0.1), and 46
-//!    `delta_port` 0.01; the other 16 (`tbl2`, `fig7`) have `delta_port` 0.
+//!    60 ms at 10 Mbit/s. The ns-3 model's default of 1 048 576 ns is meant for 100 Gbit/s. In the authors' runs, the
+//!    round is slightly longer than the time in which the buffer drains. The round depends on the link's initial rate
+//!    only.
+//! 4. The two queues share the limit, as in most of the authors' runs, including their table of 29 mixes.
+//! 5. Tax and margins are 0.01; the ns-3 model's own defaults are 0.05. The authors' repository has 62 configurations
+//!    that set a single value of each parameter (`ns/configs`). In 60 of these, `tau` and `delta_flow` are 0.01; two
+//!    have 0.05 and 0.1. `delta_port` is 0.01 in 46 and 0 in the other 16 (`tbl2`, `fig7`).
 //! 6. Congestion marks on delayed packets (`mark_delayed`) are undecided in the authors' code; here they are off by
 //!    default.
 //!

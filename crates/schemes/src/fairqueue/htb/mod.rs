@@ -1,15 +1,15 @@
 //! HTB (hierarchical token bucket): classes in a tree have assured rates and borrow unused rates from their ancestors.
 //!
 //! Source: Linux net/sched/sch_htb.c; M. Devera, "HTB Linux queuing discipline manual, user guide", 2002; tc-htb(8).
-//! Class c has tokens T for its rate and C for its ceiling; leaves are at level 0, the root is at level 7:
+//! Class c has tokens T for its rate and C for its ceiling; leaves are at level 0, the root is at level 7.
 //!
 //! | number | rule | code |
 //! |---|---|---|
 //! | (1) | `C < 0`: the class cannot send; else if `T < 0`: it may borrow; else it can send (`htb_class_mode`) | `Bucket::mode_at` |
-//! | (2) | a class that has packets to send is in the row of its level if it can send; if it may borrow it is in the feed of its parent, which then has packets to send (`htb_activate_prios`) | `Htb::connect` |
+//! | (2) | a class with packets that can send is in the row of its level; a class with packets that may borrow is in the feed of its parent, and the parent then has packets (`htb_activate_prios`) | `Htb::connect` |
 //! | (3) | the lowest non-empty row is served, and in it the classes of the first priority (`htb_dequeue`) | `Htb::next_row` |
 //! | (4) | classes of a row or feed are served in turn; a leaf may send `quantum` bytes per turn at a level (`htb_lookup_leaf`, `htb_dequeue_tree`) | `Htb::next_leaf`, `Htb::take_turn` |
-//! | (5) | a packet of L bytes sent by a class at level l reduces C of each class from the leaf to the root by `L / ceil`, and T of those from level l on by `L / rate` (`htb_charge_class`) | `Htb::charge`, `Bucket::spend` |
+//! | (5) | a packet of L bytes sent by a class at level l reduces C of each class from the leaf to the root by `L / ceil`, and T of the classes from level l up by `L / rate` (`htb_charge_class`) | `Htb::charge`, `Bucket::spend` |
 //! | (6) | T and C grow with time, up to `burst / rate` and `cburst / ceil` (`htb_accnt_tokens`) | `Tokens::spend` |
 //! | (7) | a class that cannot send or has to borrow is checked again when its tokens are back at zero (`htb_do_events`) | `Htb::look_again` |
 //! | (8) | `quantum = rate / r2q`, from 1000 to 200 000 bytes (`htb_change_class`) | `Htb::add` |
@@ -27,15 +27,15 @@
 //!
 //! Deviations:
 //! 1. The root can always send, since the link itself limits the rate.
-//! 2. Children are served in the order in which they were added; in Linux in the order of their class numbers.
+//! 2. Children are served in the order in which they were added; Linux uses the order of class numbers.
 //! 3. There are two priorities (eight in Linux): a user whose first packet is EF precedes users whose first packet is
 //!    BE.
-//! 4. A leaf without packets and with full tokens is removed when the next new user arrives. Apart from its turn it
-//!    equals a new leaf.
+//! 4. A leaf without packets and with full tokens is removed when the next new user arrives. Such a leaf differs from a
+//!    new leaf only in its turn.
 //! 5. The buffer's limit applies to each leaf, as in Linux, not to the port.
 //! 6. Leaves have `leaf_queues` queues, by default 32; `fq_codel` and `cake` of Linux have 1024. With 1024, 20 000
 //!    subscribers would need 2.4 GB.
-//! 7. Tokens count picoseconds, in Linux nanoseconds.
+//! 7. Tokens are in picoseconds; Linux uses nanoseconds.
 //!
 //! Not implemented: hysteresis, which is off in Linux by default; direct packets of users without a class, which here
 //! get a leaf below the root; offload.

@@ -26,41 +26,41 @@
 //! | Q | waiting packets of all classes, without the packet in transmission |
 //!
 //! Only differences of activities matter. Multiplying all reference rates by one factor changes nothing (IV-E1, eq.
-//! (11)-(13)); multiplying that of one user changes its share (IV-E2). The label is a real number here; the fixed-point
-//! form has 22 bits.
+//! (11)-(13)); multiplying the reference rate of one user changes that user's share (IV-E2). The label is a real number
+//! here; the fixed-point form has 22 bits.
 //!
-//! Cost: per packet, the edge computes one exponential, one logarithm and at most two divisions, the port one
-//! exponential if it accepts the packet. State: 3 numbers and a reference rate at the edge, 32 bytes a user; 3 numbers
-//! per port; none per flow.
+//! Cost: per packet, the edge computes one exponential, one logarithm and at most two divisions. The port computes one
+//! exponential per accepted packet. State: 32 bytes per user at the edge (3 numbers and a reference rate), 3 numbers
+//! per port, none per flow.
 //!
 //! Deviations:
 //! 1. A packet is dropped if `Q >= T_drop`: III-C2 says "not smaller than". The P4 paper drops only if `Q > T_drop`.
 //! 2. The packet in transmission does not count in Q. The paper does not specify this; it corresponds to the queue of a
 //!    point-to-point device in ns-3.
-//! 3. A_avg includes packets that passed both threshold and limit; a decision uses its value before the packet. III-C1
+//! 3. A_avg includes packets that passed threshold and limit. A decision uses the A_avg of earlier packets. III-C1
 //!    averages packets "received and accepted"; this order, and the exclusion of tail drops, are our interpretation.
-//! 4. A_avg is 0 before the first accepted packet (IV-G5: "initially zero"), and `Q_min = 0` is rejected. With a larger
-//!    value the first packet finds a queue below it and is accepted, regardless of the average.
+//! 4. A_avg is 0 before the first accepted packet (IV-G5: "initially zero"), and `Q_min = 0` is rejected. With `Q_min >
+//!    0` the first packet finds a queue below `Q_min` and is accepted, regardless of the average.
 //! 5. Meters start with the network (t_0 = 0), not with the user's first packet: t_0 is the start of the measurement in
 //!    Menth and Hauser. A user that starts late begins with a low activity, the initial advantage of IV-G.
-//! 6. At t = t_0, where (2) gives T = 0, R_m is L/M_AM: the value after a first packet long after t_0.
+//! 6. At t = t_0, where (2) gives T = 0, R_m is L/M_AM. This is also the value after a first packet long after t_0.
 //! 7. L is the length on the wire, including headers. The paper does not specify this; a common factor cancels out.
-//! 8. `be_offset` is 2: III-D2 and IV-A3 say so, Table 1 prints 1.5. In Fig. 3(c) BE waits at most 55.7 ms with 2 and
-//!    49.1 ms with 1.5; IV-B2 says "like 50 ms". EF waits 4.1 ms with 2 and 7.7 ms with 1.5; IV-B2 says that EF "does
-//!    not exceed 5 ms".
+//! 8. `be_offset` is 2: III-D2 and IV-A3 have 2, Table 1 has 1.5. In Fig. 3(c) BE waits at most 55.7 ms with 2 and 49.1
+//!    ms with 1.5; IV-B2 says "like 50 ms". EF waits 4.1 ms with 2 and 7.7 ms with 1.5; IV-B2 says that EF "does not
+//!    exceed 5 ms".
 //! 9. Both classes share one limit; Q = Q_BE + Q_EF implies this.
 //! 10. If deadlines are equal MEDF serves EF. The paper does not specify this.
-//! 11. Thresholds may be packets, bytes or times; the paper suggests times only, for links whose rate varies.
-//! 12. The offset of BE in MEDF depends on the initial rate of the link, even if a schedule changes the rate later; the
-//!     paper has no classes on such links.
-//! 13. An activity is at least -32, the minimum of the wire format. Otherwise a user's first packet would have no
-//!     activity if its length is 0.
+//! 11. Thresholds may be packets, bytes or times; the paper suggests only times, for links whose rate varies.
+//! 12. The offset of BE in MEDF depends on the link's initial rate only; the paper has no classes on links whose rate
+//!     changes.
+//! 13. An activity is at least -32, the minimum of the wire format. Without this minimum, a first packet of length 0
+//!     would have no activity.
 //! 14. With `average_over = "bytes"` (6) and (7) become `S = ... + L*A` and `N = ... + L`. The paper's traffic has one
-//!     direction. If acknowledgements of the other direction share a port, they are about a third of its packets, and
-//!     their users have little traffic there. A mean over packets is then far below the activity of all users who send
-//!     data, so all of these have the threshold `Q_min`. The default is over packets, as in the paper.
-//! 15. With `ecn` a packet whose transport understands marks (RFC 3168 section 5) is marked instead of dropped, as long
-//!     as the queue is below `Q_base + gamma`. The paper only drops, as does the scheme without `ecn`.
+//!     direction. If acknowledgements share a port, they are about a third of its packets, and their users send little
+//!     in this direction. A mean over packets is then far below the activity of all users who send data, so all these
+//!     users have the threshold `Q_min`. The default is over packets, as in the paper.
+//! 15. With `ecn` a packet whose transport understands marks (RFC 3168 section 5) is marked instead of dropped while
+//!     the queue is below `Q_base + gamma`. The paper only drops, as does the scheme without `ecn`.
 
 mod aqm;
 mod marker;

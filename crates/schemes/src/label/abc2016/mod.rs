@@ -16,17 +16,17 @@
 //! The label is the activity. (2) solves `dA/dt = -2^A/I`, and a constant rate R_t adds `R_t/(I*R_r)` per second, so
 //! the fixed point of (2) and (3) is (1).
 //!
-//! Cost: per packet, the edge computes one power and one logarithm, the port one logarithm, two powers, and one random
-//! number if p is between 0 and 1. State: 5 numbers per user at the edge; 2 numbers and the state of the base per port;
-//! none per flow.
+//! Cost: per packet, the edge computes one power and one logarithm. The port computes one logarithm, two powers, and
+//! one random number if p is between 0 and 1. State: 5 numbers per user at the edge; 2 numbers and the state of the
+//! base per port; none per flow.
 //!
 //! Deviations:
-//! 1. abc2018 says values "of at most zero"; but the slides' condition R_r <= C/u fits a lower bound of 0, not an upper
+//! 1. abc2018 says values "of at most zero", but the slides' condition R_r <= C/u fits a lower bound of 0, not an upper
 //!    bound.
 //! 2. (2) to (4) are our design of a token meter whose fixed point is the slides' definition. A packet adds
-//!    `L/(I*R_r)`, which is small for reference rates of 100 kbit/s (users up to C/100), but not for 10 kbit/s, the
-//!    default of a user group.
-//! 3. The allowance is full at the start. In the token meter it refills only while A = 0, in the rate meter always.
+//!    `L/(I*R_r)`. This is small for reference rates of 100 kbit/s (users up to C/100), but not for a user group's
+//!    default of 10 kbit/s.
+//! 3. The allowance is full at the start. The token meter refills it only while A = 0, the rate meter always.
 //! 4. w_A is 0.996, which is 0.3 s at 10 Mbit/s, the memory of abc2018. A_avg starts at 0 and includes the packet that
 //!    is decided on.
 //! 5. The base is linear in the present queue, RED without its count, or PIE without derandomisation; the sources name

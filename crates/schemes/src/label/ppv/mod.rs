@@ -6,8 +6,8 @@
 //! | number | equation | code |
 //! |---|---|---|
 //! | (1) | value `V(y) = -log2(y)` of the y-th bit/s, the same function for all users | `value_of` |
-//! | (2) | random marker: `y = U*r/w`, r the rate by [`crate::measure::rate_estimates`], U uniform on (0,1) | `PpvMarker` |
-//! | (3) | token buckets of rates `w*R_1 < w*R_2 < ...`: `y = R_i` of the lowest with enough tokens; it and all higher ones are debited | `PpvMarker::debit` |
+//! | (2) | random marker: `y = U*r/w`; [`crate::measure::rate_estimates`] gives the rate r, U is uniform on (0,1) | `PpvMarker` |
+//! | (3) | token buckets of rates `w*R_1 < w*R_2 < ...`: `y = R_i` of the lowest bucket with enough tokens; this bucket and all higher ones are debited | `PpvMarker::debit` |
 //! | (4) | while there is no room: drop the packet of least value, or the arrival if no packet has a lower value | `PpvQueue` |
 //!
 //! Bucket i of a user of weight w fills at `w * 10^(1 + i/30)` kbit/s.
@@ -15,19 +15,19 @@
 //! The label is V. V is decreasing, so if all users have the same marginal value, they have the same rate per unit of
 //! weight.
 //!
-//! Cost: per packet, the edge computes one exponential, one logarithm and one random number, or with token buckets one
-//! step per bucket and a logarithm. The port makes O(log n) comparisons for n packets in the queue. State: per user (or
-//! flow) at the edge 3 numbers, or the tokens of each bucket and a time; none per flow in the core; 36 bytes per packet
-//! in the queue.
+//! Cost: per packet, the edge computes one exponential, one logarithm and one random number. With token buckets it
+//! computes one logarithm and one step per bucket. The port makes O(log n) comparisons for n packets in the queue.
+//! State per user (or flow) at the edge: 3 numbers, or with token buckets a time and the tokens of each bucket. State
+//! in the core: none per flow; 36 bytes per packet in the queue.
 //!
 //! Deviations:
 //! 1. V is our choice; any decreasing function gives the same shares. `-log2(y)` is the inverse of the activity of
 //!    ABC's fair meter.
-//! 2. A packet can leave a debt in buckets above the lowest one with enough tokens. In the long run, each bucket
-//!    therefore limits the rate of all values above its own.
+//! 2. A packet can leave a debt in the buckets above its own. In the long run, each bucket therefore limits the rate of
+//!    all values above its own.
 //! 3. Buckets hold at least one full packet; otherwise buckets below 120 kbit/s would never be used. The depth of 100
-//!    ms is our choice. A packet for which no bucket has enough tokens has a value one step below that of the last
-//!    bucket.
+//!    ms is our choice. If no bucket has enough tokens for a packet, the packet's value is one step below the last
+//!    bucket's.
 //! 4. Of packets with equal minimum value, the arrival is dropped first, then the last one that arrived.
 //! 5. A packet that is longer than the whole queue is dropped at once.
 //!

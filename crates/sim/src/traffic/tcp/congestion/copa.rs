@@ -1,7 +1,7 @@
 //! Copa: aims at a rate that is inversely proportional to the queuing delay, and can compete with buffer-filling flows.
 //!
-//! Source: V. Arun, H. Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", NSDI 2018; for
-//! details that it does not specify, its authors' code, venkatarun95/genericCC, `markoviancc.cc`.
+//! Source: V. Arun, H. Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", NSDI 2018.
+//! Details that the paper does not specify follow its authors' code (venkatarun95/genericCC, `markoviancc.cc`).
 //!
 //! Windows are in segments:
 //!
@@ -11,14 +11,14 @@
 //! | 2.1 | target window: `RTTstanding / (delta d_q)` | `Copa::target` |
 //! | 2.1 | an ACK moves the window towards the target by `v / (delta cwnd)` | `Copa::move_window` |
 //! | 2.1 | v doubles with each round trip in one direction, from the third on; otherwise it is 1 | `Copa::update_velocity` |
-//! | 2.1 | segments leave at `2 cwnd / RTTstanding` | `Copa::write` |
+//! | 2.1 | pacing rate: `2 cwnd / RTTstanding` | `Copa::write` |
 //! | 2.1 | slow start: the window doubles until it exceeds the target | `Copa::move_window`, `Copa::bound_by_delivery` |
-//! | 2.2 | `copa_competitive_mode`: on while the queue was not nearly empty for five RTTs, i.e. below a tenth of its maximum in four | `Copa::update_mode` |
+//! | 2.2 | `copa_competitive_mode`: on if the queue was not nearly empty for five RTTs; nearly empty means below a tenth of its maximum in four RTTs | `Copa::update_mode` |
 //! | 2.2 | competitive mode: 1 / delta grows by 1 per round trip, and a loss halves it | `Copa::update_mode`, `Control::on_event` |
 //!
-//! Known weakness: next to buffer-filling flows its default mode gets only a small share. On 10 Mbit/s, with an RTT of
-//! 40 ms and a buffer of 264 packets, it gets 0.4 Mbit/s next to CUBIC's 9.6, and 0.7 next to Reno's 9.3. Competitive
-//! mode gets 1.8 and 5.2 there.
+//! Known weakness: in default mode, Copa gets only a small share next to buffer-filling flows. With 10 Mbit/s, 40 ms
+//! and a buffer of 264 packets, it gets 0.4 Mbit/s next to CUBIC's 9.6, and 0.7 next to Reno's 9.3. In competitive mode
+//! it gets 1.8 and 5.2.
 //!
 //! Cost: four windowed extremes and three divisions per ACK; 400 bytes.
 //!
@@ -27,34 +27,36 @@
 //! 2. v is at most delta cwnd, so that a round trip at most doubles the window, as in the authors' code.
 //! 3. v becomes 1 as soon as an ACK moves the window against the direction of the last round trip. Otherwise a velocity
 //!    reached upwards would empty the pipe. The paper compares windows once per round trip; Meta's mvfst does the same
-//!    as here.
+//!    as Fairlane.
 //! 4. The window is at least two segments, as in the authors' code.
 //! 5. As in the paper, the default mode does not respond to losses, except for deviation 9. After a timeout the window
 //!    is the data in flight plus one segment, and slow start begins again; the paper does not mention timeouts.
-//! 6. The five RTTs count from the end of slow start, whose queue must drain first.
+//! 6. The five RTTs of competitive mode count from the end of slow start, since the queue of slow start must drain
+//!    first.
 //! 7. Competitive mode is off by default, because its detector fires without a competitor; Meta's mvfst does not have
 //!    the mode. The queue of a single flow oscillates between 0 and 2.5 / delta = 5 segments with a period of five
-//!    round trips (section 3). The detector waits for a queue of less than half a segment within five round trips. A
-//!    segment finds a queue of whole segments plus an offset, which depends on the fraction of the bandwidth-delay
-//!    product (10 Mbit/s, 40 ms: 33.3 segments, hence queues of 0.7, 1.7, ...), and a period is often longer than its
-//!    mean. Once a flow competes, 1 / delta grows faster than the oscillation, and the queue is never empty again. We
-//!    tried 120 points from 1 to 100 Mbit/s and 10 to 200 ms. With the mode one flow kept more than 10 segments in the
-//!    queue at 43 points, two flows more than 20 at 83, four more than 40 at 100; without it at 0, 4 and 0 points. The
-//!    authors' code has the same detector. There v stays when the direction changes, and doubles from the second round
-//!    trip on. This empties the queue more often but not always, and left 57 % of 20 Mbit/s unused here.
+//!    round trips (section 3). The detector waits for a queue of less than half a segment within five round trips. But
+//!    a segment finds a queue of whole segments plus an offset, which depends on the fraction of the bandwidth-delay
+//!    product. At 10 Mbit/s and 40 ms, 33.3 segments, the queue is 0.7, 1.7, ... segments. Also, a period is often
+//!    longer than its mean. Once a flow competes, 1 / delta grows faster than the oscillation, and the queue is never
+//!    empty again. We tried 120 points from 1 to 100 Mbit/s and 10 to 200 ms. With the mode, one flow kept more than 10
+//!    segments in the queue at 43 points. Two flows kept more than 20 at 83 points, and four flows more than 40 at 100.
+//!    Without the mode this was so at 0, 4 and 0 points. The authors' code has the same detector, but v stays when the
+//!    direction changes, and doubles from the second round trip on. This empties the queue more often but not always,
+//!    and left 57 % of 20 Mbit/s unused here.
 //! 8. RTTs come from the records of segments. Linux gets the RTT of an ACK of retransmitted segments from timestamps in
-//!    whole milliseconds. If that is too short by a fraction of a millisecond, RTTmin becomes a value that never occurs
-//!    again, d_q is that fraction at an empty queue, and the target is a few hundred segments at any rate. An ACK
-//!    without an RTT moves the window by the current delays, and its round trip counts.
-//! 9. If the round trip before a recovery delivered less than nine tenths of the window, the window becomes what that
-//!    delivered, and slow start ends; the paper specifies neither. If the buffer is a fraction of a bandwidth-delay
-//!    product, slow start exceeds both of these by far before the target shows it. From then on each ACK releases its
-//!    own segment and a lost one. The results are bursts at twice the rate of the link, half of which is lost, and an
-//!    empty queue between them, at which the target is infinite, so the window hardly shrinks. The tenth is our choice:
-//!    a link that loses less changes nothing. The authors' code reduces by 30 % if more than 30 % are lost within two
-//!    round trips, which does not remove such bursts.
-//! 10. If the send buffer is smaller than the bandwidth-delay product, or the buffer of the link a few hundredths of
-//!     it, the bursts remain. They result from pacing at twice the rate into an empty pipe.
+//!    whole milliseconds. If such an RTT is too short by a fraction of a millisecond, RTTmin becomes a value that never
+//!    occurs again. Then d_q is this fraction even at an empty queue, and the target is a few hundred segments at any
+//!    rate. An ACK without an RTT moves the window by the current delays, and its round trip counts.
+//! 9. If the round trip before a recovery delivered less than nine tenths of the window, the window becomes the
+//!    delivered amount, and slow start ends. The paper does not specify this. If the buffer is a fraction of a
+//!    bandwidth-delay product, slow start far exceeds buffer and product before the target shows this. From then on
+//!    each ACK releases its own segment and a lost one. The results are bursts at twice the rate of the link, half of
+//!    which is lost. Between the bursts the queue is empty and the target infinite, so the window hardly shrinks. The
+//!    tenth is our choice; smaller losses have no effect. The authors' code reduces by 30 % if more than 30 % are lost
+//!    within two round trips, which does not remove such bursts.
+//! 10. The bursts remain if the send buffer is smaller than the bandwidth-delay product, or if the link's buffer is a
+//!     few hundredths of this product. They result from pacing at twice the rate into an empty pipe.
 //!
 //! Not implemented: the authors' reduction, see deviation 9.
 

@@ -22,8 +22,8 @@
 //!    at once when marks begin or end.
 //! 2. RFC 8257 3.3: segments that SACK blocks report also count, as in Linux, `net/ipv4/tcp_dctcp.c`.
 //! 3. With `whole_windows` the reduction by a mark is rounded down to segments, as in `dctcp_ssthresh` of Linux. Alpha
-//!    is exact; in Linux it counts in 1024ths (`dctcp_alpha_steps`), so one mark in a window of more than 64 segments
-//!    does not change it: with 2 % of random marks the window is more than three times as large.
+//!    is exact. In Linux alpha counts in 1024ths (`dctcp_alpha_steps`), so one mark in a window of more than 64
+//!    segments does not change it. With 2 % of random marks the window is more than three times as large.
 //! 4. RFC 8257 3.3: if the sender has proportional rate reduction, the window shrinks over a round trip and does not
 //!    grow meanwhile, as in Linux. The response to a mark on the last ACK of a window uses alpha as it was in that
 //!    window.

@@ -10,22 +10,23 @@
 //! | 2.4.2 | `MIN_CWND MSS <= cwnd <= flightsize + ALLOWED_INCREASE MSS` | `Ledbat::approach` |
 //! | 2.4.2 | a loss halves the window, depending on `flight_size` | [`Reno::reduce`] |
 //!
-//! Known weakness: if the buffer is full before the delay reaches TARGET, losses come first. LEDBAT responds to them
-//! like Reno and does not yield. On 10 Mbit/s, with an RTT of 40 ms, over 100 s with the profile `linux`, it gets 4.7
-//! Mbit/s next to CUBIC's 5.3 with a buffer of 24 packets (29 ms), and 0.5 next to 9.5 with 264 packets (317 ms).
+//! Known weakness: if the buffer is full before the delay reaches TARGET, losses come first. LEDBAT responds to losses
+//! like Reno and does not yield. The example is a link of 10 Mbit/s with an RTT of 40 ms, over 100 s, with the profile
+//! `linux`. With a buffer of 24 packets (29 ms) LEDBAT gets 4.7 Mbit/s next to CUBIC's 5.3. With 264 packets (317 ms)
+//! it gets 0.5 next to CUBIC's 9.5.
 //!
-//! Cost: a minimum of ten and of four numbers and a division per ACK; 560 bytes.
+//! Cost: per ACK, a minimum of ten numbers, a minimum of four, and a division; 560 bytes.
 //!
 //! Deviations:
-//! 1. RFC 6817 2.2: the delay is the round-trip time of the newest segment that an ACK delivers, not the one-way delay,
-//!    because ACKs carry no receiver time. A queue on the reverse path, and the wait of a delayed ACK, count as delay.
-//!    With `ledbat_delay = "stamps"` each ACK has a delay, from its timestamps, so that no stale delays remain after
-//!    recovery.
-//! 2. RFC 6817 2.5: the initial window is the connection's `initial_window`, in `linux` 10, not 2.
-//! 3. RFC 6817 2.4.2: in recovery the sender sets the window, by proportional rate reduction if it has it. A timeout
-//!    leaves a window of one segment, and the next ACK raises it to `ledbat_min_window`.
-//! 4. RFC 6817 does not specify the start. With `ledbat_slow_start` a flow starts as in ns-3, with the slow start of
-//!    Reno (and its `byte_counting`) until the window is above the threshold, and again after each timeout.
+//! 1. RFC 6817 2.2: the delay is the round-trip time of the newest segment that an ACK delivers. It is not the one-way
+//!    delay, because ACKs carry no receiver time. A queue on the reverse path and the wait of a delayed ACK count as
+//!    delay. With `ledbat_delay = "stamps"` each ACK has a delay, from its timestamps, so that no stale delays remain
+//!    after recovery.
+//! 2. RFC 6817 2.5: the initial window is the connection's `initial_window` (10 with the profile `linux`), not 2.
+//! 3. RFC 6817 2.4.2: in recovery the sender sets the window, by proportional rate reduction if enabled. After a
+//!    timeout the window is one segment, and the next ACK raises it to `ledbat_min_window`.
+//! 4. RFC 6817 does not specify the start. With `ledbat_slow_start` a flow uses the slow start of Reno (and its
+//!    `byte_counting`) until the window exceeds the threshold, as in ns-3. Slow start is repeated after each timeout.
 //! 5. RFC 6817 2.4.2: newly acknowledged and outstanding data count by the number of the ACK. SACK blocks do not change
 //!    the window.
 //!

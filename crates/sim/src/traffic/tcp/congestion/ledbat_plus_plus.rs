@@ -4,12 +4,12 @@
 //!
 //! | section | rule | code |
 //! |---|---|---|
-//! | 4.1 | slow start adds GAIN times the acknowledged data; the first one ends at 3/4 of the target | `LedbatPlusPlus::start` |
+//! | 4.1 | slow start adds GAIN times the acknowledged data; the first slow start ends at 3/4 of the target | `LedbatPlusPlus::start` |
 //! | 4.2 | `GAIN = 1 / min(16, ceil(2 TARGET / base))` | `LedbatPlusPlus::gain` |
 //! | 4.2 | up to the target: `cwnd += GAIN` per round trip | `LedbatPlusPlus::approach` |
-//! | 4.3 | above it: `cwnd += max(GAIN - Constant cwnd (delay / TARGET - 1), -cwnd / 2)` per round trip | `LedbatPlusPlus::approach` |
+//! | 4.3 | above the target: `cwnd += max(GAIN - Constant cwnd (delay / TARGET - 1), -cwnd / 2)` per round trip | `LedbatPlusPlus::approach` |
 //! | 4.4 | slowdown: two segments for two round trips, then slow start up to the previous window | `Stage` |
-//! | 4.4 | the first slowdown two round trips after slow start, each further one after nine times the duration of the last | `LedbatPlusPlus::end_slowdown` |
+//! | 4.4 | the first slowdown starts two round trips after slow start, each further one after nine times the duration of the previous one | `LedbatPlusPlus::end_slowdown` |
 //! | 4.5 | TARGET is 60 ms; delays are round-trip times | `QueuingDelay` |
 //!
 //! Windows are in segments here, but in bytes in the code.
@@ -17,13 +17,14 @@
 //! Known weakness: if the buffer is full before the delay reaches TARGET, losses come first, and LEDBAT++ yields less.
 //! On 10 Mbit/s, with an RTT of 40 ms and 24 packets (29 ms), it gets 2.0 Mbit/s next to CUBIC's 7.7.
 //!
-//! Cost: a minimum of ten and of four numbers and two divisions per ACK; 590 bytes.
+//! Cost: per ACK, a minimum of ten numbers, a minimum of four, and two divisions; 590 bytes.
 //!
 //! Deviations:
-//! 1. The initial window is the connection's `initial_window`, in `linux` 10, not 2.
-//! 2. A loss halves the window as in Reno; a loss in slow start or in a slowdown ends it. After a timeout the modified
-//!    slow start leads up to the threshold.
-//! 3. The time to a slowdown counts from a timeout or a loss, if that was later, as after the first slow start.
+//! 1. The initial window is the connection's `initial_window` (10 with the profile `linux`), not 2.
+//! 2. A loss halves the window as in Reno, and ends slow start or a slowdown. After a timeout the modified slow start
+//!    leads up to the threshold.
+//! 3. The next slowdown starts two round trips after a loss that ended slow start or a slowdown, or after the slow
+//!    start that follows a timeout.
 //!
 //! Not implemented: the receiver's option to control the sender (RFC 9840, rLEDBAT).
 

@@ -1,31 +1,31 @@
 //! Prague: the scalable control of L4S. A mark reduces the window in proportion to the share of bytes that were marked.
 //! Flows with short RTTs grow no faster than a flow with an RTT of 25 ms.
 //!
-//! Source: draft-briscoe-iccrg-prague-congestion-control, section 2.4 (of version 04), RFC 9331 section 4; for details
-//! that they leave open, Linux, L4STeam/linux `net/ipv4/tcp_prague.c`, whose names begin with `prague_`.
+//! Source: draft-briscoe-iccrg-prague-congestion-control, section 2.4 (of version 04), RFC 9331 section 4. Details that
+//! these documents leave open follow Linux (L4STeam/linux, `net/ipv4/tcp_prague.c`), where names begin with `prague_`.
 //!
 //! Windows are in segments:
 //!
 //! | section | rule | code |
 //! |---|---|---|
 //! | 2.4.2 | `alpha += g (marked / delivered - alpha)`, once per virtual RTT | `Prague::update_alpha` |
-//! | 2.4.2 | the first mark finds alpha = 1 | `Control::new` |
+//! | 2.4.2 | alpha is 1 at the first mark | `Control::new` |
 //! | 2.4.3 | on a mark, once per virtual RTT: `cwnd = cwnd (1 - alpha / 2)` | `Prague::answer_mark` |
 //! | 2.4.3 | unmarked segments still grow the window: `cwnd += unmarked / cwnd` | `Prague::grow` |
 //! | 2.4.4 | RTT independence: virtual RTT `max(srtt, 25 ms)`; growth times `(srtt / virtual RTT)^2`, after 500 rounds | `Prague::growth_per_segment` |
 //! | 2.4.1 | a loss halves the window, as in Reno | `Control::on_event` |
-//! | 2.4.5 | segments leave at `cwnd / srtt`, at twice that early in slow start, in bursts of 2^-12 s | `Prague::write` |
+//! | 2.4.5 | the pacing rate is `cwnd / srtt`, doubled early in slow start; a burst lasts 2^-12 s | `Prague::write` |
 //!
 //! Data carry ECT(1), and receivers count marks (accurate ECN). Prague is designed for the queue DualPI2.
 //!
-//! Cost: some 20 floating-point operations per ACK; 120 bytes.
+//! Cost: about 20 floating-point operations per ACK; 120 bytes.
 //!
 //! Deviations:
 //! 1. Windows and alpha are not rounded to fixed point. The actual window follows the computed one by a segment per
 //!    ACK, as in Linux.
-//! 2. Rounds end with the first ACK of a segment sent in them, and virtual RTTs by the clock, as in Linux.
-//! 3. A loss halves the window when recovery starts, and the window does not grow until its end. Retransmissions leave
-//!    at the pacing rate within the halved window, not by proportional rate reduction.
+//! 2. As in Linux, a round ends with the first ACK of a segment sent in it, and a virtual RTT ends by the clock.
+//! 3. A loss halves the window when recovery starts, and the window does not grow until recovery ends. Retransmissions
+//!    leave at the pacing rate within the halved window, not by proportional rate reduction.
 //! 4. A window of one segment is not subdivided: the pacing rate approximates the draft's `cwnd` below two segments.
 //!
 //! Not implemented: detection of a classic queue that marks ECT(1) (off by default in Linux); Linux's other methods of

@@ -5,7 +5,7 @@
 //! | number | rule | code |
 //! |---|---|---|
 //! | (3) | an ACK adds `MSS^2 / cwnd`; with `byte_counting`, once per segment that it covers; with `whole_windows`, an acknowledged window adds one segment | [`Reno::avoid`] |
-//! | (4) | congestion leaves half of the flight, as defined by `flight_size` | [`Reno::reduce`] |
+//! | (4) | congestion reduces the window to half of the flight, as defined by `flight_size` | [`Reno::reduce`] |
 //!
 //! Cost: a division per ACK; no state.
 

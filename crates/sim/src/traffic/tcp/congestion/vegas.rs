@@ -11,12 +11,10 @@
 //! | III-B | `cwnd += 1` if Diff < alpha, `cwnd -= 1` if Diff > beta | `Vegas::adjust` |
 //! | III-C | slow start doubles the window in every nth round trip, and ends once Diff > gamma | `Vegas::adjust` |
 //!
-//! Linux and the paper differ. The parameters and the list of deviations say where.
-//!
-//! Known weakness: a flow that starts while segments of others wait in the queue includes their delay in its BaseRTT.
-//! It keeps its segments in the queue on top of theirs, and the older flows reduce their windows. On 10 Mbit/s, with an
-//! RTT of 40 ms and a long buffer, a flow that starts 2 s after another gets 8.5 Mbit/s, and the older flow gets 1.1.
-//! Two flows that start together get 4.8 each.
+//! Known weakness: if a flow starts while segments of others wait in the queue, its BaseRTT includes this queueing
+//! delay. The new flow adds its segments to the queue, and the older flows reduce their windows. With 10 Mbit/s, 40 ms
+//! and a long buffer, a flow that starts 2 s after another gets 8.5 Mbit/s; the older flow gets 1.1. Two flows that
+//! start together get 4.8 each.
 //!
 //! Cost: two comparisons per ACK and one division per round trip. State: 64 bytes.
 //!
@@ -26,15 +24,15 @@
 //! 2. As in Linux, a round trip with fewer than three RTT samples grows the window as Reno does, since all samples may
 //!    come from delayed ACKs.
 //! 3. As in Linux, the window at the end of slow start is `cwnd BaseRTT / RTT + 1` segments. The paper does not specify
-//!    it.
-//! 4. As in Linux, losses are detected and handled as in Reno. The paper checks for a loss at the first duplicate ACK,
-//!    and does not reduce the window for losses of segments sent before the last reduction (section III-A).
+//!    this window.
+//! 4. As in Linux, losses are detected and handled as in Reno. The paper checks for a loss at the first duplicate ACK.
+//!    It does not reduce the window for losses of segments sent before the last reduction (section III-A).
 //! 5. RTTs are exact; Linux adds a microsecond to each.
-//! 6. As in Linux, a round trip ends with the first ACK of a segment sent in it, and uses the RTT of the round trip
-//!    that ends. With `vegas_early_round` it ends one ACK earlier. The paper does not specify this. In slow start
-//!    segments leave in trains with gaps between them, so the first segment of a train finds the shortest queue.
+//! 6. As in Linux, a round trip ends with the first ACK of a segment sent in it, and the RTT of this round trip is
+//!    used. With `vegas_early_round` the round trip ends one ACK earlier. The paper does not specify this. In slow
+//!    start segments leave in trains with gaps between them, so the first segment of a train finds the shortest queue.
 //! 7. A window that is not fully used does not grow. In the paper such a window shrinks, since Diff depends on the data
-//!    sent. In Linux it grows without bound, as with `vegas_grows_unused`.
+//!    sent. In Linux such a window grows without bound, as with `vegas_grows_unused`.
 //!
 //! Not implemented: pacing the window over a round trip, which the paper's code does in slow start.
 

@@ -1,8 +1,8 @@
 //! BBRv1: paces at the highest delivery rate of ten round trips, with at most twice the bandwidth-delay product in
 //! flight.
 //!
-//! Source: draft-cardwell-iccrg-bbr-congestion-control-00 (2017), whose sections the code cites, and its later
-//! development in Linux net/ipv4/tcp_bbr.c. Names in the code that begin with `bbr_` are those of Linux.
+//! Source: draft-cardwell-iccrg-bbr-congestion-control-00 (2017), whose sections the code cites, and Linux
+//! net/ipv4/tcp_bbr.c, which developed the draft further. Names that begin with `bbr_` are those of Linux.
 //!
 //! | section | rule | code |
 //! |---|---|---|
@@ -10,22 +10,22 @@
 //! | 4.1.2 | min_rtt: the minimum RTT of 10 s | `bbr1/probe_rtt.rs` |
 //! | 4.2.1 | `pacing_rate = pacing_gain * bw * 0.99` | `bbr1/window.rs` |
 //! | 4.2.3 | `cwnd = cwnd_gain * bw * min_rtt + 3 quanta + extra_acked` | `bbr1/window.rs` |
-//! | 4.2.3.4 | first round of recovery: sends as much as leaves the network | `bbr1/window.rs` |
+//! | 4.2.3.4 | first round of recovery: sends as much data as leaves the network | `bbr1/window.rs` |
 //! | 4.3.2 | Startup: gains 2 / ln 2, until the rate grows by less than a quarter in 3 rounds | [`Bbr1::check_full_bw_reached`] |
 //! | 4.3.3 | Drain: gain ln 2 / 2, until a bandwidth-delay product is in flight | [`Bbr1::check_drain`] |
-//! | 4.3.4 | ProbeBW: gains 5/4, 3/4 and six times 1, for a min_rtt each, starting at a random phase | [`Bbr1::is_next_phase`] |
-//! | 4.3.5 | ProbeRTT: 4 segments for 200 ms and a round, if no RTT of 10 s was lower | `bbr1/probe_rtt.rs` |
-//! | bbr_lt_bw_sampling | two lossy spans of equal rate indicate a policer, whose rate is used for 48 rounds | `bbr1/policer.rs` |
+//! | 4.3.4 | ProbeBW: gains 5/4, 3/4, then 1 six times; each phase lasts a min_rtt, and the first phase is random | [`Bbr1::is_next_phase`] |
+//! | 4.3.5 | ProbeRTT: 4 segments for 200 ms and a round, if the minimum RTT is 10 s old | `bbr1/probe_rtt.rs` |
+//! | bbr_lt_bw_sampling | two lossy intervals of equal rate indicate a policer; its rate is used for 48 rounds | `bbr1/policer.rs` |
 //! | bbr_update_ack_aggregation | extra_acked: data that ACKs deliver in excess of bw, over 5 to 10 rounds | `bbr1/aggregation.rs` |
 //!
-//! Cost: some 15 floating-point operations per ACK while bandwidth and minimum RTT do not change, 40 otherwise; 392
-//! bytes.
+//! Cost: about 15 floating-point operations per ACK while bandwidth and minimum RTT do not change, about 40 otherwise;
+//! 392 bytes.
 //!
 //! Deviations:
 //! 1. Where draft and Linux differ, the code follows Linux. Parameters restore the draft: `bbr1_pacing_margin_percent =
 //!    0`, `bbr1_ack_aggregation = false`, `bbr1_policer_detection = false`, `bbr1_whole_segments = false`,
-//!    `bbr1_counts_next_quantum = false`, `bbr1_equal_rtt_counts = true`. One detail has no parameter: as in Linux,
-//!    windows have two more segments in the phase that probes.
+//!    `bbr1_counts_next_quantum = false`, `bbr1_equal_rtt_counts = true`. One detail has no parameter: as in Linux, the
+//!    window has two more segments in the probing phase.
 //! 2. Rates and times are not rounded to fixed point and microseconds.
 //! 3. After the window of min_rtt, an RTT sample counts even if a delayed ACK may have prolonged it.
 //! 4. Congestion marks are ignored, as in Linux.

@@ -1,44 +1,44 @@
 //! BBRv3: a model of the path, from delivery rates and round-trip times, sets rate and window. Losses limit the model.
 //!
 //! Source: draft-ietf-ccwg-bbr, editors' copy of August 2026 (after -05), whose sections and function names the code
-//! cites. Details that the draft leaves open are as in Linux, github.com/google/bbr, branch v3, net/ipv4/tcp_bbr.c,
-//! called Linux v3 here.
+//! cites. Details that the draft leaves open follow Linux (github.com/google/bbr, branch v3, net/ipv4/tcp_bbr.c),
+//! called Linux v3 below.
 //!
 //! | section | rule | code |
 //! |---|---|---|
 //! | 5.2.3 | on each ACK: model, state, control | [`Bbr3::on_sample`] |
-//! | 5.3.1, 5.3.2 | Startup doubles the rate each round until it no longer grows or 2 % are lost; Drain empties the queue | `bbr3/startup.rs` |
+//! | 5.3.1, 5.3.2 | Startup doubles the rate each round until the rate no longer grows or 2 % are lost; Drain empties the queue | `bbr3/startup.rs` |
 //! | 5.3.3 | ProbeBW: Down, Cruise, Refill, Up, once in 2 to 3 s or 63 rounds | `bbr3/probe_bw.rs` |
-//! | 5.3.4 | ProbeRTT: half of the BDP for 200 ms, if no RTT of 5 s was lower; min_rtt over 10 s | `bbr3/probe_rtt.rs` |
+//! | 5.3.4 | ProbeRTT: a window of half the BDP for 200 ms, if the lowest RTT is 5 s old; min_rtt is the minimum over 10 s | `bbr3/probe_rtt.rs` |
 //! | 5.5.1 to 5.5.9 | `bw = min(max_bw, bw_shortterm)`; extra_acked | `bbr3/signals.rs` |
 //! | 5.5.10, 5.5.11 | losses: inflight_longterm while probing, the short-term model otherwise; undo | `bbr3/loss.rs` |
 //! | 5.6 | `pacing_rate = gain * bw * 0.99`; `cwnd = gain * bw * min_rtt + extra_acked`, within the model | `bbr3/output.rs` |
 //! | 3.7 | congestion marks | `bbr3/mark_response.rs` |
 //!
-//! Cost: some 60 floating-point operations per ACK, without a division except in its sample; 440 bytes.
+//! Cost: about 60 floating-point operations per ACK, with divisions only in the rate sample; 440 bytes.
 //!
 //! Deviations:
-//! 1. TargetInflight (5.3.3.8.3) includes the quantization budget, as in Linux v3, and counts segments where it
-//!    represents round trips. Otherwise a BDP of less than a segment would be probed in each round.
-//! 2. `C.inflight` of IsTimeToGoDown is the volume before the ACK plus a quantum, as in Linux v3. After an ACK it never
-//!    reaches inflight_longterm, which limits the window, and no probe would be precautionary.
-//! 3. The sequence ranges lost in Startup (5.3.1.3) are the ACKs that report losses, as in Linux v3: a loss event does
-//!    not say whether it continues the previous one.
-//! 4. The state for undo is saved once per recovery, at its first loss, as the text of 5.5.11 says. The functions there
-//!    save it again in each round and when recovery starts, and so lose the state before the recovery.
+//! 1. TargetInflight (5.3.3.8.3) includes the quantization budget, as in Linux v3, and counts segments where the draft
+//!    uses it as a number of round trips. Otherwise a flow whose BDP is less than a segment would probe in each round.
+//! 2. `C.inflight` of IsTimeToGoDown is the volume before the ACK plus a quantum, as in Linux v3. The volume after an
+//!    ACK never reaches inflight_longterm, which limits the window, so no probe would be precautionary.
+//! 3. As in Linux v3, Startup counts ACKs that report losses, not lost sequence ranges (5.3.1.3). A loss event does not
+//!    show whether it continues the previous one.
+//! 4. The state for undo is saved once per recovery, at its first loss, as the text of 5.5.11 says. The draft's
+//!    functions save it again in each round and when recovery starts, and so lose the state before the recovery.
 //! 5. The max filter of max_bw keeps its older slot while the newer one is empty, as in Linux v3.
 //! 6. An interval of extra_acked that restarts after idling counts from zero, as in Linux v3.
 //! 7. lost_prefix of InflightAtLoss is never negative: earlier losses may already have crossed the threshold.
-//! 8. After a timeout inflight_shortterm starts from the window before it, as in Linux v3, not from the one segment
-//!    that remains.
-//! 9. Section 3.7 requires a response to ECN but does not define it. Marked bytes count as lost bytes, per round; or,
-//!    with `bbr3_ecn = "alpha"`, the response is that of Linux v3 below an RTT of 5 ms.
+//! 8. After a timeout inflight_shortterm starts from the window before the timeout, as in Linux v3, not from one
+//!    segment.
+//! 9. Section 3.7 requires a response to ECN but does not define it. By default, the bytes marked in a round count as
+//!    lost. With `bbr3_ecn = "alpha"` the response is that of Linux v3 at RTTs below 5 ms.
 //! 10. An ACK that delivers no data changes neither the model nor, by itself, the window.
 //! 11. inflight_longterm does not limit the window in Drain, as in the functions of 5.6.4.7. The table of 5.6.1 says
 //!     the opposite.
 //!
 //! Not implemented: connections without selective ACKs (one branch each in 5.3.1.3 and 5.5.10.2), Linux v3's response
-//! to tail losses repaired by a probe, its fast path and its protective load balancing; offload of pacing.
+//! to tail losses repaired by a probe, fast path and protective load balancing; offload of pacing.
 
 mod loss;
 mod mark_response;

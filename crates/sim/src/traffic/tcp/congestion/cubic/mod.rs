@@ -15,27 +15,27 @@
 //! window at that time.
 //!
 //! Linux (`net/ipv4/tcp_cubic.c` bictcp_update, `tcp_cong.c` tcp_cong_avoid_ai) and ns-3 (`tcp-cubic.cc`), which
-//! follows it, agree in some points that differ from the RFC. The code follows them in these: deviations 1, 2, 5, 6.
+//! follows Linux, differ from the RFC in the same points. The code follows Linux and ns-3 in deviations 1, 2, 5 and 6.
 //!
-//! With `clock_tick` the code follows Linux, in `cubic/ticked.rs`: it computes in whole segments, at most once per tick
-//! and, while the window does not change, every 1/32 s.
+//! With `clock_tick` the code follows Linux, in `cubic/ticked.rs`: it computes in whole segments at most once per tick,
+//! or once per 1/32 s while the window is constant.
 //!
 //! Cost: a cube root per epoch, a cube and three divisions per ACK; 112 bytes.
 //!
 //! Deviations:
 //! 1. The window grows by whole segments: one for each `cwnd / (target - cwnd)` acknowledged segments, rounded down, at
-//!    least two (sections 4.4 and 4.5: (target - cwnd) / cwnd for each ACK). So it follows eq. (1) under delayed ACKs
-//!    too. W_max and the distance of the target from it, below or above, are rounded down.
-//! 2. In the Reno-friendly region the window follows W_est as if W_est were the target, also in whole segments; it is
-//!    not W_est itself. It never shrinks. alpha does not change above cwnd_prior, where section 4.3 makes it 1.
+//!    least two (sections 4.4 and 4.5: (target - cwnd) / cwnd for each ACK). So the window follows eq. (1) under
+//!    delayed ACKs too. W_max and the distance of the target from W_max are rounded down.
+//! 2. In the Reno-friendly region the window is not W_est. It follows W_est as a target, in whole segments, and never
+//!    shrinks. alpha does not change above cwnd_prior, where section 4.3 makes it 1.
 //! 3. After congestion marks too, the window is at least two segments (section 4.6 permits one).
 //! 4. A window that the socket buffer limits does not grow.
-//! 5. Before the first congestion, and before the first after a timeout, the window grows by at least a twentieth per
-//!    round trip.
-//! 6. Without `clock_tick` the target follows each ACK and the smoothed RTT, as in ns-3. With it the cube is not in
-//!    fixed point, and delay_min is the minimum RTT of the connection; Linux forgets it at a timeout.
+//! 5. Before the first congestion, and before the first congestion after a timeout, the window grows by at least a
+//!    twentieth per round trip.
+//! 6. Without `clock_tick` the target follows each ACK and the smoothed RTT, as in ns-3. With `clock_tick` the cube is
+//!    not in fixed point. delay_min is the minimum RTT of the connection; Linux resets it at a timeout.
 //!
-//! Not implemented: what section 4.9 restores after spurious congestion besides window and threshold, as in Linux.
+//! Not implemented: restoring more than window and threshold after spurious congestion (section 4.9), as in Linux.
 
 mod rules;
 mod ticked;
