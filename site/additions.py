@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MISSING = "This site was built without the playground, which needs npm and Rust's target wasm32-unknown-unknown.\n"
 CHILDREN = {"docs/congestion-controls": "congestion-controls/*"}
-"""Pages that list other pages, and the paths of those."""
+"""Pages that list other pages, and the paths of the listed pages."""
 _PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
 _ADDRESS = re.compile(r"^```text\n(#schemes=.*)\n```\n", re.MULTILINE)
 """An address of the playground, which becomes a link on the site."""
@@ -116,7 +116,7 @@ def _add_example(app: Sphinx, page: str, source: list[str]) -> None:
         return
     before, parameters, after = source[0].partition("\n## Parameters\n")
     example = _example(app, scheme) if parameters else ""
-    # Puts the scheme first in the search: a reader who looks for "red" wants neither "shared" nor "fred".
+    # Puts the scheme first in the search: otherwise a search for "red" would find "shared" and "fred" first.
     index = f"```{{index}} ! {scheme}\n```\n\n"
     source[0] = index + before + example + parameters + after
 

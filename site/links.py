@@ -1,7 +1,7 @@
 """Checks the links of the built site: `python site/links.py target/site [--external]`.
 
 Without `--external`, it checks links to files of the site with their anchors: between pages, to the playground, to the
-crates, to the Python package. With `--external`, it checks all other links; without a network, it reports that and
+crates, to the Python package. With `--external`, it checks all other links; without a network, it reports this and
 passes.
 """
 
@@ -20,7 +20,8 @@ from urllib.parse import unquote, urlsplit
 
 TIMEOUT_S = 20
 GONE = (404, 410)
-"""Status codes of missing pages. Others, such as 403 for clients that are not browsers, do not mean that."""
+"""Status codes of missing pages. Other codes, such as 403 for clients that are not browsers, do not mean that a page is
+missing."""
 _SCRIPT = re.compile(r"(<script[^>]*>).*?</script>", re.DOTALL)
 _LINK = re.compile(r'<[^>]*?\b(?:href|src)="([^"]*)"')
 _ANCHOR = re.compile(r'\b(?:id|name)="([^"]*)"')

@@ -1,10 +1,9 @@
 """Compares the lists of clauses of RFCs with the code: `python tools/clauses.py` prints the differences.
 
-A list (site/data/clauses/rfcNNNN.toml) has each clause in our words. Code that follows a clause has a comment
-`//= RFC 8033 4.2-1: text of the list`. Code that departs from it has `//= RFC 8033 4.2-1, deviation: text`. If a
-parameter selects one or the other, the comment is `//= RFC 8033 4.2-1, by PARAMETER: text`, and the head of the module
-gives the reason. A long text continues in lines that begin with `//=`. A clause without code is `unclaimed`, with a
-reason.
+A list (site/data/clauses/rfcNNNN.toml) has each clause in our words. Code that follows a clause has a comment `//= RFC
+8033 4.2-1: text of the list`. Code that departs from it has `//= RFC 8033 4.2-1, deviation: text`. If a parameter
+selects between the two, the comment is `//= RFC 8033 4.2-1, by PARAMETER: text`, and the head of the module gives the
+reason. A long text continues in lines that begin with `//=`. A clause without code is `unclaimed`, with a reason.
 `--json` prints everything as JSON.
 """
 

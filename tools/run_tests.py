@@ -1,8 +1,8 @@
-"""Runs the steps of `make test` and `make test-live`, continues after a failure, and ends with one line of counts.
+"""Runs the steps of `make test` and `make test-live`, continues after failures, and prints the total counts.
 
 Usage: run_tests.py LANE... A lane is a list of Makefile targets that run one after another; lanes run concurrently. The
-output of a step is shown when the step ends. Tests are counted from the last lines of cargo test and pytest; a step
-without such lines counts as one test.
+    output of a step is shown when the step ends. The counts are from the last lines of cargo test and pytest; a step
+    without such lines counts as one test.
 """
 
 import os
@@ -58,7 +58,7 @@ def run(step: str) -> list[int]:
 
 
 def run_lane(steps: list[str], interrupted: threading.Event) -> list[tuple[str, list[int]]]:
-    """Runs the steps of a lane; none after an interruption."""
+    """Runs the steps of a lane until an interruption."""
     return [(step, run(step)) for step in steps if not interrupted.is_set()]
 
 

@@ -1,8 +1,8 @@
 """Records profiles of the engine for profile-guided optimisation.
 
 Builds an instrumented program of `crates/bench`, runs it on scenarios, and prints the path of the profiles. The
-scenarios cover all schemes and congestion controls, senders as in the papers and as today, a single bottleneck and a
-tree. They exclude those of `benches/scenarios`, so that no benchmark uses its training data. `make training` runs this.
+scenarios cover all schemes and congestion controls, senders of the papers and modern senders, a single bottleneck and a
+tree. They exclude `benches/scenarios`, so that no benchmark uses its training data. `make training` runs this.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ IN_SDIST = ("pyproject.toml", "README.md", "LICENSE-MIT", "python/fairlane/playg
 
 
 def main() -> int:
-    """Builds and checks the artifacts; prints a line and returns 1 if a requirement of a release fails."""
+    """Builds and checks the artifacts; if one violates a requirement of a release, prints a line and returns 1."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="output folder [default: dist]")
     parser.add_argument("--counts", type=Path, required=True, help="path printed by training.py")
@@ -81,7 +81,7 @@ def trained(counts: Path) -> dict[str, str]:
 
 @contextmanager
 def page_in_package() -> Iterator[None]:
-    """Puts the playground into the package, where `fairlane play` looks for it, during the block."""
+    """During the block, the package contains the playground where `fairlane play` looks for it."""
     shutil.copyfile(PAGE, PACKED_PAGE)
     try:
         yield
@@ -106,7 +106,7 @@ def problems_of_wheel(wheel: Path) -> Iterator[str]:
 
 
 def problems_of_sdist(sdist: Path) -> Iterator[str]:
-    """Missing content of a release sdist; without the lock file it would build another engine."""
+    """Missing content of a release sdist. Without the lock file an sdist would build a different engine."""
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
         lock = archive.extractfile(f"{sdist.name.removesuffix('.tar.gz')}/Cargo.lock")
@@ -117,7 +117,7 @@ def problems_of_sdist(sdist: Path) -> Iterator[str]:
 
 
 def write_sboms(wheel: Path, out: Path) -> None:
-    """Writes CycloneDX files: the linked crates, which the wheel also lists, and the packages of an installation."""
+    """Writes two CycloneDX files: the linked crates (also in the wheel), and the packages of an installation."""
     stem = "-".join(wheel.name.split("-")[:2])
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():

@@ -4,9 +4,9 @@
 //
 //     user --(access)-- edge --(bottleneck)-- server
 //
-// Runs one replication and prints one JSON object; compare.py next to it runs it interleaved with Fairlane. The program
+// Runs one replication and prints one JSON object; compare.py runs the program interleaved with Fairlane. The program
 // links ns-3, which is under the GNU GPL version 2. These files are our own work, and the MIT licence, one of the two
-// above, is compatible with it. No part of ns-3 is in this repository.
+// above, is compatible with that licence. No part of ns-3 is in this repository.
 //
 // Choices that affect results, each as in Fairlane's default scenario:
 // 1. There is no hidden queue. The policy is in the bottleneck device's own queue, its devices have no flow control
@@ -15,9 +15,9 @@
 // 2. Lengths include the PPP header of 2 bytes: in the meters, in the throughput, on the links.
 // 3. TCP never gives up (DataRetries), and socket buffers do not limit it unless an option says so.
 // 4. Without SACK, ns-3 (seen in 3.37, unchanged in 3.44) guesses from duplicate ACKs which segments have arrived, and
-//    keeps the guesses when fast recovery ends. It then assumes little or nothing in flight when a whole window is, and
-//    some flows never slow down. The option mendRenoSack discards the guesses when recovery ends, as the underlying
-//    duplicate ACKs are. It has no effect with SACK.
+//    keeps the guesses when fast recovery ends. ns-3 then assumes that little or nothing is in flight although a whole
+//    window is, and some flows never slow down. The option mendRenoSack discards the guesses when recovery ends,
+//    together with the duplicate ACKs. It has no effect with SACK.
 // 5. Meters see a packet when the edge has received all of it, that is when it is offered to the bottleneck.
 
 #include "abc.h"

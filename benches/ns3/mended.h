@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Congestion controls of ns-3 3.37 without faults that are visible in its source. Each calls the class of ns-3 and
-// corrects, from outside, through its public and protected interface, what departs from the document that the class
+// Congestion controls of ns-3 3.37 without faults that are visible in the source. Each control calls the class of ns-3.
+// Through the public and protected interface of the class, it corrects what departs from the document that the class
 // cites.
 #ifndef FAIRLANE_NS3_MENDED_H
 #define FAIRLANE_NS3_MENDED_H

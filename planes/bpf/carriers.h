@@ -367,8 +367,7 @@ __noinline int put_none(struct __sk_buff *skb, __u32 carrier)
 	if (carrier == CARRIER_SHIM)
 		return refuse_shim(skb);
 	/*
-	 * The neighbour takes the outermost tag for ours, so a tag of another origin needs an empty one of ours around
-	 * it.
+	 * The neighbour takes the outermost tag for ours, so another tag gets an empty tag of ours around it.
 	 */
 	return has_tag(skb) ? push_tag(skb, TAG_NONE, 0) : TC_ACT_UNSPEC;
 }

@@ -58,7 +58,7 @@ static __always_inline int is_control(struct __sk_buff *skb, __u32 is_layer3)
 	/* Any host can make a node send echo replies and errors, and errors have CS6 (RFC 1812, 4.3.2.5). */
 	if (protocol_and_limit[0] == (source.version == 4 ? PROTOCOL_ICMP : NEXT_ICMPV6))
 		return is_neighbour_discovery(skb, &source, protocol_and_limit[1]);
-	/* Tunnels copy interface and label from the packets that they forward, and those have no socket. */
+	/* Tunnels copy interface and label from the packets that they forward, which have no socket. */
 	if (!skb->ingress_ifindex)
 		return !!skb->sk;
 	return (source.dscp == DSCP_CS6 || source.dscp == DSCP_CS7) && !brings_options(skb->ingress_ifindex);

@@ -7,10 +7,10 @@
  * not a node drops the frame: its ethertype is unknown.
  *
  * A switch floods frames to an unknown address. Hence a node answers only for its own address. It answers for other
- * addresses if a device on top of the interface takes their frames: a bridge, macvlan.
+ * addresses if a device on top of the interface, such as a bridge or macvlan, accepts their frames.
  *
- * The programs do all of this, so that no process has to run. A reader that goes away first stops answering, and then
- * waits longer than READ_FOR_NS.
+ * The programs do all of this, so that no process has to run. A node that stops reading labels first stops answering,
+ * and then waits longer than READ_FOR_NS.
  */
 #ifndef FAIRLANE_FAR_END_H
 #define FAIRLANE_FAR_END_H
@@ -27,7 +27,7 @@ enum { FAR_END_ASKS = 1, FAR_END_READS = 2 };
 #define FAR_END_BYTES 64
 #define FAR_END_MOST_BYTES 256
 #define MOST_NEIGHBOURS 4096
-/* Minimum time between two new neighbours, so that forged addresses neither flood the link nor evict those in use. */
+/* Minimum time between two new neighbours, so that forged addresses neither flood the link nor evict used ones. */
 #define NEW_EVERY_NS 1000000
 /* TC_PRIO_CONTROL of linux/pkt_sched.h. */
 #define PRIORITY_CONTROL 7

@@ -3,9 +3,9 @@
  * ABC and CSFQ in the kernel: the meter runs where packets arrive, the AQM where they leave. Source: abc2018 III and
  * V-A; arithmetic of fairlane_schemes::fixed.
  *
- * Deviations: some packets have no label (those of the node itself, or from a port that does nothing). ABC treats such
- * a packet as one of average activity and does not count it in the average; CSFQ counts it in the rates of the port and
- * never drops it early. Both let control traffic pass up to a rate (control.h).
+ * Deviations: some packets have no label: packets of the node itself, and packets from a port that does nothing. ABC
+ * treats such a packet as one of average activity and does not count it in the average; CSFQ counts it in the rates of
+ * the port and never drops it early. Both schemes let control traffic pass up to a rate (control.h).
  *
  * Functions that are neither static nor inlined are verified once for all arguments, not once for each path to them.
  */
@@ -79,9 +79,9 @@ static __noinline __u32 place_of_unknown(const struct user_key *key, const struc
 }
 
 /*
- * Finds the terms of a packet: those of the given rule (by mark or tunnel), otherwise those of the rule for its
- * headers. Writes the entry in `recent` if the address alone decides. An address that should have its own meter but has
- * no slot yet gets no entry.
+ * Finds the terms of a packet, by the given rule (for a mark or tunnel), otherwise by the rule for its headers. Writes
+ * the entry in `recent` if the address alone decides. An address that should have its own meter but has no slot yet
+ * gets no entry.
  */
 __noinline int look_up(const struct source *source, const struct rule *rule, __u32 port_place, __u32 is_recent,
 		       struct terms *terms)

@@ -28,7 +28,7 @@ enum { CLASS_BE, CLASS_EF, CLASSES };
 #define TAG_ETHERTYPE 0x88a8
 /*
  * Other tags stay: a node adds its own outside them. A packet that has a tag of the same kind but no label gets an
- * outer tag with this value, which means "no label"; the highest activity is one unit less for it.
+ * outer tag with this value, which means "no label"; therefore the highest activity is one unit less.
  */
 #define TAG_NONE 0x7fff
 #define TAG_DEI 0x1000

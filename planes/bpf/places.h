@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0 */
 /*
- * Slots of meters. Fixed meters and configured users have permanent slots. An address gets one with its first packet
- * and loses it after a long silence. If no slot is free, the address shares the overflow meter.
+ * Slots of meters. Fixed meters and configured users have permanent slots. An address gets a slot with its first
+ * packet, and loses the slot after a long silence. If no slot is free, the address shares the overflow meter.
  *
  * A timer looks for silent addresses, one slice of the table at a time, so that no processor is busy for long, however
  * large the table is.

@@ -3,8 +3,8 @@
  * Cache of recent addresses and their terms: one array entry replaces a prefix-table and a hash-table look-up. An
  * address keeps its entry until another address maps to it.
  *
- * Each processor has its own cache. An entry is valid as long as the rules are: the tool increments `generation` of the
- * node after each change of them. An address may lose its own meter meanwhile; the key in the meter shows that.
+ * Each processor has its own cache. An entry is valid until the rules change: the tool then increments `generation` of
+ * the node. An address may lose its own meter meanwhile; the key in the meter shows that.
  */
 #ifndef FAIRLANE_RECENT_H
 #define FAIRLANE_RECENT_H

@@ -3,8 +3,8 @@
  * Passes frames from an interface to the forwarder's AF_XDP socket, with the arrival time in front of the frame.
  *
  * Drops and counts the frames that the forwarder would reject: frames that are too long and, on veth, frames whose
- * checksum was left to a network card. At XDP such a frame looks like any other, and so does one whose outer VLAN tag
- * was left to a card. Only the sk_buff that veth makes them from shows the difference.
+ * checksum was left to a network card. At XDP such a frame looks like any other, and so does a frame whose outer VLAN
+ * tag was left to a card. Only the sk_buff from which veth makes the frame shows the difference.
  */
 #include "node.h"
 #include <bpf/bpf_helpers.h>

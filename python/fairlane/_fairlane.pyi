@@ -102,19 +102,19 @@ class Ack:
         """Total bytes lost on the connection."""
     @property
     def delivered_when_sent(self) -> int:
-        """`total_delivered` when the newest segment that it delivers was sent; used to count round trips."""
+        """Value of `total_delivered` when the newest delivered segment was sent; used to count round trips."""
     @property
     def delivery_rate_bps(self) -> float | None:
         """Delivery rate (bit/s); None if there is no sample."""
     @property
     def app_limited(self) -> bool:
-        """Whether the sender lacked data when this segment was sent."""
+        """True if the sender lacked data when the newest delivered segment was sent."""
     @property
     def window_limited(self) -> bool:
-        """Whether the window limited the sender."""
+        """True if the window limited the sender."""
     @property
     def in_recovery(self) -> bool:
-        """Whether the sender is in loss recovery."""
+        """True if the sender is in loss recovery."""
 
 @final
 class Segment:
@@ -134,7 +134,7 @@ class Segment:
         """Payload in bytes."""
     @property
     def app_limited(self) -> bool:
-        """Whether the sender lacked data to fill the window when it was sent."""
+        """True if the sender had too few data to fill the window when the segment was sent."""
 
 @final
 class Event:
@@ -177,7 +177,7 @@ class Packet:
         """Best effort or expedited forwarding."""
     @property
     def ecn_capable(self) -> bool:
-        """Whether the transport supports congestion marks (ECN)."""
+        """True if the transport supports congestion marks (ECN)."""
     @property
     def label(self) -> float:
         """Label written by the marker at the edge; 0 without a marker."""
@@ -203,14 +203,14 @@ class Port:
         """Random numbers for the scheme, from the scenario's seed."""
     @property
     def packets(self) -> int:
-        """Number of packets waiting when the scheme was called, without an arriving one."""
+        """Number of packets waiting when the scheme was called, without an arriving packet."""
     @property
     def bytes(self) -> int:
         """Bytes of the waiting packets."""
     def has_room(self, packet: Packet) -> bool:
-        """Whether the packet fits into the queue."""
+        """Returns true if the packet fits into the queue."""
     def drop(self, packet: Packet) -> None:
-        """Drops the arriving packet or a waiting one."""
+        """Drops the arriving packet or a waiting packet."""
     def mark(self, packet: Packet) -> None:
         """Sets a congestion mark on an ECN-capable packet."""
 

@@ -1,4 +1,4 @@
-"""Entry point of the command `fairlane`, outside of the package so that an interrupt while it loads is handled."""
+"""Entry point of the command `fairlane`, outside of the package to handle interrupts while the package loads."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Imported first by `fairlane`, so that an interrupt of `python -m fairlane` prints nothing while it loads, too.
+"""Lets an interrupt of `python -m fairlane` print nothing even while the package loads.
 
-Python loads the package before the module that it runs, so the module itself could not catch the interrupt.
+`fairlane` imports this module first: Python loads the package before `__main__`, which could not catch the interrupt.
 """
 
 import os
@@ -12,7 +12,7 @@ EXIT_INTERRUPTED = 130
 
 
 def end_quietly(*_: object) -> NoReturn:
-    """Ends this process as an interrupt does, without output."""
+    """Ends this process as SIGINT would, without output."""
     os._exit(EXIT_INTERRUPTED)
 
 

@@ -19,7 +19,7 @@ class Case:
         steps: Arguments of `fairlane`, one command after another in the same folder.
         files: Text by name; bytes that are not UTF-8 are surrogates, as in Python's arguments.
         environment: Changed environment variables.
-        own_process: Whether each step is a separate process instead of a call within a worker.
+        own_process: True if each step is a separate process instead of a call within a worker.
         streams: State of `stdout` and `stderr`: `closed` or `full`; needs a separate process.
     """
 

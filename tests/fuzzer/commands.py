@@ -46,10 +46,11 @@ WEIGHTS = {
     "store export": 3,
     "p4 commands": 3,
 }
-"""Weights of commands; others have 2 of 100. Excluded are `lab clean`, which affects the whole machine, `lab diff` and
-`kernel`, which need or build a kernel, `new`, which writes into the checkout, evaluations and searches, which simulate
-for minutes, and `play`, which opens a browser. Other tests cover their errors (test_new.py, test_evaluate.py,
-test_search.py, test_playground.py, test_lab_diff.py)."""
+"""Weights of commands; commands without an entry have 2 of 100. Some commands are excluded. `lab clean` affects the
+whole machine. `lab diff` and `kernel` need or build a kernel. `new` writes into the checkout. Evaluations and searches
+simulate for minutes. `play` opens a browser. Other tests cover the errors of these commands (test_new.py,
+test_evaluate.py, test_search.py, test_playground.py, test_lab_diff.py).
+"""
 LEFT_OUT = {
     "--ray": "starts or waits for a cluster",
     "--write-verdicts": "writes into the package",

@@ -15,8 +15,8 @@ class Draw(random.Random):
     """The random choices of one case.
 
     Attributes:
-        calm: Whether the case should succeed. Without such cases, nearly every case would be rejected, and the code
-            after the checks would not be reached.
+        calm: True if the case should succeed. Without such cases, checks would reject nearly every case, and no case
+            would reach the code after the checks.
     """
 
     calm = False
@@ -30,7 +30,7 @@ class Draw(random.Random):
         return choices[self.randrange(len(choices))]
 
     def few(self, most: int) -> int:
-        """A number from 0 to `most`; smaller ones are more likely."""
+        """A number from 0 to `most`; smaller numbers are more likely."""
         return min(int(self.expovariate(1.0)), most)
 
 

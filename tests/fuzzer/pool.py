@@ -20,11 +20,11 @@ from fuzzer.worker import Ending
 LONG_CPU_S = 4.0
 """A case with more CPU time is a long simulation and gets a Ctrl-C."""
 LONG_S = 90.0
-"""The same limit in real time, for cases that wait; a busy machine may take this long for seconds of work."""
+"""Limit in real time, for cases that wait. A busy machine may need this long for seconds of CPU time."""
 END_CPU_S = 15.0
-"""CPU time allowed from Ctrl-C to the end ..."""
+"""CPU time allowed from Ctrl-C to the end."""
 END_S = 90.0
-"""... and real time."""
+"""Real time allowed from Ctrl-C to the end."""
 _TICK_S = 0.1
 _HERE = Path(__file__).parents[1]
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -36,8 +36,8 @@ class Outcome:
 
     Attributes:
         endings: Endings of the commands; fewer if the worker died.
-        interrupted: Whether it took too long and got a Ctrl-C.
-        death: How the worker died; empty if it did not.
+        interrupted: True if the case took too long and got a Ctrl-C.
+        death: Cause of the worker's death; empty if the worker did not die.
     """
 
     endings: tuple[Ending, ...] = ()

@@ -16,7 +16,7 @@ from fuzzer.schemas import FromSchema, at, dotted, places
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MOST_USERS = 5
-"""Maximum number of users in most cases; more cost memory and time without finding more."""
+"""Maximum number of users in most cases. More users cost memory and time but find no more bugs."""
 
 Table = dict[str, Any]
 
@@ -88,7 +88,7 @@ def setting(draw: Draw) -> str:
 
 
 def shorten(draw: Draw, table: Table) -> None:
-    """Reduces users and time of a scenario, if it has the form of one."""
+    """Reduces users and time of a table that has the form of a scenario."""
     run = table.setdefault("run", {})
     if isinstance(run, dict):
         run["warmup"] = draw.pick(("0 s", "1 ms", "20 ms", "0.1 s"))
@@ -142,7 +142,7 @@ def _from_schema(draw: Draw) -> Table:
 
 
 def _give_needs(draw: Draw, table: Table) -> None:
-    """Sets what keys of TCP need to have an effect: their congestion control, and ECN for controls that need marks."""
+    """Sets the congestion control that keys of TCP need to have an effect, and ECN for controls that need marks."""
     groups = table.get("groups")
     sources = [group.get("sources") for group in groups if isinstance(group, dict)] if isinstance(groups, list) else []
     given = [table.get("tcp"), *(source for some in sources if isinstance(some, list) for source in some)]
@@ -170,7 +170,7 @@ def _prefix(control: str) -> str:
 
 
 def _agree(draw: Draw, table: Table) -> None:
-    """Removes parts that conflict with the rest of the scenario, which a schema cannot fully express."""
+    """Removes parts that conflict with the rest of the scenario. A schema cannot express all conflicts."""
     shapes = [shape for shape in fairlane.topologies() if shape["name"] != "graph"]
     shape = draw.pick(shapes)
     keys = {parameter["name"] for parameter in shape["params"]}
@@ -202,7 +202,7 @@ def _agree(draw: Draw, table: Table) -> None:
 
 
 def _repair(table: Table) -> None:
-    """Removes, key by key, what the simulator rejects, or the table that lacks a key."""
+    """Removes the keys that the simulator rejects, one by one, and tables that lack a key."""
     while True:
         try:
             fairlane.Scenario.from_dict(table).canonical()
@@ -213,7 +213,7 @@ def _repair(table: Table) -> None:
 
 
 def _remove(table: Table, key: str) -> bool:
-    """Removes the value at an error's key, or what contains it; returns whether there was more than the top table."""
+    """Removes the value at an error's key, or the part around a missing one; returns true if something was removed."""
     place = [int(index) if index else name for index, name in re.findall(r"\[(\d+)\]|([^.\[\]]+)", key)]
     while place:
         try:

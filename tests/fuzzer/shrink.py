@@ -17,7 +17,7 @@ Fails = Callable[[Case], bool]
 
 
 def shrink(case: Case, fails: Fails) -> Case:
-    """The smallest case found; `fails` returns true if a smaller one still fails in the same way."""
+    """The smallest case found. `fails` returns true if a smaller case still fails in the same way."""
     tries = 0
     progress = True
     while progress and tries < MOST_TRIES:

@@ -1,7 +1,7 @@
 """Runs cases in this process, one after another, like the command would: `python -m fuzzer.worker`.
 
-Standard input has one case per line; standard output gets a line of JSON for each. All output of the command goes to
-files, whether from Python, a thread of the simulator, or a panic.
+Standard input has one case per line. For each case, the worker writes a line of JSON to standard output. All output of
+the command goes to files, whether from Python, a thread of the simulator, or a panic.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from fairlane.cli.main import run_command
 from fuzzer.case import Arguments, Case
 
 MEMORY_BYTES = 6 * 2**30
-"""Address space of a worker; a command that needs more for a small scenario is a fault."""
+"""Address space of a worker; a command that needs more for a small scenario is faulty."""
 MOST_OUTPUT = 100_000
 """Bytes of a command's output to check, from the start and from the end."""
 
@@ -79,7 +79,7 @@ def limit_memory() -> None:
 
 
 def _pass(_number: int, _frame: object) -> None:
-    """Ignores an interrupt between commands. Unlike SIG_IGN, children do not inherit this."""
+    """Ignores an interrupt between commands. Unlike SIG_IGN, children do not inherit this handler."""
 
 
 def _own_channels() -> tuple[TextIO, TextIO]:

@@ -158,7 +158,7 @@ def single_flow_goodput(cli: Cli, plane: str, *options: Word) -> float:
 
 
 def ended(process: Process, number: signal.Signals = signal.SIGINT) -> str:
-    """Sends a signal; returns the command's last line and checks that it ends with the signal's code."""
+    """Sends a signal, checks that the command ends with the signal's code, and returns the command's last line."""
     process.send_signal(number)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 128 + number, stderr
@@ -166,9 +166,9 @@ def ended(process: Process, number: signal.Signals = signal.SIGINT) -> str:
 
 
 SETTINGS = {"run.warmup": "13 s", "run.measure": "2 s"}
-"""Settings for short runs of abc2018 ..."""
+"""Settings for short runs of abc2018."""
 SHORTEST = {"run.warmup": "14.9 s", "run.measure": "0.1 s"}
-"""... and for runs whose numbers do not matter."""
+"""Settings for runs of abc2018 whose numbers do not matter."""
 
 
 def as_options(settings: Mapping[str, str], replications: int) -> list[str]:

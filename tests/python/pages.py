@@ -1,8 +1,8 @@
 """The code blocks of README, tutorial and how-tos. `python tests/python/pages.py` updates the outputs of commands.
 
-console     commands; lines below one are what it prints, its beginning if the last is `...`
-python      code, block after block; a number in a comment behind `print(...)` is how its line begins
-FILE:       a paragraph that ends so names the file that the next block is, or is added to a copy of the last one for
+console     commands, each with its output below, or with the beginning of its output and `...`
+python      code of successive blocks; a number in a comment after `print(...)` begins the printed line
+FILE:       at the end of a paragraph: file of the next block, after a copy of the last file if the paragraph says so
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def test_wfq_gives_the_max_min_shares_that_progressive_filling_finds() -> None:
         )
     }
     counts = {group["name"]: group["users"] for group in run["groups"]}
-    # 12 subscribers: half of them upstream, one or two of each access point; 0.4 of them local.
+    # Of 12 subscribers, half send upstream, one or two at each access point. A share of 0.4 is local.
     assert counts == {"down": 12, "up": 6, "local": 5}
     found = {one["name"]: one["user_throughput_bps"] for one in run["groups"]}
     shares = {one["name"]: one["max_min_share_bps"] for one in run["groups"]}
@@ -108,7 +108,7 @@ def test_wfq_gives_the_max_min_shares_that_progressive_filling_finds() -> None:
 
 
 def where(run: fairlane.results.records.RunRecord) -> dict[str, list[str]]:
-    """The access point of each user, from the list of worst users without user rows, which includes all users here."""
+    """The access point of each user. The list of worst users, which replaces user rows, includes all users here."""
     compact = fairlane.run(tree().replace("probes", {"user_rows": False}), replications=1).runs[0]
     nodes = {}
     for one in compact["groups"]:

@@ -52,7 +52,8 @@ def test_under_the_ideal_scheduler_the_light_user_has_what_the_guard_asks_for() 
     failed = [
         (file.name, verdict.mean, verdict.half_width)
         for file, verdict in zip(FILES, checked.verdicts, strict=True)
-        # Other seeds selected the scenario, so the mean of these ten may be below the bound within their interval.
+        # Other seeds selected the scenario, so the mean of these ten runs may be below the bound by up to their half
+        # width.
         if verdict.mean is None or verdict.mean < least - (verdict.half_width or 0)
     ]
     assert not failed, json.dumps(failed)

@@ -1,4 +1,4 @@
-"""The experiments of afpft: data, scenarios, numbers, and a run of one of them."""
+"""The experiments of afpft: data, scenarios, numbers, and a run of one experiment."""
 
 from __future__ import annotations
 

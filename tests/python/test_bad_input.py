@@ -1,4 +1,4 @@
-"""Invalid input: one line that names it, exit code 2, and no file written."""
+"""Invalid input gives an error line that names the input, exit code 2, and no file."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The catalogue of metrics: all declared metrics are measured, and all measured ones are declared."""
+"""The catalogue of metrics: all declared metrics are measured, and all measured metrics are declared."""
 
 from __future__ import annotations
 

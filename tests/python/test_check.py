@@ -1,4 +1,4 @@
-"""Expectations of scenarios: held, violated and inconclusive ones, and the reports for CI systems."""
+"""Expectations of scenarios: held, violated and inconclusive expectations, and the reports for CI systems."""
 
 import inspect
 import json

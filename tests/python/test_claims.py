@@ -13,7 +13,7 @@ Numbers = Mapping[tuple[Any, ...], float | Sequence[float]]
 
 
 def table(experiment: str, grid: dict[str, list[Any]], **metrics: Numbers) -> Table:
-    """A table whose metrics are given by (scheme, value of each variable), as computed numbers or lists of samples."""
+    """A table with metrics by (scheme, value of each variable). A metric is a computed number or a list of samples."""
     points = dict.fromkeys(point for numbers in metrics.values() for point in numbers)
 
     def samples(numbers: Numbers, point: tuple[Any, ...]) -> tuple[float | None, ...]:
@@ -250,11 +250,11 @@ QUIET = table("e", {"x": [1, 2]}, T={("abc", 1): [9.9, 10.1], ("abc", 2): [9.9, 
 @pytest.mark.parametrize(
     ("claim", "expected"),
     [
-        # The mean inside the tolerance, and the half width, 1.2706, no larger than it.
+        # The mean is inside the tolerance, and the half width, 1.2706, is smaller than the tolerance.
         ({"kind": "near", "value": 10, "tol_abs": 1.3}, "reproduced"),
         ({"kind": "near", "value": 10, "tol_abs": 1.2}, "inconclusive"),
         ({"kind": "near", "value": 11.25, "tol_abs": 1.3}, "reproduced"),
-        # The mean outside, the interval reaches inside: noise does not help.
+        # The mean is outside, and the interval reaches inside: noise does not help.
         ({"kind": "near", "value": 11.4, "tol_abs": 1.3}, "inconclusive"),
         ({"kind": "near", "value": 12.5, "tol_abs": 1.3}, "inconclusive"),
         # 10 + 1.2706 < 12.6 - 1.3: no part of the interval is inside.
@@ -266,7 +266,7 @@ QUIET = table("e", {"x": [1, 2]}, T={("abc", 1): [9.9, 10.1], ("abc", 2): [9.9, 
         ({"kind": "at_most", "value": 8.7}, "differs"),
         ({"kind": "at_least", "value": 8.7}, "reproduced"),
         ({"kind": "at_least", "value": 10.1}, "inconclusive"),
-        # A bound with a tolerance: the half width must be no larger than it.
+        # A bound with a tolerance: the half width must not exceed the tolerance.
         ({"kind": "at_most", "value": 9, "tol_abs": 1.3}, "reproduced"),
         ({"kind": "range", "min": 8, "max": 12}, "reproduced"),
         ({"kind": "range", "min": 9, "max": 30}, "inconclusive"),

@@ -112,7 +112,7 @@ def test_a_closed_stream_disturbs_nothing(cli: Cli, workdir: Path, closed: str) 
     done = cli("run", "short.toml", "--out", "out", before=["sh", "-c", f'exec "$@" {closed}', "sh"])
     assert (done.returncode, done.stderr) == (0, "")
     assert bool(done.stdout) == (closed != ">&-")
-    # No file of ours got the stream's descriptor, and therefore the output of others.
+    # No file of ours got the descriptor of the closed stream, and with it the output of other code.
     assert json.loads((workdir / "out" / "result.json").read_text())["scenario"]["name"] == "short"
 
 

@@ -1,4 +1,4 @@
-"""The designer: two halves of scenarios, parameters tuned on one and validated on the other."""
+"""The designer: parameters are tuned on one half of the scenarios and validated on the other half."""
 
 import json
 import tomllib

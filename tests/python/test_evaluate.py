@@ -71,7 +71,7 @@ def test_a_scheme_without_state_cannot_tell_users_apart(scheme: str, store: Path
     for run in result.runs:
         heavy, light = run["groups"]
         ratios.append(heavy["throughput_bps"] / 16 / light["throughput_bps"])
-    # All flows are identical except for their user, so the means of 16 and of 10 differ only by chance.
+    # All flows of a run differ only in their user, so both groups have the same mean except for chance.
     assert math.exp(math.fsum(map(math.log, ratios)) / len(ratios)) == pytest.approx(1, abs=0.25)
 
 
@@ -180,7 +180,7 @@ def test_harm_is_what_is_lost_beyond_what_the_own_kind_takes() -> None:
 
 
 def test_the_interval_of_a_criterion_is_that_of_a_mean_of_means() -> None:
-    # Student's t for 2 degrees of freedom is 4.303, so both standard errors are 0.1 and that of the mean is
+    # Student's t for 2 degrees of freedom is 4.303, so both standard errors are 0.1. The standard error of the mean is
     # 0.1 / sqrt(2). Welch and Satterthwaite give 4 degrees of freedom, for which t is 2.776.
     cells = [Interval(1.0, 0.43027, 3), Interval(2.0, 0.43027, 3)]
     found = criterion_value("worst_share", cells)
@@ -287,7 +287,8 @@ def test_a_scheme_in_python_has_its_report_card_by_one_command_of_the_page(cli: 
     document = report_card_of_the_page(cli, "--only", "cheats/flood", "--replications", "1")
     (entry,) = document["entries"]
     (cheats,) = (one for one in entry["criteria"] if one["criterion"] == "cheats")
-    # It pushes out only packets of the flood, so ten users have a tenth of the queue each, and the flood no more.
+    # The scheme pushes out only packets of the flood. Thus each of the ten users has a tenth of the queue, and the
+    # flood no more than that.
     assert cheats["value"]["mean"] > 0.5
     assert not (cli.folder / "results" / "store").exists()
 

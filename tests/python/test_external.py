@@ -1,4 +1,4 @@
-"""Schemes written in Python, used as by their author."""
+"""Schemes written in Python, used as an author would."""
 
 import re
 import sys

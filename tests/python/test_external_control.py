@@ -1,4 +1,4 @@
-"""Congestion controls written in Python, used as by their author."""
+"""Congestion controls written in Python, used as an author would."""
 
 import json
 import re

@@ -197,7 +197,7 @@ while status:
     names = [path for path in out.iterdir() if path.name != folders.LIST] if out.exists() else []
     print(json.dumps([beside, {path.name: path.read_text() for path in names}]))
 """
-"""Replaces a folder repeatedly, killed one step later each time, before each call that touches files."""
+"""Replaces a folder repeatedly. Each time, the process is killed one step later, before a call that touches files."""
 
 
 def test_a_kill_at_any_step_leaves_the_old_results_or_the_new_ones(tmp_path: Path, can_exchange: bool) -> None:

@@ -1,4 +1,4 @@
-"""Commands end with 0 or 2, without traceback or panic, on cases that failed once and on drawn cases."""
+"""Commands end with 0 or 2, without traceback or panic, both for cases that failed once and for random cases."""
 
 import tomllib
 from pathlib import Path
@@ -57,7 +57,7 @@ def test_keys_without_effect_by_themselves_are_drawn_with_what_they_need() -> No
     for control in ("dctcp", "prague"):
         of_control = [tcp for tcp in given if tcp.get("congestion_control") == control and tcp.get("ecn")]
         assert [tcp for tcp in of_control if f"{control}_gain" in tcp], control
-    # Only the few whose queue or groups are entirely wrong.
+    # Only tables whose queue or groups are entirely wrong are rejected.
     assert len([table for table in written if refusal(table)]) < 0.05 * len(written)
 
 

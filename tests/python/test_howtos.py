@@ -17,7 +17,7 @@ from pages import Page
 
 
 def commands_that_fail(page: Page, cli: Cli) -> list[str]:
-    """Runs all commands and compares their output with the page; returns those that fail."""
+    """Runs all commands and compares their output with the page; returns commands that fail."""
     failed = []
     for words, shown in page.commands:
         done = cli(*words)
@@ -30,7 +30,7 @@ def commands_that_fail(page: Page, cli: Cli) -> list[str]:
 
 @pytest.fixture
 def here(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Makes the folder of the commands the working directory, for code, too."""
+    """Makes the folder of the commands the working directory of code, too."""
     monkeypatch.chdir(workdir)
     monkeypatch.syspath_prepend(workdir)
     yield workdir
@@ -71,7 +71,8 @@ def test_is_my_line_fair(cli: Cli, here: Path) -> None:
     page.write(here)
     assert list(page.files) == ["line.toml", "fair.toml"]
     assert commands_that_fail(page, cli) == ["check fair.toml"]
-    # Close to 1, and two ninths; eight connections eight times as much.
+    # The worst share is close to 1 under CAKE and two ninths under FQ-CoDel. Eight connections get eight times as much
+    # as one.
     shown = page.commands[0].shown
     shares = re.search(
         r"^Worst share .* CAKE is best \(([\d.]+).* FQ-CoDel \(([\d.]+).*, work\)", "\n".join(shown), re.M
@@ -162,7 +163,7 @@ def shares(address: str, flows: dict[str, int] | None = None) -> dict[str, dict[
 
 def test_the_exercises_show_what_the_lesson_says() -> None:
     who, buffer, flows, flood = map(str, Page("teach-a-class").addresses)
-    # Flows get about equal rates: 10 Mbit/s among 5 flows, then among 10.
+    # Flows get about equal rates of 10 Mbit/s: first 5 flows, then 10.
     two = shares(who)["droptail"]
     assert (two["one flow"], two["four flows"]) == (pytest.approx(2, abs=0.6), pytest.approx(8, abs=0.6))
     ten = shares(who, {"four flows": 9})["droptail"]
@@ -172,12 +173,12 @@ def test_the_exercises_show_what_the_lesson_says() -> None:
     most_ms = 500 * 1514 * 8 / 10e6 * 1000
     assert full["droptail"]["wait_ms"] == pytest.approx(most_ms, rel=0.05)
     assert full["codel"]["wait_ms"] < 12
-    # Ten of 15 flows; one of six users.
+    # The heavy user has ten of the 15 flows, and is one of six users.
     heavy = {scheme: of["heavy"] for scheme, of in shares(flows).items()}
     assert heavy["droptail"] == pytest.approx(20 / 3, abs=0.5)
     assert heavy["fq_codel"] == pytest.approx(20 / 3, abs=0.1)
     assert heavy["abc"] == pytest.approx(10 / 8, abs=0.15)
-    # The share among eleven flows, and twice that.
+    # Eleven flows share 10 Mbit/s. The flood has one of them, a TCP user two.
     left = shares(flood)
     assert left["droptail"]["tcp"] == pytest.approx(0.1, abs=0.05)
     assert left["red"]["tcp"] == pytest.approx(0.3, abs=0.05)

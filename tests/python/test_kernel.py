@@ -1,6 +1,6 @@
 """Kernels of the plane `linux`: what a build rejects, keeps and resumes, with fake compilers.
 
-One test builds a real one.
+One test builds a real kernel.
 """
 
 import hashlib

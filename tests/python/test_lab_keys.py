@@ -70,7 +70,7 @@ ALWAYS_IN_LINUX = "tso_defer"
 REFUSED_FIRST = ("tcp.app_rate", "groups[0].rtt")
 """Keys among these settings that are rejected before the key itself."""
 READER = {own["name"]: control["name"] for control in fairlane.congestion_controls() for own in control["params"]}
-"""For each key of `[tcp]` that only one congestion control reads, this control."""
+"""For each key of `[tcp]` that belongs to one congestion control, that control."""
 OTHER_VALUES: dict[str, Any] = {
     "name": "other",
     "run.seed": 2,
@@ -112,7 +112,7 @@ OTHER_VALUES: dict[str, Any] = {
     "groups[].sources[poisson].application": "bulk",
     "topology.links": [{"name": "a", "rate": "1 Mbit/s", "delay": "1 ms"}],
 }
-"""Values that no rule can generate: for keys that are texts, lists, or depend on others."""
+"""Values that no rule can generate, for keys that are texts or lists or that depend on others."""
 IN_NO_DUMBBELL = ("groups[].route", "groups[].sources[tcp].repeat")
 """Keys of which the simulator accepts no other value on a one-sided dumbbell, or with endless flows."""
 IN_NO_LINUX = {
@@ -168,7 +168,7 @@ def other(key: str, schema: dict[str, Any]) -> Any:
 
 
 def replaced(key: str, value: Any, scheme: str = "abc") -> tuple[str, str]:
-    """The canonical scenario with another value of a key, and the key with numbers."""
+    """The canonical scenario with another value of a key, and the key with indices."""
     kind = key.partition("sources[")[2].partition("]")[0] or "tcp"
     named = key.replace(f"sources[{kind}]", "sources[0]").replace("groups[]", "groups[0]")
     plain = scenario(kind, scheme)
@@ -416,7 +416,8 @@ def test_a_key_that_nobody_has_decided_on_is_refused(monkeypatch: pytest.MonkeyP
 def test_sources_start_within_their_window(built: Any) -> None:
     late = scenario().replace("groups[0].start_from", "1 s").replace("groups[0].start_until", "2 s").canonical()
     (sender,) = (entry for entry in built(late, "forwarder") if "iperf3', '-c'" in entry)
-    # Warm-up and window of 2 s each, 2 s more and TCP's head start, from a start between 1 and 2 s, in whole seconds.
+    # The sender sends for warm-up and window (2 s each), 2 s more and TCP's head start, less its start of 1 to 2 s, in
+    # whole seconds.
     assert 4.5 <= int(sender.split("'-t', '")[1].split("'")[0]) <= 6
     # 0.3 s until the server listens, four round trips of 10.2 ms until iperf3 has opened its flow, then the warm-up.
     begins_s = float(built(late, "forwarder")[-1].removeprefix("the window begins at "))

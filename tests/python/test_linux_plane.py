@@ -1,4 +1,5 @@
-"""The plane `linux`: plans, rejections, records and errors without a kernel; determinism with a built one, if any."""
+"""The plane `linux`: plans, rejections, records and errors without a kernel; determinism with a kernel, if one was
+built."""
 
 import json
 import os
@@ -119,7 +120,7 @@ def text(of: Scenario, replication: int = 0) -> str:
 
 
 def of_scheme(name: str) -> dict[str, Any]:
-    """The table of a scheme, with the kernel's values where the kernel does not support the defaults."""
+    """The table of a scheme. Where the kernel does not support a default, the table has the kernel's value."""
     found: dict[str, Any] = scenario().replace("queue", {"scheme": name}).to_dict()["queue"]
     table: dict[str, Any] = json.loads(Scenario("x", group("a", tcp()), queue=found).canonical())["queue"]
     for key, rule in DISCIPLINES[name].rules.items():

@@ -40,7 +40,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 
 @pytest.fixture(scope="module")
 def view(compared: Comparison) -> ComparisonView:
-    """View of the comparison; ratios from 0.5 to 500 with wide intervals, as for a scheme that starves a user."""
+    """View of the comparison with ratios from 0.5 to 500 and wide intervals, as if a scheme starved a user."""
     document = json.loads(compared.json())
     for number, result in enumerate(document["results"].values()):
         result["summary"]["throughput_ratio"] = {"mean": 0.5 * 10 ** (number % 4), "half_width": 1500.0, "n": 2}

@@ -41,7 +41,7 @@ NAMES = {
 
 @pytest.fixture(scope="module")
 def scenario() -> Scenario:
-    """A scenario in which every name is that of a group and of a link, and some that of the scenario."""
+    """A scenario in which a group and a link have each of the names; some names are also the scenario's."""
     given = [name for name, _ in NAMES.values()]
     links = [{"name": name, "rate": "100 Mbit/s", "delay": "1 ms"} for name in given]
     return Scenario(
@@ -208,7 +208,7 @@ def test_a_narrow_terminal_cuts_no_number(
     monkeypatch.setenv("COLUMNS", str(width))
     narrow = re.sub(r"\x1b\[[0-9;]*m", "", printed())
     assert "…" not in narrow
-    # Every mean with its half width, as often as before; columns that do not fit follow below.
+    # Every mean has its half width, and appears as often as before. Columns that do not fit follow below.
     number = re.compile(r"[\d.]+ ± [\d.]+")
     assert sorted(number.findall(narrow)) == sorted(number.findall(wide))
     assert narrow.count("max-min share") > 1

@@ -67,8 +67,8 @@ def test_every_scheme_runs_and_loses_account_of_no_packet(programs: Path, scheme
     received, sent, dropped, waiting = numbers(printed, pattern)
     assert received == sent + dropped + waiting
     (together,) = numbers(printed, r"together ([\d.]+) Mbit/s")
-    # Counts from the first packet on; payload is 1448 of 1502 bytes. CP-AQM has the lowest throughput, with its default
-    # allowance of 50 kbit/s per user.
+    # Throughput counts from the first packet on; 1448 of 1502 bytes are payload. CP-AQM has the lowest throughput, with
+    # its default allowance of 50 kbit/s per user.
     assert 0.5 < together < 10 * 1448 / 1502
     assert printed == sharing(programs, scheme, SCHEMES[scheme], *options)
 

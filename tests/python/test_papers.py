@@ -122,7 +122,8 @@ def test_drop_threshold_is_that_of_the_last_arrival() -> None:
 def test_time_to_base_needs_nineteen_packets_that_stay_above_eighteen() -> None:
     run = record([0] * 22, [None, None, 12.0, 19.0, 17.9, 18.5, 19.2] + [18.1] * 15)
     values = {"t_s": 1, "Qbase_pkts": 20}
-    # The fifth interval of the flow, of 0.1 s each; after the second comes 17.9.
+    # In the fifth interval (of 0.1 s) of the flow the threshold reaches 19 and then stays above 18. After the second,
+    # 17.9 follows.
     assert METRICS["time_to_base"](run, values) == pytest.approx(0.5)
 
 

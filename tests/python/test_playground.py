@@ -1,4 +1,4 @@
-"""The simulator for browsers gives the same numbers as the native one; the command that opens the playground."""
+"""The simulator for browsers gives the same numbers as the native simulator; tests also the command `fairlane play`."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_play_tells_where_the_page_is(cli: Cli) -> None:
 
 @pytest.fixture
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout without the page, from which pip has installed, as found by `fairlane play`."""
+    """Makes `fairlane play` find a checkout without the page, as if pip had installed the package from it."""
     folder = tmp_path / "a checkout"
     (folder / "site/playground").mkdir(parents=True)
     (folder / "site/playground/build.sh").touch()

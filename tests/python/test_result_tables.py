@@ -128,7 +128,7 @@ def test_an_access_network_tells_of_users_applications_and_nodes(network: Json) 
 
 
 def with_shares(document: Json, shares: dict[str, tuple[float, float]]) -> Any:
-    """A document whose nodes have the given 5th percentiles and medians, the others 1."""
+    """A document whose nodes have the given 5th percentiles and medians; other nodes have 1."""
     changed = copy.deepcopy(dict(document))
     for run in changed["runs"]:
         for node in run["access"]["nodes"]:

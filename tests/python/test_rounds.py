@@ -25,7 +25,7 @@ Samples = Callable[[Mapping[str, Any], int], float]
 
 
 class Made:
-    """A paper with one or two experiments with artificial runs; records the requested ones."""
+    """A paper with one or two experiments, with artificial runs; records the requested runs."""
 
     def __init__(self, samples: Samples, claims: Sequence[dict[str, Any]], most: int = 40) -> None:
         common = {"scheme": "abc", "metric": "T_R", "statement": "", "where": "", "strength": "quantitative"}

@@ -16,7 +16,7 @@ EVERY_EXAMPLE = sorted(EXAMPLES.glob("*.toml"))
 
 
 def built() -> Scenario:
-    """The other tests' short.toml, built in Python."""
+    """The scenario of short.toml, which other tests use, built in Python."""
     return Scenario(
         "short",
         group("heavy", tcp(flows=5), start_until="0.5 s"),
@@ -73,7 +73,7 @@ def test_every_key_shows_every_default() -> None:
 
 
 def test_scenarios_of_users_have_one_default_profile(cli: Cli, workdir: Path) -> None:
-    """The same for TOML, Python and `init`; this profile supports every congestion control."""
+    """TOML, Python and `init` have the same default profile, which supports every congestion control."""
     cli.output("init", "mine.toml")
     (workdir / "bare.toml").write_text('queue = { scheme = "abc" }\ngroups = [{ sources = [{ kind = "tcp" }] }]\n')
     found = [

@@ -1,4 +1,4 @@
-"""Scheme libraries, built and used as by their author."""
+"""Scheme libraries, built and used as an author would."""
 
 import json
 import os
@@ -63,7 +63,7 @@ def scenario(queue: Any, seed: int = 1) -> fairlane.Scenario:
 
 
 def records(queue: Any, seed: int = 1, **options: Any) -> list[dict[str, Any]]:
-    """The records of a scenario without the scheme's state, since an external scheme keeps handles of packets."""
+    """Run records without the scheme's state, since the state of an external scheme contains handles of packets."""
     runs = fairlane.run(scenario(queue, seed), **options).runs
     for run in runs:
         del run["links"][0]["state"]
@@ -333,7 +333,7 @@ def test_a_library_that_is_overwritten_in_place_is_not_taken_for_its_new_build(
 
 @pytest.fixture(scope="session")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Rust template, copied and built as by a user, in the project's target folder."""
+    """The Rust template, copied, and built in the project's target folder."""
     if shutil.which("cargo") is None:
         pytest.skip("no cargo")
     folder = tmp_path_factory.mktemp("template") / "my-schemes"

@@ -47,7 +47,7 @@ grid.queue.scheme = ["droptail", "abc"]
 
 
 def start(cli: Cli, command: str, hangup: Literal["default", "ignore"]) -> Process:
-    """Starts a command that does not end, with SIGHUP at its default or ignored, independent of the tests' parent."""
+    """Starts a command that does not end, with SIGHUP at its default or ignored, whatever the tests' parent has set."""
     (cli.folder / "sweep.toml").write_text(SWEEP)
     return cli.start(*COMMANDS[command], before=["env", f"--{hangup}-signal=HUP", "FAIRLANE_STORE=kept"])
 

@@ -50,7 +50,7 @@ KINDS = [
 ]
 """A page of each kind."""
 CONTRAST = ["color-contrast", "link-in-text-block"]
-"""Rules of axe that depend on colours, which take the most time. Other rules give the same results in dark mode. On a
+"""Rules of axe about colours, which take the most time. In dark mode only these rules can give other results. On a
 phone, colours differ only in parts that all pages have, so the first page is enough."""
 AXE: dict[str, dict[str, Any]] = {
     "desktop": {},
@@ -175,7 +175,7 @@ def test_a_live_example_runs(open_page: Open, site: Path) -> None:
         inside.locator("html[data-shown]").wait_for()
         assert inside.locator("article.scheme").count() == 2
         assert inside.locator("article.failed").count() == 0
-        # As high as its content, so it does not intercept the mouse wheel.
+        # The frame is as high as its content, so it does not intercept the mouse wheel.
         page.wait_for_function("document.querySelector('iframe.live').style.height")
         assert page.evaluate("document.querySelector('iframe.live').offsetHeight") > 900
 

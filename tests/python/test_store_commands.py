@@ -1,4 +1,4 @@
-"""`fairlane store ls|verify|gc|export`, called as by a user."""
+"""`fairlane store ls|verify|gc|export`, called as a user would."""
 
 import gzip
 import importlib.util

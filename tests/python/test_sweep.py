@@ -1,4 +1,4 @@
-"""`fairlane sweep`, called as by a user."""
+"""`fairlane sweep`, called as a user would."""
 
 import json
 import re

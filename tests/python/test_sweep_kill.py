@@ -1,4 +1,4 @@
-"""A sweep that is killed repeatedly stores the same bytes as an uninterrupted one."""
+"""A sweep that is killed repeatedly stores the same bytes as an uninterrupted sweep."""
 
 import random
 import signal
@@ -36,7 +36,8 @@ OFTEN = [
     "-c",
     "import fairlane.store.folder as folder, fairlane.cli.main as cli; folder.SETTLE_BYTES = 20_000; cli.main()",
 ]
-"""The command with a journal that is moved into the files many times per second, so that kills also hit that."""
+"""The command with a journal that is moved into the files many times per second, so that kills also interrupt this
+move."""
 
 
 def start(command: list[str | Path], workdir: Path, store: str) -> "subprocess.Popen[bytes]":

@@ -1,4 +1,4 @@
-"""A sweep on a Ray cluster of two nodes, one of which dies during the sweep, gives the same bytes as a local one."""
+"""A sweep on a Ray cluster gives the same bytes as a local sweep, even if one of the two nodes dies."""
 
 import importlib.util
 import json

@@ -20,7 +20,7 @@ Rows = list[list[str]]
 
 
 def lossy(**settings: str | int | bool) -> Scenario:
-    """Two traffic classes, TCP and UDP, and losses of both."""
+    """Two traffic classes, with TCP and UDP, and losses in both classes."""
     scenario = Scenario(
         "lossy",
         group("heavy", tcp(flows=5), start_until="0.5 s"),

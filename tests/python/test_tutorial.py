@@ -39,7 +39,8 @@ def test_the_code_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.Mo
     for cell in cells:
         exec("".join(cell["source"]), names)
     ratios = {queue: result.summary["throughput_ratio"]["mean"] for queue, result in names["compared"].results.items()}
-    # As the page says: shared among flows, the user with ten flows gets ten times as much; shared among users, as much.
+    # As the page says: sharing among flows gives the user with ten flows ten times as much as the other. Sharing among
+    # users gives both the same.
     assert all(ratios[queue] == pytest.approx(10, abs=1) for queue in ("droptail", "fq_codel"))
     assert all(ratios[queue] == pytest.approx(1, abs=0.15) for queue in ("abc", "fq_codel:share_per=user"))
     assert {"flows.pdf", "flows.csv"} <= {path.name for path in tmp_path.iterdir()}

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 /// Bytes of a datagram besides the payload of the profile `quic`: short header, authentication tag and STREAM frame.
-/// Windows of stacks include them, those of Fairlane do not.
+/// Windows of stacks include these bytes; windows of Fairlane do not.
 const HEADERS: u32 = 35;
 
 /// Returns the length of the datagram of a full packet with `mss` bytes of payload.

@@ -2,8 +2,7 @@
 //!
 //! quinn's BBR seeds its generator from `rand::rng()`, which reads the system's entropy by the crate getrandom once per
 //! thread. `.cargo/config.toml` makes getrandom use this module instead. [`seeded`] creates a controller in a new
-//! thread
-//! with a given seed, so that it draws the same numbers each time.
+//! thread with a given seed, so that it draws the same numbers each time.
 
 use getrandom::Error;
 use std::cell::Cell;

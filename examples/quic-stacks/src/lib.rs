@@ -13,8 +13,9 @@
 //!    (RFC 9002 7.7), with the burst lengths of quinn's `connection/pacing.rs`. In s2n-quic the controllers determine
 //!    pacing: Fairlane paces at their rate with their burst size, also on paths of less than 2 ms, where s2n-quic does
 //!    not pace.
-//! 4. quinn's controllers see packets that leave at the same instant as one, up to ten datagrams, as with segmentation
-//!    offload (GSO) on an idle host. Those of s2n-quic see each packet, as from its recovery manager.
+//! 4. quinn's controllers see packets that leave at the same instant as one packet of up to ten datagrams, as with
+//!    segmentation offload (GSO) on an idle host. Controllers of s2n-quic see each packet, as from its recovery
+//!    manager.
 //! 5. A segment that is sent twice gives no RTT sample (Karn), since Fairlane's ACKs do not identify the copy. If the
 //!    second copy is a probe, the first is forgotten instead of being considered lost.
 //! 6. ACKs do not report their delay, so it is part of the RTT; it is at most 25 ms.

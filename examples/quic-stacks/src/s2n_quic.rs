@@ -1,4 +1,4 @@
-//! Controllers of s2n-quic (crate s2n-quic-core), called as by its recovery manager.
+//! Controllers of s2n-quic (crate s2n-quic-core), with the calls that its recovery manager makes.
 
 use crate::driver::{Allowance, News, Packet, Stack};
 use fairlane_schemes::base::rng::Rng;

@@ -10,8 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 
 /// A single flow for 20 s on 10 Mbit/s with a round-trip time of 40 ms. The buffer is the bandwidth-delay product: 50
-/// kB,
-/// which is 41 packets of 1228 bytes.
+/// kB, or 41 packets of 1228 bytes.
 fn alone(controller: &str, scheme: &str, ecn: bool) -> RunRecord {
     let source = json!({"kind": "tcp", "profile": "quic", "congestion_control": controller, "ecn": ecn});
     let mut queue = json!({"scheme": scheme, "limit": "41 packets"});

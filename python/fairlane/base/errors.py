@@ -1,4 +1,4 @@
-"""Errors that end a command with one line for the user, and a warning that does not end it."""
+"""Errors that end a command with one line for the user, and a warning that does not end a command."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 
 
 class FairlaneError(Exception):
-    """Base of the errors of the Python front; the message is one line."""
+    """Base class of the errors of this package; the message is one line."""
 
 
 class UserError(FairlaneError):
@@ -37,10 +37,10 @@ class WriteError(UserError):
 
 
 class Interrupted(FairlaneError):  # noqa: N818 nothing went wrong
-    """Ctrl-C while replications were running; finished ones are kept.
+    """Ctrl-C while replications were running; finished replications are kept.
 
     Attributes:
-        finished: Finished replications, including those from the store; or finished searches.
+        finished: Finished replications, including stored replications; or finished searches.
         total: Replications or searches requested.
     """
 

@@ -1,4 +1,4 @@
-"""Writes files so that a kill at any time leaves the old or the new content, never a part of it."""
+"""Writes files so that a process killed at any time leaves the old or the new content, never a part of it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def write_aside(path: Path, content: bytes) -> None:
 def new_beside(path: Path) -> Iterator[Path]:
     """Creates an empty file next to `path`; removes it at the end of the block if it still exists.
 
-    Its name is unpredictable, and an existing file or link is never opened. So other writers in the folder cannot
-    redirect us.
+    The file has an unpredictable name, and an existing file or link is never opened. So other users of the folder
+    cannot redirect the output.
     """
     aside = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
     aside.open("xb").close()
@@ -40,7 +40,7 @@ def new_beside(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def parents_of(path: Path) -> Iterator[None]:
-    """Creates the folders above `path`; at the end of the block, removes the created ones that are empty."""
+    """Creates the folders above `path`; at the end of the block, removes created folders that are empty."""
     made = [folder for folder in path.parents if not folder.exists()]
     try:
         with suppress(FileExistsError):  # it is a file: the block reports that
@@ -53,7 +53,7 @@ def parents_of(path: Path) -> Iterator[None]:
 
 
 def reason(error: Exception) -> str | None:
-    """The system's error text; None for errors of another kind. Errors of Polars contain it only in their message."""
+    """The system's error text; None for other errors. Errors of Polars contain this text only in their message."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     found = _OS_ERROR.search(str(error))

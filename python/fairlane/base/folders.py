@@ -1,8 +1,8 @@
-"""Folders of results, replaced as a whole: a kill at any time leaves the old results or the new ones, never a mixture.
+"""Replaces folders of results as a whole: a process killed at any time leaves old or new results, never a mixture.
 
-The new folder is created next to the old one, and the two are exchanged atomically, so old and new results never mix.
-The list `.fairlane` in the folder names the written files. All other files are the user's: they are hard-linked into
-the new folder before the exchange, and unlinked from the old one afterwards.
+The new folder is created next to the old one, and the two are exchanged atomically. The list `.fairlane` in the folder
+names the written files. All other files are the user's. These are hard-linked into the new folder before the exchange,
+and unlinked from the old folder afterwards.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _RENAME_EXCHANGE = 2
 _NOT_SUPPORTED = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP}
 """Errors of file systems that cannot exchange two folders."""
 _OLD = "-old"
-"""Suffix of an old folder while it is exchanged with the new one in several steps."""
+"""Suffix of an old folder while the new folder replaces it in several steps."""
 
 
 @contextmanager
@@ -65,9 +65,9 @@ def check_replaceable(folder: Path, option: str, others: Mapping[str, Path | Non
     """Raises a UserError that names `option` if `folder` cannot be replaced; leaves nothing behind.
 
     Args:
-        folder: A folder of results, or one that does not exist.
+        folder: A folder of results, or a folder that does not exist.
         option: Option that names the folder.
-        others: Folders that other options write; they must not be inside `folder`.
+        others: Folders that other options write; none may be inside `folder`.
     """
     try:
         with _stage(folder) as probe, _named(folder):
@@ -146,7 +146,7 @@ def _keep_others(old: Path, new: Path) -> None:
 
 
 def _entries(folder: Path, into: set[str] | None = None, at: str = "") -> Iterator[tuple[str, bool]]:
-    """Yields names of files below a folder, with False; for a subfolder not in `into`, only its name, with True."""
+    """Yields names of files below a folder with False, and names of subfolders that are not in `into` with True."""
     with os.scandir(folder / at) as entries:
         for entry in entries:
             name = f"{at}/{entry.name}" if at else entry.name
@@ -162,7 +162,7 @@ def _entries(folder: Path, into: set[str] | None = None, at: str = "") -> Iterat
 def _stage(folder: Path) -> Iterator[Path]:
     """Creates a folder next to the one to replace; removes it at the end of the block if it still exists.
 
-    The folder is locked. Unlocked ones were left by killed processes and are removed.
+    The folder is locked. Unlocked folders were left by killed processes and are removed.
 
     Raises:
         UserError: The folder cannot be replaced.
@@ -217,7 +217,8 @@ def _remove_abandoned(whole: Path) -> None:
 def _exchange(one: Path, other: Path) -> None:
     """Exchanges two folders in one step if the file system supports it, else in three.
 
-    A kill between the three steps may leave no folder named `other`; the next command that writes to it restores it.
+    A process killed between the three steps may leave no folder named `other`. The next command that writes to `other`
+    restores the folder.
     """
     renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if renameat2 is not None:

@@ -1,4 +1,4 @@
-"""HTML for notebooks: all text is escaped, without scripts; colours follow the surrounding page, light or dark."""
+"""HTML for notebooks, without scripts. All text is escaped, and colours follow the light or dark page around it."""
 
 from __future__ import annotations
 

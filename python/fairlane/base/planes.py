@@ -11,7 +11,8 @@ PLANES = (FORWARDER, KERNEL, P4, LINUX, SIMULATOR)
 VIRTUAL = (LINUX, SIMULATOR)
 """Planes in virtual time, which need neither root nor an idle machine."""
 COMPARED_KERNEL = "6.12"
-"""Linux version with which the TCP profile `linux` was compared (docs/agreement-linux.md); the profile names it too."""
+"""Linux version with which the TCP profile `linux` was compared (docs/agreement-linux.md). The profile also names this
+version."""
 RENAMED = {"sim": SIMULATOR, "user": FORWARDER, "ebpf": KERNEL}
 """Former names of planes."""
 

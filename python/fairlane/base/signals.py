@@ -22,7 +22,7 @@ class Received:
     number: int | None = None
 
     def check(self) -> None:
-        """Raises an interrupt again that Python dropped: exceptions in finalizers and callbacks are only printed."""
+        """Raises an interrupt again if Python dropped it: exceptions in finalizers and callbacks are only printed."""
         if self.number is not None:
             raise KeyboardInterrupt
 
@@ -38,9 +38,10 @@ received = Received()
 
 @contextmanager
 def as_interrupts() -> Iterator[Received]:
-    """Treats SIGTERM and SIGHUP within the block like Ctrl-C. Signals already ignored, for example by `nohup`, stay so.
+    """Treats SIGTERM and SIGHUP within the block like Ctrl-C. Signals ignored before, as with `nohup`, stay ignored.
 
-    After SIGTERM or SIGHUP, both are ignored while finished work is stored. A Ctrl-C is ignored for `REPEATED_S`.
+    After SIGTERM or SIGHUP, both signals are ignored while finished work is stored. A Ctrl-C is ignored for
+    `REPEATED_S`.
     """
     received.number = None
     kinds = (signal.SIGINT, *ENDING)

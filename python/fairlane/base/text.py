@@ -1,6 +1,6 @@
 """Escapes names and values from outside, so that they are displayed as plain text on one line.
 
-For a terminal see `cli/terminal.py`; figures take `for_figure`, pages `for_page`, messages `quoted`.
+`for_figure` escapes for figures, `for_page` for pages, `quoted` for messages, and cli/terminal.py for terminals.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def near(name: str, known: Iterable[str], most: int = MOST_NAMES) -> str:
 
 
 def message_line(message: str) -> str:
-    """A message as one line. Shortens very long words, since they come from input."""
+    """A message as one line. Shortens very long words, which come from input."""
     return " ".join(shortened(visible(word), LONGEST_WORD) for word in message.split())
 
 

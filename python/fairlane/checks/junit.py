@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def junit(scenarios: Sequence[CheckedScenario]) -> bytes:
-    """The XML document. It contains no times, so equal verdicts give equal bytes."""
+    """The XML document. The document contains no times, so equal verdicts give equal bytes."""
     root = ElementTree.Element("testsuites", _counts([one for of in scenarios for one in of["expectations"]]))
     for of in scenarios:
         name = visible(of["file"] or of["scenario"])

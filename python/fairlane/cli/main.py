@@ -118,7 +118,7 @@ def _prepare_output() -> None:
 
 
 def run_command(arguments: list[str], received: Received) -> int:
-    """Runs a command and returns its exit code: the signal's if a `received` signal ended it."""
+    """Runs a command and returns its exit code, or the signal's code if a `received` signal ended the command."""
     try:
         _check_text(arguments)
         code: int | None = commands.main(arguments, prog_name="fairlane", standalone_mode=False)
@@ -139,7 +139,7 @@ def run_command(arguments: list[str], received: Received) -> int:
 
 
 def _check_text(arguments: list[str]) -> None:
-    """Raises a UserError unless all arguments are text: file names go to libraries, documents and the terminal."""
+    """Raises a UserError unless all arguments are text, as libraries, documents and terminal need for file names."""
     for argument in arguments:
         try:
             argument.encode()
@@ -158,7 +158,7 @@ def _report(line: str) -> None:
 
 
 def _fail_output(error: OSError) -> int:
-    """Handles an error of standard output, which names no file: redirects further output to the null device."""
+    """Handles an error of standard output, which names no file. Further output goes to the null device."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
         return EXIT_NOBODY_READS

@@ -42,7 +42,7 @@ def pairs(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Simulate every pair of senders; draw their shares.
+    """Simulate every pair of senders and draw their shares.
 
     Stored runs are not simulated again: after an interruption, run the same command to continue. Runs of schemes and
     congestion controls in Python are not stored.

@@ -93,7 +93,7 @@ def _value(value: Interval | None) -> str:
 
 
 def print_league_check(check: LeagueCheck) -> None:
-    """Prints the number of equal cells and lists the others."""
+    """Prints the number of equal cells, and lists the changed cells."""
     out = Terminal()
     if check.differing:
         table = Numbers("entry", "scenario", "criterion", "committed", "now", keys=3)

@@ -109,7 +109,7 @@ WATCHING = {
     "watched": ["pcap", "trace", "qlog"],
     "link": ["pcap", "trace"],
 }
-"""Options that have an effect only with at least one of the listed ones."""
+"""Options that have an effect only together with at least one of the listed options."""
 
 
 @click.command()

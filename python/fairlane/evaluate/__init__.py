@@ -1,4 +1,4 @@
-"""The command `evaluate` runs schemes on a suite of scenarios and writes a report card with ranks for each."""
+"""The command `evaluate` runs schemes on a suite of scenarios, and writes a report card with ranks for each scheme."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def evaluate(
         suite: Name of a suite, or its folder.
         quick: Run only the scenarios of a preview, three times each.
         only: Families or scenarios to run, such as `cheats` or `pairs/cubic-*`.
-        require: Requirements for each entry, such as `worst_share>=0.8`; `Evaluation.unmet` lists the failed ones.
+        require: Requirements for each entry, such as `worst_share>=0.8`; `Evaluation.unmet` lists the failed
+            requirements.
         replications: Runs of each scenario, instead of the suite's number.
         threads: Simulator threads; all cores if None. Results do not depend on it.
         ray: Address of a Ray cluster to run on instead of threads: `auto`, `local`, HOST:PORT or ray://HOST:PORT.

@@ -1,4 +1,4 @@
-"""Cells are a scheme's values for each criterion in a scenario, computed from the rows of its runs."""
+"""Computes cells from runs: a cell is the value of a scheme for a criterion in a scenario."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Measured:
     rows: Mapping[str, Sequence[Row]]
 
     def cells(self, scenarios: Iterable[SuiteScenario]) -> dict[tuple[str, str], Interval]:
-        """Mean and interval of each criterion of the scenario, if every run has it."""
+        """Mean and interval of each criterion that all runs of a scenario have."""
         found = {}
         for one in scenarios:
             for key in one.scores:
@@ -40,7 +40,7 @@ class Measured:
         return found
 
     def _harm(self, one: SuiteScenario) -> list[float | None]:
-        """Harm to the victim in each run, from runs with equal seeds: alone, with its kind, with the other sender."""
+        """Harm to the victim by replication, from runs of equal seeds: alone, with its kind, with the other sender."""
         assert one.harm
         names = one.harm.itself, one.name, one.harm.alone
         columns = ([row[GOODPUT] or 0.0 for row in self.rows[name]] for name in names)

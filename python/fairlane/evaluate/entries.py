@@ -33,7 +33,7 @@ class Entry(Variant):
         return None
 
     def canonical(self, one: SuiteScenario) -> str:
-        """The scenario under this scheme: keeps the buffer; other parameters are the scheme's defaults.
+        """The scenario under this scheme. The buffer stays; other parameters are the scheme's defaults.
 
         Schemes that order packets themselves have no scheduler for traffic classes, so they get `fifo`.
 
@@ -50,7 +50,7 @@ class Entry(Variant):
 
 
 def entries(names: Iterable[str]) -> list[Entry]:
-    """Parses entries; `all` means the schemes of the catalogue, twice if they can share among flows or users.
+    """Parses entries; `all` means every scheme of the catalogue, twice if it can share among flows or users.
 
     Raises:
         UserError: A scheme or parameter is unknown, or a name is given twice.

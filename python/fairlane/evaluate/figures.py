@@ -1,4 +1,4 @@
-"""Pareto figures: all entries by two criteria, and the entries that no other one dominates."""
+"""Pareto figures: all entries by two criteria, and the entries that no other entry dominates."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def known(values: Values, pair: Pair) -> dict[str, tuple[Interval, Interval]]:
 
 
 def front(values: Values, pair: Pair) -> list[str]:
-    """The Pareto front: entries that no other one dominates, sorted by the first criterion."""
+    """The Pareto front: entries that no other entry dominates, sorted by the first criterion."""
     signs = [CRITERIA[key].sign for key in (pair.across, pair.up)]
     points = {label: (signs[0] * x.mean, signs[1] * y.mean) for label, (x, y) in known(values, pair).items()}
     found = [

@@ -47,7 +47,7 @@ class Placed:
 
     @property
     def runs(self) -> int:
-        """Number of runs of each cell, which is the same for all, see `write`."""
+        """Number of runs of each cell; `write` requires the same number for all cells."""
         return next(iter(self.cells.values())).n
 
     def values(self, scenarios: Iterable[str]) -> dict[str, Interval]:

@@ -1,8 +1,8 @@
 """Checks whether this engine reproduces the league: repeats some of its runs and compares the cells.
 
 The engine version changes with every line of the simulator or of a scheme, even if no result changes, so it does not
-show whether the league is current. Measuring a whole league takes too long. Therefore a sample contains every entry and
-every scenario at least once; it is the same on every machine.
+show whether the league is current. Measuring a whole league takes too long. Therefore the check uses a sample, the same
+on every machine, that contains every entry and every scenario at least once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class CheckedCell:
         scenario: Family and name of the scenario.
         criterion: Key of the criterion.
         committed: Mean and half width in the entry's file; None if the file lacks the cell.
-        found: Mean and half width with this engine; None if it lacks the cell.
+        found: Mean and half width with this engine; None if the new measurement lacks the cell.
     """
 
     entry: str
@@ -129,8 +129,8 @@ def known_check(
 ) -> LeagueCheck:
     """Checks the league with existing runs of this engine; simulates nothing.
 
-    It uses the runs of an evaluation with the league's number of replications, and the sample if all its runs are
-    stored.
+    Uses the runs of the evaluation if they have the league's number of replications. Also uses the sample if all runs
+    of the sample are stored.
 
     Args:
         suite: Suite of the evaluation.
@@ -148,13 +148,13 @@ def known_check(
 
 
 def _is_of_league(each: Wanted, league: League) -> bool:
-    """True if the league has the same runs, unlike those of a quick evaluation or of another scheme of that name."""
+    """True if the league has the same runs. A quick evaluation, or another scheme of that name, has other runs."""
     label = each.entry.label
     return label in league.entries and each.canonical == _wanted(label, each.one, league).canonical
 
 
 def _sample(suite: Suite, league: League) -> list[Wanted]:
-    """Every entry and every scenario at least once, in random pairs that are the same everywhere."""
+    """Random pairs of entry and scenario with each at least once. The pairs are the same on every machine."""
     labels = sorted(league.entries, key=lambda label: hashlib.sha256(f"{suite.digest} {label}".encode()).digest())
     scenarios = list(suite.scenarios.values())
     count = max(len(labels), len(scenarios)) if labels else 0
@@ -169,12 +169,12 @@ def _all_of(labels: Sequence[str], suite: Suite, league: League) -> list[Wanted]
 
 
 def _wanted(label: str, one: SuiteScenario, league: League) -> Wanted:
-    """Requests as many runs as the league has of the entry."""
+    """The scenario and entry to run again, with the league's number of runs."""
     return Wanted(parsed(label), one, league.entries[label].runs)
 
 
 def _with_compared(chosen: Sequence[Wanted], suite: Suite) -> list[Wanted]:
-    """Needed runs, including those needed to compute harm."""
+    """The chosen runs, and further runs needed to compute harm."""
     found: dict[tuple[str, str], Wanted] = {}
     for each in chosen:
         harm = each.one.harm

@@ -1,6 +1,6 @@
-"""Measures of a run from its record: the numbers that criteria average, and some others.
+"""Computes measures of a run from its record: the numbers that criteria average, and some others.
 
-They do not depend on the order or the names of users and groups.
+Measures do not depend on the order or the names of users and groups.
 """
 
 from __future__ import annotations

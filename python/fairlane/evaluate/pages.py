@@ -1,4 +1,4 @@
-"""The pages of `fairlane evaluate`: all entries by all criteria with Pareto figures, and a report card for each."""
+"""Pages of `fairlane evaluate`: a table of entries and criteria with Pareto figures, and report cards."""
 
 from __future__ import annotations
 

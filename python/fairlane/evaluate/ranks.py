@@ -34,7 +34,7 @@ class Rank:
 
 
 def order(one: Interval, other: Interval) -> int:
-    """1 if an interval lies above another one, -1 if below, 0 if they touch, so that both orders are possible."""
+    """1 if `one` lies above `other`, -1 if below, 0 if the intervals touch, so that both orders are possible."""
     return (one.mean - one.slack > other.mean + other.slack) - (one.mean + one.slack < other.mean - other.slack)
 
 

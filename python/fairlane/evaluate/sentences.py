@@ -31,8 +31,8 @@ class Findings:
     """Sentences about an entry.
 
     Attributes:
-        wins: Criteria and scenarios in which it is among the best, or far above the median.
-        fails: Criteria and scenarios in which it is among the worst, or far below the median.
+        wins: Criteria and scenarios in which the entry is among the best, or far above the median.
+        fails: Criteria and scenarios in which the entry is among the worst, or far below the median.
     """
 
     wins: Sequence[str]
@@ -75,7 +75,7 @@ def findings(
 
 
 _Far = tuple[float, str, str, Interval, float]
-"""Difference to the median, scenario, criterion, value, median."""
+"""Difference from the median, scenario, criterion, value, median."""
 
 
 def _scenarios(label: str, placed: Mapping[str, Placed], scenarios: Sequence[str]) -> list[_Far]:

@@ -43,7 +43,7 @@ class Standing:
 
     @cached_property
     def placed(self) -> dict[str, Placed]:
-        """All entries with their cells: first the measured ones, then the others of the league."""
+        """All entries with their cells: first the measured entries, then other entries of the league."""
         own = {
             entry.label: Placed(
                 entry.label,

@@ -71,9 +71,9 @@ class SuiteScenario:
         source: Origin of the scenario.
         scores: Criteria of the scenario.
         judged: Groups whose users are judged; all if empty.
-        quick: True if it is part of a quick evaluation.
+        quick: True if the scenario is part of a quick evaluation.
         phases: Periods in which shares should settle.
-        harm: Scenarios for comparison, if it measures harm.
+        harm: Scenarios for comparison, if the scenario measures harm.
     """
 
     name: str

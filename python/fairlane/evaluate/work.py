@@ -23,7 +23,8 @@ from fairlane.sweeps.stop import Stop
 from fairlane.sweeps.sweep import finish
 
 QUICK_REPLICATIONS = 3
-"""Number of replications in a quick evaluation. They are the first ones, so that a full evaluation can reuse them."""
+"""Number of replications in a quick evaluation. These are the first replications, so that a full evaluation can reuse
+them."""
 
 
 UNCOUNTED: Row = {"state_core_bytes": None, "state_edge_bytes": None}
@@ -62,7 +63,7 @@ def measure(
     store: str | Path | None,
     progress: bool,
 ) -> dict[str, Measured]:
-    """The requested runs by label of the entry; simulates missing ones.
+    """The requested runs by label of the entry; simulates missing runs.
 
     Raises:
         UserError: A scheme does not have a parameter, the store cannot be written, or the cluster does not exist.

@@ -1,1 +1,1 @@
-"""Measured points, the decision rule, and what it decides: claims of papers and expectations of scenarios."""
+"""Measured points, and the rule that decides claims of papers and expectations of scenarios."""

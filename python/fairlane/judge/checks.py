@@ -1,4 +1,4 @@
-"""The comparisons that each kind of claim needs; judge/rule.py decides whether one holds."""
+"""Creates the comparisons for each kind of claim; judge/rule.py decides whether a comparison holds."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def checks_of(claim: Claim, tables: Mapping[str, Table]) -> list[Check]:
 
 
 def expectation(claim: Claim, cell: Cell | Number, table: Table) -> float | None:
-    """The number that the claim gives for a cell; None if it gives none."""
+    """The number that the claim states for a cell, or None."""
     if "expect" in claim:
         number = claim["expect"].get(cell.at["metric"])
     elif "points" in claim:
@@ -61,7 +61,7 @@ def expectation(claim: Claim, cell: Cell | Number, table: Table) -> float | None
 
 
 def tolerance(claim: Claim, number: float, metric: str) -> float:
-    """The larger of the absolute tolerance and the one relative to `number`."""
+    """The larger of the absolute tolerance and the tolerance relative to `number`."""
     given: Mapping[str, float] | None = claim.get("tolerance", {}).get(metric)
     if given is None:
         given = {"rel": claim.get("tol_rel", 0.0), "abs": claim.get("tol_abs", 0.0)}
@@ -166,7 +166,7 @@ def _shape(claim: Claim, means: Sequence[Interval]) -> Comparison:
 
 
 def _way(claim: Claim, means: Sequence[Interval], *, up: bool) -> Comparison:
-    """Checks a rise or a fall: its worst step back, and its ends, since small steps back could add up to a turn."""
+    """Checks the worst step back of a rise or a fall, and the ends, since small steps back could reverse the trend."""
     low, high = (means[0], means[-1]) if up else (means[-1], means[0])
     width = math.hypot(low.uncertainty, high.uncertainty)
     missed = _difference(low.mean, high.mean) or (0.0 if width else math.inf)  # equal numbers are not a rise
@@ -187,7 +187,7 @@ def _worst_step(claim: Claim, means: Sequence[Interval], *, up: bool) -> Compari
 
 
 def _ends(claim: Claim, means: Sequence[Interval]) -> list[Comparison]:
-    """Checks the values at the ends, and the least change between them."""
+    """Checks the values at the ends, and the minimum change between them."""
     first, last = means[0], means[-1]
     found = [
         near(end, claim[key], tolerance(claim, claim[key], ""))

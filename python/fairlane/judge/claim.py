@@ -27,14 +27,14 @@ def is_hard(claim: Claim) -> bool:
 
 
 def unit_of(claim: Claim, metric: str) -> str:
-    """The unit of the claim's numbers for a metric; empty for a number without one."""
+    """The unit of the claim's numbers for a metric; empty for a number without unit."""
     unit = claim.get("unit", "1")
     found = unit.get(metric, "1") if isinstance(unit, Mapping) else unit
     return "" if found == "1" else str(found)
 
 
 def paper_text(claim: Claim, metric: str = "") -> str:
-    """Short form of a claim's requirement, or of the requirement on one of its metrics if these differ."""
+    """Short form of a claim's requirement, or of the requirement on `metric` if requirements differ by metric."""
     metrics = [metric] if metric else names(claim["metric"])
     if "expect" in claim and not metric:
         each = (f"{one} {paper_text(claim, one)}" for one in metrics if one in claim["expect"])

@@ -77,7 +77,7 @@ class Canvas:
         self._mark(x, metrics)
 
     def _mark(self, x: str, metrics: Sequence[str]) -> None:
-        """Marks the claims' numbers for the metrics behind the curves; bounds are thin lines."""
+        """Marks the claims' numbers behind the curves of the metrics; bounds are thin lines."""
         styles: dict[bool, dict[str, Any]] = {
             False: {"color": PAPER_GREY, "linewidth": 5, "solid_capstyle": "round", "markersize": 9, "label": "paper"},
             True: {"color": "0.6", "linewidth": 1, "linestyle": ":", "markersize": 6, "label": "paper, bound"},

@@ -28,7 +28,7 @@ class Experiment:
         where: Place in the paper.
         kind: `figure`, `table` or `text`.
         schemes: Compared schemes.
-        metrics: Names of the metrics; the figure shows the first ones.
+        metrics: Names of the metrics; the figure shows the first of them.
         grid: Values of each variable of the sweep.
         parameters: All other parameters.
         claims: Claims of the paper.

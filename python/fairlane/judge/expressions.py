@@ -26,14 +26,14 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 
 
 class ExpressionError(ValueError):
-    """The text is not such an expression, or a name has no value."""
+    """The text is not a valid expression, or a name has no value."""
 
 
 def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     """The value of `text`, a number or a truth value.
 
     Raises:
-        ExpressionError: The text has anything except names, constants, + - * / **, comparisons, and, or, not.
+        ExpressionError: The text contains anything except names, constants, + - * / **, comparisons, and, or, not.
     """
     try:
         return _value(ast.parse(text, mode="eval").body, names)

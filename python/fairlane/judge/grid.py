@@ -18,7 +18,7 @@ _BOUND = re.compile(r"(<=|>=|<|>)\s*-?[\d.]+")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A run with known metrics (None if it lacks one) but without a record."""
+    """A run without a record, of which only metrics are known (None for a missing one)."""
 
     metrics: Mapping[str, float | None]
 
@@ -79,7 +79,7 @@ class Cell:
         samples: One sample per replication.
         confidence: Confidence level of the interval.
         experiment: Identifier of the experiment.
-        row: Row of the cell; None for a mean of several.
+        row: Row of the cell; None for a mean over several rows.
     """
 
     at: Point

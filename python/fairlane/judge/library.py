@@ -1,6 +1,7 @@
 """Reproducible papers; each folder in `papers/` contains experiments and claims as data.
 
-No module imports these folders. Papers are loaded by name, like data, and contain the code that only they need.
+No module imports these folders. Papers are loaded by name, like data. A paper's folder contains the code that no other
+paper needs.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def papers() -> dict[str, Paper]:
 
 
 def find(name: str) -> tuple[Paper, list[Experiment]]:
-    """The paper and the experiments of a name: `abc2018` stands for all, `abc2018.fig4a` for one.
+    """The paper and the experiments of a name: `abc2018` means all experiments, `abc2018.fig4a` one.
 
     Raises:
         UserError: The paper or experiment does not exist.

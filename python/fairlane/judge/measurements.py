@@ -44,7 +44,7 @@ def places(
 
 
 def needed(paper: Paper, experiments: Sequence[Experiment]) -> dict[str, list[Mapping[str, Any]]]:
-    """The experiments and those that their claims refer to, with conditions that select the needed points."""
+    """The experiments and all experiments that their claims refer to, with conditions that select needed points."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     for experiment in experiments:
         for claim in experiment.claims:
@@ -66,7 +66,7 @@ def point_scenario(
 
 
 def metrics_of(paper: Paper, place: Place, record: Record | Measured) -> Mapping[str, float | None]:
-    """All metrics of a run at a point; None for those that it lacks."""
+    """All metrics of a run at a point; None for metrics that the run lacks."""
     if isinstance(record, Measured):
         return record.metrics
     values = {**place.experiment.parameters, **place.at}

@@ -1,10 +1,15 @@
 """Compares claims that differ with results of ns-3 at the same points.
 
-A claim that differs counts as agreeing with ns-3 under three conditions. First, it differs in ns-3, too, at one of the
-points at which it differs here. Second, all numbers of ns-3 agree with ours by the rule of claims (judge/rule.py): the
-means differ by at most 5 % of ns-3's, and the half width of the 95 % interval of their difference (Welch) is no larger
-than that. Third, it also differs in ns-3 as shipped, with ns-3's default socket buffer. The numbers are in the paper's
-ns3.toml, from benches/ns3/claims.py.
+A claim that differs counts as agreeing with ns-3 under three conditions:
+
+1. The claim also differs in ns-3, at one of the points at which it differs here.
+
+2. All numbers agree by the rule of claims (judge/rule.py). The means differ by at most 5 % of ns-3's mean. The half
+width of the 95 % interval of the difference (Welch) is also at most 5 % of ns-3's mean.
+
+3. The claim also differs in ns-3 as shipped, with ns-3's default socket buffer.
+
+benches/ns3/claims.py writes the numbers into the paper's ns3.toml.
 """
 
 from __future__ import annotations
@@ -34,7 +39,7 @@ class Ns3:
     Attributes:
         version: Version of ns-3.
         rows: Rows by claim id, then by experiment id.
-        shipped: The same with ns-3's default socket buffer; only points at which that can matter.
+        shipped: Rows with ns-3's default socket buffer, only for points where this buffer can matter.
     """
 
     version: str
@@ -88,7 +93,7 @@ def _same(table: Table, theirs: Row) -> bool:
 
 
 def agree(ours: Sequence[float], theirs: Sequence[float]) -> bool:
-    """True if two means agree by the second condition above."""
+    """True if two means satisfy condition 2 at the top of this file."""
     if not ours or not theirs:
         return False
     a, b = interval(ours).mean, interval(theirs).mean

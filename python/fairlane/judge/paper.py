@@ -48,14 +48,15 @@ class Paper:
         title: Authors, title, place and year.
         folder: Folder of its data.
         experiments: Experiments by id, in the paper's order.
-        scenario: Creates a scenario from the values of parameters and variables, with the paper's own scheme or with
-            the one that `scheme` names.
+        scenario: Creates a scenario from the values of parameters and variables, with the paper's own scheme or the
+            scheme that `scheme` names.
         metrics: Functions of run record and values; they return None if the run lacks the number.
         traces: Functions of a run record that return a curve over time.
         runs: Numbers and durations of runs that differ from the paper's.
         confidence: Confidence level of the intervals.
-        engine_schemes: Simulator's scheme (a variant) for each scheme name of the claims that the simulator lacks.
-        exists: Returns whether a combination of scheme and variables is a point; all are if None.
+        engine_schemes: Variant of a scheme of the simulator for each scheme name of the claims that the simulator
+            lacks.
+        exists: Returns true if a combination of scheme and variables is a point; None if all combinations are.
         labels: Names of points, such as rows of a printed table, that claims use like variables.
         computed: Rows of experiments without simulation (`kind = "analytic"`).
         statistics: Statistics by claim id, for claims that are not about a metric of a point.
@@ -115,11 +116,11 @@ class Paper:
         return undecided(claim, tables, self.statistics.get(claim["id"]))
 
     def standing(self, claim: Claim) -> Standing:
-        """Standing of a claim: its experiment's, unless its numbers were used to choose a reading."""
+        """Standing of a claim: that of its experiment, unless the claim's numbers were used to choose a reading."""
         return "not independent" if self.chosen_by(claim) else self.experiments[claim["experiment"]].standing
 
     def marks(self, claim: Claim) -> list[str]:
-        """Remarks on a claim: `hard`, or why it is counted separately."""
+        """Remarks on a claim: `hard`, or why the claim is counted separately."""
         standing = self.standing(claim)
         return [*(["hard"] if is_hard(claim) else []), *([MARKS[standing]] if standing in MARKS else [])]
 

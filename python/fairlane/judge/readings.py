@@ -42,7 +42,7 @@ class Reading:
         open: Question that the text leaves open.
         taken: The reading used by default.
         numbers: Results under each reading, next to the paper's numbers.
-        claims: Ids of the claims whose numbers chose it.
+        claims: Ids of the claims whose numbers decided.
     """
 
     open: str

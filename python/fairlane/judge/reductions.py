@@ -109,7 +109,7 @@ def _pooled_quantile(share: float, cells: Sequence[Cell]) -> Interval:
 
 
 def _mean_cell(cells: Sequence[Cell]) -> Cell:
-    """The mean of cells in each replication, so that its interval accounts for their correlation."""
+    """The mean of cells in each replication, so that the interval accounts for correlated cells."""
     common = min(len(cell.samples) for cell in cells)
     means = [math.fsum(cell.samples[index] for cell in cells) / len(cells) for index in range(common)]
     at = {key: cells[0].at[key] for key in cells[0].at if all(cell.at[key] == cells[0].at[key] for cell in cells)}
@@ -118,7 +118,7 @@ def _mean_cell(cells: Sequence[Cell]) -> Cell:
 
 
 def ratios(claim: Claim, tables: Mapping[str, Table]) -> list[Number]:
-    """Ratios of numerator and denominator at equal values of all variables that neither side fixes, reduced."""
+    """Reduced ratios of numerator and denominator at equal values of all variables that neither side fixes."""
     above, fixed_above = _side(claim, "numerator", tables)
     below, fixed_below = _side(claim, "denominator", tables)
     shared = [
@@ -181,7 +181,7 @@ def _cells(numbers: Sequence[Number]) -> list[Cell]:
 
 
 def quotient(above: Interval, below: Interval) -> Interval:
-    """Quotient of two independent means, to first order in their half widths; NaN if both are zero or infinite."""
+    """Quotient of two independent means, to first order in their half widths; NaN for 0/0 or infinite means."""
     runs, exact = min(above.n, below.n), above.exact and below.exact
     if below.mean == 0:
         return Interval(math.inf if above.mean > 0 else math.nan, None, runs, exact)

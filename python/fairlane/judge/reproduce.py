@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _HOLDS = {"reproduced": {"reproduced"}, "as ns-3": {"reproduced", "as ns-3"}}
-"""For each verdict that holds, the verdicts that are no worse."""
+"""For each successful verdict, the verdicts that are at least as good."""
 
 EXPECTED = ("metric", "verdict", "measured", "worst", "runs")
 """Fields of a finding that verdicts.toml stores."""
@@ -55,8 +55,8 @@ class Reproduction:
         replications: Number of replications of each experiment.
         most: Maximum replications of a point of each experiment while a claim is inconclusive.
         settings: Scenario keys that differ from the paper's.
-        cpu_seconds: CPU time of the runs of each experiment, from when they were simulated.
-        quick: True if runs were fewer and shorter than full ones.
+        cpu_seconds: CPU time of the runs of each experiment, including stored runs.
+        quick: True for a preview, with fewer and shorter runs.
     """
 
     paper: Paper
@@ -135,7 +135,7 @@ class Reproduction:
         return json.dumps(self.document(), allow_nan=False, ensure_ascii=False)
 
     def scenarios(self, experiment: Experiment) -> list[str]:
-        """The canonical scenarios of all points of an experiment; empty if it is computed."""
+        """The canonical scenarios of all points of an experiment; empty if the experiment is computed."""
         count = self.replications[experiment.id]
         points = self.paper.points(experiment)
         return [point_scenario(self.paper, experiment, at, count, self.settings) for at in points]
@@ -180,7 +180,7 @@ class Reproduction:
         return figures
 
     def write_expected(self) -> None:
-        """Records verdicts and CPU times as the expected ones; keeps those of other experiments."""
+        """Records verdicts and CPU times as the expected outcomes. Keeps the records of other experiments."""
         import tomli_w
 
         old = self.paper.expected()
@@ -232,7 +232,7 @@ def reproduce(
     or `runner`.
 
     Args:
-        names: `abc2018` for a whole paper, `abc2018.fig4a` for one experiment; all names must be of one paper.
+        names: `abc2018` for a whole paper, `abc2018.fig4a` for one experiment; all names must belong to one paper.
         quick: Preview with fewer points, replications or seconds, as defined in the paper's runs.toml.
         replications: Runs of each point, instead of the paper's number.
         settings: Scenario keys to change in every run, such as `{"tcp.delayed_ack": 1}`.
@@ -240,10 +240,10 @@ def reproduce(
         store: Folder of finished replications.
         progress: Report progress on stderr.
         runner: Runner to use instead of the simulator.
-        stored: Add only replications that are stored.
+        stored: Use only stored runs when adding replications.
 
     Raises:
-        UserError: A name is unknown, names are of several papers, or the store cannot be written.
+        UserError: A name is unknown, the names belong to several papers, or the store cannot be written.
         ScenarioError: A setting is invalid.
         Interrupted: Ctrl-C; finished runs are in the store.
     """
@@ -287,7 +287,7 @@ def plan(*names: str, quick: bool, replications: int | None, settings: Mapping[s
     """The paper and every point that `reproduce` with these arguments needs.
 
     Raises:
-        UserError: A name is unknown, or names are of several papers.
+        UserError: A name is unknown, or the names belong to several papers.
         ScenarioError: A setting is invalid.
     """
     paper, experiments = _select(names, quick=quick)
@@ -297,17 +297,17 @@ def plan(*names: str, quick: bool, replications: int | None, settings: Mapping[s
 def missing(
     *names: str, quick: bool, replications: int | None, settings: Mapping[str, Any], store: str | Path | None
 ) -> dict[str, int]:
-    """Number of runs of each experiment that `reproduce` of this experiment would simulate.
+    """Number of runs that `reproduce` would simulate for each experiment.
 
     Args:
-        names: As for `reproduce`, like all other arguments.
+        names: Names of experiments, as for `reproduce`.
         quick: Use fewer and shorter runs.
         replications: Runs of each point, instead of the paper's number.
         settings: Scenario keys to change in every run.
         store: Folder of finished replications.
 
     Raises:
-        UserError: A name is unknown, or names are of several papers.
+        UserError: A name is unknown, or the names belong to several papers.
         ScenarioError: A setting is invalid.
     """
     paper, experiments = _select(names, quick=quick)

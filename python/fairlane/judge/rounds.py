@@ -1,8 +1,8 @@
 """Tests the claims of experiments, and adds replications at points that keep a claim inconclusive.
 
 A claim starts with the replications of its experiments. While it is inconclusive, the responsible points get twice as
-many, with consecutive seeds, until it is decided or a point reaches the maximum. The maximum is `most` of the
-experiment, or four times its replications if runs.toml has none. The replications of a claim depend only on its own
+many replications, with consecutive seeds, until it is decided or a point reaches the maximum. The maximum is `most` of
+the experiment, or four times its replications if runs.toml has none. The replications of a claim depend only on its own
 runs. So the verdict does not depend on what else is reproduced, on the number of threads, or on interruptions.
 """
 
@@ -40,7 +40,7 @@ class Judged:
 
 @dataclass
 class _Open:
-    """A claim, and the points that need more replications than their experiment, with the numbers."""
+    """A claim, and the number of replications of each point that needs more than its experiment has."""
 
     claim: Claim
     more: dict[int, int] = field(default_factory=dict)

@@ -3,34 +3,35 @@
 A comparison has a mean over runs, the half width of its confidence interval, and an allowed range. This range is the
 paper's number or bound, widened by the tolerance that was set before the first run. The comparison is
 
-- *reproduced* if the mean is in the allowed range and the interval is narrow: its half width is no larger than the
-  tolerance, or the whole interval is allowed;
+- *reproduced* if the mean is in the allowed range and the interval is narrow (its half width does not exceed the
+  tolerance, or the whole interval is allowed);
 - *inconclusive* if it is not reproduced and a part of the interval is allowed;
 - *differs* if no part of the interval is allowed.
 
 A wider interval never makes an outcome better. For each kind of claim this means:
 
-- A number with a tolerance on both sides (value, near, the ends of a trend, every point of a flat one, a ratio): the
-  mean must be within the tolerance, and the half width must be no larger than it.
+- A number with a tolerance on both sides (value, near, the ends of a trend, every point of a flat trend, a ratio): the
+  mean must be within the tolerance, and the half width must not exceed the tolerance.
 - A bound or a range (at_most, at_least, range, a ratio with min or max): the mean must be within the bound, widened by
   the tolerance, if any. Without a tolerance, the whole interval must be within the bound.
 - An order of two means (ordering, the steps of a trend): the rule compares their difference, with the half width of its
-  interval for independent means. The difference may fall short by the tolerance. A margin (a minimum difference) has
-  no tolerance, so the whole interval must exceed it. The same is true for the ends of a rise or a fall, on both sides
-  of a turn: steps back that are allowed singly must not add up to the other direction. The turn is at the best-fitting
-  point of the measured means, which favours a turn slightly, as for an extreme.
-- The position of the largest value (argmax): the interval includes every position whose mean is below the largest one
-  by at most the half width of their difference.
-- One number over all runs, such as an index over means (statistics, quantiles): its interval is the jackknife's, from
-  the numbers that leave out one run each. An extreme over all runs is not an estimate; more runs make it harder to
-  hold.
-- The extreme of several points (`reduce = "max"` or `"min"`): the measured means select the point, and its own interval
-  is used. The largest of noisy means is too large on average, the smallest too small. So an upper bound on a maximum,
-  or a lower one on a minimum, is harder to hold. A lower bound on a maximum, or an upper one on a minimum, is slightly
-  favoured: the largest of ten points with equal means is on average 1.5 standard errors too large.
+  interval for independent means. The difference may fall short by the tolerance. A margin (a minimum difference) has no
+  tolerance, so the whole interval must exceed the margin. The ends of a rise or a fall, on both sides of a turn, are
+  also compared without a tolerance: several allowed steps back must not add up to the other direction. The turn is at
+  the best-fitting point of the measured means, which favours a turn slightly, as for an extreme.
+- The position of the largest value (argmax): the interval includes every position whose mean is below the largest mean
+  by at most the half width of the difference.
+- One number over all runs, such as an index over means (statistics, quantiles): the jackknife gives the interval,
+  computed by leaving out one run at a time. An extreme over all runs is not an estimate; more runs make its claim
+  harder to satisfy.
+- The extreme of several points (`reduce = "max"` or `"min"`): the measured means select the point, and the interval of
+  this point is used. On average the largest of noisy means is too large, and the smallest is too small. So an upper
+  bound on a maximum, or a lower bound on a minimum, is harder to satisfy. A lower bound on a maximum, or an upper bound
+  on a minimum, is slightly favoured: the largest of ten points with equal means is on average 1.5 standard errors too
+  large.
 
-A computed value, as opposed to a sampled one, has no interval. The mean of one run has an unknown interval, which is
-never narrow and never outside the allowed range. A mean is infinite if any of its runs is; then it is certain.
+A computed value has no interval, since it is not sampled. The mean of one run has an unknown interval, which is never
+narrow and never outside the allowed range. A mean is infinite and certain if the value of any run is infinite.
 """
 
 from __future__ import annotations
@@ -53,8 +54,9 @@ class Comparison:
     """A mean with the range that a claim allows.
 
     Attributes:
-        miss: Distance of the mean from the allowed range, including the tolerance; at most 0 if it is allowed.
-        half_width: Half width of the interval; 0 if the mean is computed, infinite if unknown.
+        miss: Distance of the mean from the allowed range, which includes the tolerance; 0 or negative if the mean is
+            inside.
+        half_width: Half width of the interval; 0 if the mean is exact, infinite if the interval is unknown.
         tolerance: Tolerance of the claim; 0 if there is none.
         scale: The largest of the compared numbers.
     """
@@ -75,12 +77,12 @@ class Comparison:
 
     @property
     def badness(self) -> tuple[int, float]:
-        """Sort key: comparisons that hold best come first, those that miss by most come last."""
+        """Sort key, from the comparison that holds best to the comparison that misses most."""
         return _RANK[self.outcome], self.miss / self.scale if self.scale and math.isfinite(self.miss) else self.miss
 
 
 def compared(miss: float, half_width: float, tolerance: float, *numbers: float) -> Comparison:
-    """Creates a comparison; `numbers` are the compared ones, for rounding."""
+    """Creates a comparison; `numbers` are the compared numbers, for the tolerance of rounding."""
     return Comparison(miss, half_width, tolerance, max(abs(number) for number in numbers))
 
 

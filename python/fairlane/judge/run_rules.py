@@ -1,12 +1,12 @@
 """Rules for the replications and durations of a paper's points, in `runs.toml`.
 
-    [[full]]                        # where the paper's own number does not do
+    [[full]]                        # if the paper's number is unsuitable
     experiments = ["abc2018.fig9a"] # all if left out
     replications = 5
-    most = 10                       # where a claim is inconclusive; four times as many if left out
+    most = 10                       # while a claim is inconclusive; default: four times as many
     why = "ten need twenty minutes"
 
-    [[quick]]                       # on top of the full ones, with --quick
+    [[quick]]                       # in addition, with --quick
     replications = 2
     settings = { "run.measure" = "20 s" }
     grid = { R0_mbps = [1.0, 10.0] }

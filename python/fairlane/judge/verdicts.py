@@ -87,11 +87,11 @@ class ClaimVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """Statistic of a claim that is not about a metric of a point or a reduction of metrics.
+    """Statistic for claims that are about neither a metric of a point nor a reduction of metrics.
 
     Attributes:
-        table: Computes the table for the test from measured tables by experiment id; returns None if a needed one is
-            missing. A number over all replications gets the jackknife's interval.
+        table: Computes the tested table from measured tables by experiment id, or None if a measured table is missing.
+            A number over all replications gets a jackknife interval.
         needs: Experiments needed in addition to the claim's own.
         extreme: True for a minimum or maximum over all runs, which is not an estimate and has no interval.
     """
@@ -127,7 +127,7 @@ def rows_at(experiment: str, **at: Any) -> Statistic:
 
 
 def judge(claim: Claim, tables: Mapping[str, Table], statistic: Statistic | None = None) -> ClaimVerdict:
-    """Tests a claim on the tables (by experiment id) of its experiment and of those that it refers to."""
+    """Tests a claim on the tables (by experiment id) of its experiment and of all experiments that it refers to."""
     try:
         checks = examine(claim, tables, statistic)
     except (NotApplicable, ExpressionError) as reason:
@@ -223,6 +223,6 @@ def _summary(checks: Sequence[Check]) -> str:
 
 
 def _place(check: Check, checks: Sequence[Check]) -> str:
-    """Text about the point of a check, with the variables in which the checks differ."""
+    """Describes the point of a check by the variables in which the checks differ."""
     varying = [key for key in check.at if any(other.at.get(key) != check.at[key] for other in checks)]
     return point_text(check.at, varying)

@@ -45,7 +45,7 @@ class Report:
 
     Attributes:
         kernel: The kernel.
-        is_new: True if it was built, false if an equal one existed.
+        is_new: True if the kernel was built, false if an equal kernel existed.
         seconds: Elapsed time.
         cpu_seconds: CPU time of all processes.
         files: Number of compiled files; fewer if a build was resumed.
@@ -71,11 +71,11 @@ def build(
     keep_source: bool = False,
     show: bool = False,
 ) -> Report:
-    """Builds a kernel, unless an equal one exists.
+    """Builds a kernel, unless an equal kernel exists.
 
     Args:
         version: Version such as `6.12`; default: the newest in apt.
-        folder: Folder with a kernel's source to use instead; it is not changed.
+        folder: Folder with a kernel's source to use instead, which stays unchanged.
         cache_folder: Folder for the kernel; default: `cache.cache_folder`.
         jobs: Concurrent compilers; default: one per processor.
         keep_source: Keep the unpacked source and the objects, so that another build takes seconds.

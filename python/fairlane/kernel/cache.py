@@ -126,7 +126,7 @@ def work_folder(cache: Path, version: str) -> Path:
 
 @contextmanager
 def locked(cache: Path, version: str, *, wait: bool, show: bool) -> Iterator[int]:
-    """Locks a version against other builds and removals; yields the lock for child processes that survive a kill.
+    """Locks a version against other builds and removals; yields the lock, which child processes keep after a kill.
 
     Raises:
         UserError: Another process holds the lock, and `wait` is false.

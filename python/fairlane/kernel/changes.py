@@ -124,9 +124,9 @@ def digest() -> str:
 
 
 def apply(tree: Path, version: tuple[int, int], changes: tuple[Change, ...] = CHANGES) -> None:
-    """Changes a tree; repeating it has no further effect.
+    """Changes a tree; a repetition has no further effect.
 
-    Unchanged files keep their modification time, so make compiles only changed ones.
+    Unchanged files keep their modification time, so make compiles only changed files.
 
     Raises:
         UserError: A text does not occur exactly once; nothing was changed.

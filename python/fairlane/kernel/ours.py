@@ -27,7 +27,7 @@ def digest() -> str:
 
 
 def put_into(tree: Path) -> None:
-    """Copies our files into a source tree; unchanged ones keep their modification time."""
+    """Copies our files into a source tree; unchanged files keep their modification time."""
     for name, place in IN_KERNEL.items():
         content = (FOLDER / name).read_bytes()
         target = tree / place

@@ -1,4 +1,4 @@
-"""Runs the system's programs for a build, and finds missing ones."""
+"""Runs the system's programs for a build, and finds missing programs."""
 
 from __future__ import annotations
 

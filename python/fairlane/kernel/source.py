@@ -1,6 +1,7 @@
-"""Source of a kernel: a package of the distribution, its archive if installed, or a user's folder.
+"""Source of a kernel: an installed archive, a package of the distribution, or a user's folder.
 
-A marker file is written after a tree has been unpacked completely. A tree without it is removed and unpacked again.
+A marker file is written after a tree has been unpacked completely. A tree without this file is removed and unpacked
+again.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class Source:
 
     Attributes:
         origin: Key of the origin.
-        content: Hash of the archive (also if in a package), or of a folder's files.
+        content: Hash of the archive (installed or from a package) or of a folder's files.
     """
 
     origin: str | None
@@ -92,7 +93,7 @@ def number(version: str) -> tuple[int, int]:
 
 
 def find_origin(version: str | None) -> Origin:
-    """The source of a version, or of the newest available one; prefers an installed archive to a download.
+    """The source of a version, or of the newest available version; prefers an installed archive to a download.
 
     Raises:
         UserError: There is none; the message lists the available versions.
@@ -135,7 +136,7 @@ def _numbers(tree: Path) -> list[int]:
 
 
 def unpack(origin: Origin, tree: Path, downloads: Path, *, show: bool) -> Source:
-    """Creates a tree from an origin; a complete one is kept."""
+    """Creates a tree from an origin, unless a complete tree exists."""
     try:
         there = Source(**json.loads((tree / MARKER).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
@@ -208,7 +209,7 @@ def _untar(archive: Path, tree: Path, *, show: bool) -> None:
 
 
 def _copy(folder: Path, tree: Path, *, show: bool) -> str:
-    """Copies a folder with modification times to a tree; returns a hash of the files."""
+    """Copies a folder to a tree, with modification times. Returns a hash of the files."""
     tell(f"copying {folder}", show=show)
     tree.mkdir(parents=True)
     built = [f"--exclude=./{name}" if "/" in name or name[0] == "." else f"--exclude={name}" for name in _BUILT]

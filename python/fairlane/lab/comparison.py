@@ -111,7 +111,7 @@ def compare(
         settings: Scenario keys to change. A key prefixed with a plane, such as `p4:run.measure`, applies only there.
         store: Folder of finished runs.
         jobs: Concurrent runs; if None, half the processors in real time, all on `linux`.
-        kernel: Kernel version of the plane `linux`; if None, the newest one that was built.
+        kernel: Kernel version of the plane `linux`; if None, the newest kernel that was built.
         progress: Report progress on stderr.
 
     Returns:

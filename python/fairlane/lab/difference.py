@@ -32,9 +32,10 @@ _EVENTS_A_PACKET = 2
 _HEADERS_BYTES = 60
 """Largest size of a packet without payload."""
 _LEAST_BYTES, _PACKET_BYTES = 1 << 16, 600
-"""Upper bounds of bytes in a capture: of its header, and of a packet with its ACKs."""
+"""Upper bounds in bytes: header of a capture, and a packet with its ACKs in a capture."""
 MOST_WAITING = 4096
-"""Largest expected number of packets that still wait at the end of the guest's trace, which has only their arrivals."""
+"""Largest expected number of packets that still wait at the end of the guest's trace. The trace has only arrivals of
+these packets."""
 WAIT_S = 0.1
 _SERVER = bytes((192, 0, 2, 1))
 _TCP = 6
@@ -112,7 +113,7 @@ class Difference:
         return {"time_s": event.time_s, "event": event.kind, **about}
 
     def around(self) -> range:
-        """Numbers of the events to show: around the first difference, or the last ones if there is none."""
+        """Numbers of the events to show: around the first difference, or the last events if there is none."""
         total = max(len(self.simulator), len(self.kernel))
         begin = max(0, total - ROWS if self.first is None else self.first - ROWS_BEFORE)
         return range(begin, min(total, begin + ROWS))

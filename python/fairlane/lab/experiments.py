@@ -46,9 +46,9 @@ def lab(
         settings: Scenario keys to change in every run, in addition to a warm-up of 5 s and a window of 15 s. A key
             prefixed with a plane, such as `p4:run.measure` or `p4:run.replications`, applies only there.
         store: Folder of finished runs, also those of the simulator.
-        known: Tables of runs from other labs (see `table`), which are not repeated, except for the simulator's.
+        known: Tables of runs from other labs (see `table`). These runs are not repeated, except simulator runs.
         jobs: Concurrent runs; if None, half the processors in real time, all on `linux`.
-        kernel: Kernel version of the plane `linux`; if None, the newest one that was built.
+        kernel: Kernel version of the plane `linux`; if None, the newest kernel that was built.
         progress: Report progress on stderr.
 
     Returns:
@@ -94,7 +94,7 @@ def made(
     known: Sequence[Path],
     kernel: str | None = None,
 ) -> list[table.Row]:
-    """All runs that `lab` with these arguments has made so far or received, one row each."""
+    """All runs that `lab` has made or received so far with these arguments, one row each."""
     read = table.read(known)
     rows: list[table.Row] = []
     for plane in planes:
@@ -119,7 +119,7 @@ def settings_of(plane: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def own_settings(plane: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Scenario keys to change on a plane; those for this plane override those for all planes.
+    """Scenario keys to change on a plane; keys for this plane override keys for all planes.
 
     Raises:
         UserError: The prefix of a key is not a plane.

@@ -12,8 +12,8 @@ OFFLOADS = ("tso", "gso", "gro", "sg", "tx", "rx")
 SEND_BUFFER_BYTES = 4 * 1024 * 1024
 """Largest send buffer of a host with offloads (tcp_wmem), whose memory is nearly all payload."""
 SEGMENT_BYTES, SEGMENT_MEMORY_BYTES = 1448, 2280
-"""Payload of a segment, and memory (skb->truesize) of a segment with a separate buffer, as all have without offloads.
-The difference of 832 bytes is for header and descriptors (tcp.c tcp_stream_alloc_skb)."""
+"""Payload of a segment, and memory (skb->truesize) of a segment in a separate buffer. Without offloads all segments
+have separate buffers. The difference of 832 bytes is for header and descriptors (tcp.c tcp_stream_alloc_skb)."""
 
 
 def cable(namespaces: Namespaces, a: tuple[str, str], b: tuple[str, str]) -> None:

@@ -109,7 +109,8 @@ KEYS: dict[str, Rule] = {
     "groups[].sources[cbr].jitter": Honoured("option --jitter of the sender"),
     **{f"groups[].sources[poisson].{name}": rule for name, rule in _UDP.items()},
 }
-"""Rules by key, without the numbers of groups and sources; rules of sources by kind. See `in_node` for the others."""
+"""Rules by key, without the numbers of groups and sources; rules of sources by kind. See `in_node` for keys of the
+queue and the marker."""
 
 
 def in_node(scheme: str) -> dict[str, tuple[str, ...]]:
@@ -118,7 +119,7 @@ def in_node(scheme: str) -> dict[str, tuple[str, ...]]:
 
 
 def check(scenario: str, plane: str) -> None:
-    """Raises a UserError that names the first key of a canonical scenario that a plane does not support."""
+    """Raises a UserError naming the first key of a canonical scenario that a plane does not support."""
     honoured.check(scenario, KEYS, plane, "the lab")
     if plane != FORWARDER:
         _check_node(json.loads(scenario), plane)

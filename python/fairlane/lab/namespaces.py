@@ -104,7 +104,10 @@ class Namespaces:
     def start(
         self, name: str, command: Sequence[str], stdout: IO[bytes] | None = None, stderr: IO[bytes] | None = None
     ) -> subprocess.Popen[bytes]:
-        """Starts a process in a namespace, in a separate process group, so that this process ends it on Ctrl-C."""
+        """Starts a process in a namespace.
+
+        The process gets a separate process group, so that only this process receives a Ctrl-C and ends the other.
+        """
         null, words = subprocess.DEVNULL, ["ip", "netns", "exec", name, *command]
         # A group, not a session: sessions would all get the same priority.
         process = subprocess.Popen(words, stdin=null, stdout=stdout or null, stderr=stderr or null, process_group=0)
@@ -173,7 +176,7 @@ def clean() -> list[str]:
 
 
 def _is_left(name: str) -> bool:
-    """True for a name of a namespace of ours whose process has ended."""
+    """True if a name belongs to one of our namespaces whose process has ended."""
     parts = name.removeprefix(f"{PREFIX}-").split("-")
     if not name.startswith(f"{PREFIX}-") or len(parts) < 2 or not (parts[0] + parts[1]).isdigit():
         return False

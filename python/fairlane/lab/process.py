@@ -1,8 +1,8 @@
 """A process that executes runs one by one; a lab starts several (`python -m fairlane.lab.process`).
 
-It reads jobs from its input, one line of JSON each, and answers each with a line. The namespaces of a run contain the
-process's id, so the resources of a run end with its process and do not affect others. The end of the input means that
-the lab has ended; the process then aborts the current run and cleans up.
+The process reads jobs from its input, one line of JSON each, and answers each with a line. The names of a run's
+namespaces contain the process id, so the resources of a run end with its process and do not affect other runs. The end
+of the input means that the lab has ended; the process then aborts the current run and cleans up.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reads the length of a kernel queue over netlink, often enough for a mean over time.
 
-`tc` shows the same number, but its start takes longer than a queue lasts. The queue that arriving packets find would
-give another mean: arrivals are not evenly spaced, and a scheme drops some of them because of the queue.
+`tc` shows the same number, but takes longer to start than a queue takes to change. Lengths at the arrivals of packets
+would give another mean: arrivals are not evenly spaced, and a scheme drops some of them because of the queue.
 """
 
 from __future__ import annotations

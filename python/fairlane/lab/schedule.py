@@ -44,7 +44,7 @@ def run_in_lab(
     kernel: str | None = None,
     show_progress: bool = False,
 ) -> Sequence[Sequence[Kept | Measured]]:
-    """The runs of every canonical scenario in order of replication, with records; known runs only with metrics.
+    """The runs of every canonical scenario in order of replication. Known runs have only metrics, others records.
 
     Args:
         scenarios: Canonical scenarios with their numbers of replications.
@@ -91,7 +91,7 @@ def run_in_lab(
 
 
 def check(scenarios: Sequence[str], plane: str) -> None:
-    """Raises a UserError that names the parts of canonical scenarios that a plane does not support."""
+    """Raises a UserError naming the parts of canonical scenarios that a plane does not support."""
     if plane == LINUX:
         linux.check(scenarios)
         return

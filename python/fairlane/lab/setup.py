@@ -19,9 +19,9 @@ PACKET_BYTES = (SIMULATED_HEADER_BYTES + 24, SIMULATED_HEADER_BYTES + 1472)
 1500 bytes would be truncated.
 """
 AT_ONCE_S = 0.1
-"""UDP sources whose start window ends by this time start after TCP."""
+"""UDP sources start after TCP if their start window ends by this time."""
 CONTROL_ROUND_TRIPS = 3
-"""Messages of iperf3 before its first data connection: handshake, cookie, parameters."""
+"""Round trips of iperf3 before its first data connection: handshake, cookie, parameters."""
 MOST_USERS = 100
 
 Table = Mapping[str, Any]
@@ -76,8 +76,8 @@ class Client:
     def opening_s(self) -> float:
         """Time from the start of iperf3 to the opening of the last connection.
 
-        It consists of three round trips for the control connection, then one per flow. All flows send when the last one
-        is open.
+        This time consists of three round trips for the control connection, then one per flow. Flows send once the last
+        connection is open.
         """
         return (CONTROL_ROUND_TRIPS + self.source.flows) * self.rtt_s if self.source.kind == "tcp" else 0.0
 

@@ -177,7 +177,7 @@ class Switch:
         return answer
 
     def waited(self) -> tuple[int, int]:
-        """Time in ns that all threads have waited for a processor, and number of times they got one."""
+        """Time in ns that all threads have waited for a processor, and how often a thread got a processor."""
         tasks = Path(f"/proc/{self._process.pid}/task").glob("*/schedstat")
         words = [task.read_text().split() for task in tasks]
         return sum(int(word[1]) for word in words), sum(int(word[2]) for word in words)

@@ -1,6 +1,6 @@
 """A table of measured runs, one row each, written next to the figures and reusable by another lab.
 
-So measurements from several machines or days can be combined in one figure, and anyone with the table can draw it.
+Thus one figure can combine measurements from several machines or days, and anyone with the table can draw it.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class PlaneRuns:
         return next(str(row["engine"]) for scenario in scenarios for row in self.of(scenario).values())
 
     def check_engine(self, engine: str, scenarios: Iterable[str]) -> None:
-        """Raises a UserError if new runs of `engine` of these canonical scenarios do not match the known ones."""
+        """Raises a UserError if new runs by `engine` do not match the known runs of these canonical scenarios."""
         for row in (row for scenario in scenarios for row in self.of(scenario).values()):
             if row["engine"] != engine:
                 raise UserError(f"{self.file}: has runs of {row['engine']}, new ones would be of {engine}")

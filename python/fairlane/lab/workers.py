@@ -20,7 +20,7 @@ END_S = 30.0
 
 
 def default_jobs() -> int:
-    """Default number of concurrent runs: half the processors; a run at 50 Mbit/s uses 0.6 of one."""
+    """Default number of concurrent runs: half the processors, since a run at 50 Mbit/s uses 0.6 processors."""
     return max(1, len(os.sched_getaffinity(0)) // 2)
 
 
@@ -48,7 +48,7 @@ Outcome = Kept | RejectedError | LabError
 
 
 class Workers:
-    """Processes that execute runs, for a `with` block; they end with it, even during a run."""
+    """Processes that execute runs, for a `with` block. They end with the block, even during a run."""
 
     def __init__(self, count: int) -> None:
         self._idle: list[subprocess.Popen[bytes]] = []
@@ -56,7 +56,7 @@ class Workers:
         self._selector = selectors.DefaultSelector()
         for _ in range(count):
             command = [sys.executable, "-m", "fairlane.lab.process"]
-            # In a separate session, so that this process ends it on Ctrl-C.
+            # A separate session, so that only this process receives a Ctrl-C and ends the worker.
             self._all.append(subprocess.Popen(command, stdin=PIPE, stdout=PIPE, start_new_session=True))
             self._idle.append(self._all[-1])
 
@@ -86,7 +86,7 @@ class Workers:
             worker.stdin.flush()  # type: ignore[union-attr]
 
     def finished(self) -> Iterator[tuple[Job, Outcome]]:
-        """Waits until at least one run has ended; yields those that have."""
+        """Waits until at least one run has ended; yields all that have ended."""
         for key, _ in self._selector.select():
             worker, job = key.data
             self._selector.unregister(worker.stdout)

@@ -81,7 +81,7 @@ def limit_s(plan: Plan) -> float:
 
 
 def run(built: Kernel, plan: Plan, stop: Event, files: tuple[str, ...] = (), limit: float | None = None) -> Output:
-    """Boots the guest, waits for its end, and reads its output. Always removes its processes and files.
+    """Boots the guest, waits for its end, and reads its output. Always removes the guest's processes and files.
 
     Args:
         built: The kernel.

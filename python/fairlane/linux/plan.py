@@ -25,9 +25,10 @@ _FIRST_ADDRESS = 0x0A010001
 _OPTIONS_BYTES = 12
 """TCP options of a data segment (timestamps), which TCP_MAXSEG includes."""
 _SEND_MEMORY = 8
-"""Send buffer divided by the window, set at the start so that the buffer never limits. Linux's automatic buffer
-(tcp_sndbuf_expand) is twice the window in memory, so it fills up in a recovery and stops the sender until that ends.
-Its maximum is 4 MiB; with it, samples of a large window count as application-limited, and BBR keeps its old estimate.
+"""Send buffer divided by the window, set at the start so that the buffer never limits the sender. Linux's automatic
+buffer (tcp_sndbuf_expand) is twice the window in memory. It fills up in a recovery and stops the sender until the
+recovery ends. With the automatic maximum of 4 MiB, samples of a large window count as application-limited, so BBR keeps
+its old estimate.
 """
 _RECEIVE_MEMORY = 2
 """Receive buffer divided by the window that it allows, see `receive` in planes/linux/link.c."""
@@ -36,14 +37,14 @@ _ECN_FIELD = {"not_ect": 0, "ect0": 2, "ect1": 1}
 
 @dataclass(frozen=True)
 class Flow:
-    """A flow of the plan, in its order.
+    """A flow of the plan.
 
     Attributes:
         user: Number of the user.
         kind: `tcp`, `cbr` or `poisson`.
         transfer_bytes: Payload of a transfer; 0 for an endless flow.
         payload: Payload of a full TCP segment, or length of a UDP packet.
-        to_receiver_ns: Delay from the last link to the receiver, which the guest adds to the reverse delay instead.
+        to_receiver_ns: Delay from the last link to the receiver. The guest adds it to the delay of the reverse path.
     """
 
     user: int

@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 _COUNTS = ("delivered_packets", "dropped_packets", "marked_packets")
 _EXACT_BUCKETS, _OCTAVE_BUCKETS = 128, 64
-"""Buckets of the guest's histograms: number of exact ones, then number per power of two."""
+"""Buckets of the guest's histograms: number of exact buckets, then number per power of two."""
 _UNKNOWN_OF_TCP = (
     "timeouts",
     "fast_recoveries",
@@ -154,7 +154,7 @@ class _Record:
         return self._with_rtts(shares, rtts, [user])
 
     def _one_way(self, user: int, links: Sequence[int], delivered: int) -> Row | None:
-        """Mean delay of packets over these links. There are no percentiles, since those of links do not add up."""
+        """Mean delay of packets over these links. Percentiles are missing, since percentiles of links do not add up."""
         if not delivered or not all(self._counts.get((link, user), {}).get("sent_packets") for link in links):
             return None
         layout = self._plan.layout

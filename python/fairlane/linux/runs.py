@@ -27,10 +27,10 @@ SAMPLE_NS = 100_000_000
 
 
 def find(version: str | None) -> Kernel:
-    """The kernel of a version, or the newest one that was built.
+    """The kernel of a version, or the newest kernel that was built.
 
     Raises:
-        UserError: None was built; the message contains the command to build one.
+        UserError: No such kernel was built; the message contains the command to build one.
     """
     from fairlane.kernel import find as find_built
 
@@ -43,7 +43,7 @@ def check(scenarios: Sequence[str]) -> None:
 
 
 def engine(built: Kernel) -> str:
-    """Engine of the runs on a kernel: everything that determines them except the scenario."""
+    """Engine of the runs on a kernel: everything that determines the runs except the scenario."""
     return ENGINE + "/".join([str(plan.VERSION), _fairlane.version(), built.identity])
 
 

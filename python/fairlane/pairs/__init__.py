@@ -25,7 +25,8 @@ def pairs(
     """Runs every pair of senders under each scheme, reusing stored runs.
 
     Args:
-        senders: Congestion controls; default: all of the catalogue. Runs of your own registered ones are not stored.
+        senders: Congestion controls; default: all of the catalogue. Runs of controls that you registered are not
+            stored.
         queues: Schemes of the bottleneck; `["all"]` for every scheme.
         replications: Runs of each pair; default: 5.
         seed: Seed of all random streams.

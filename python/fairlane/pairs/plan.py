@@ -27,7 +27,7 @@ ROW, COLUMN = "row", "column"
 
 @dataclass(frozen=True)
 class PlannedPairs:
-    """Pairs as a sweep: under each queue, each sender with itself and with all later senders."""
+    """Pairs as a sweep. Under each queue, each sender is paired with itself and with all later senders."""
 
     senders: Sequence[str]
     queues: Sequence[str]
@@ -40,7 +40,7 @@ def plan(
     """Checks names and settings and creates the scenario of every pair.
 
     Args:
-        senders: Congestion controls, including registered ones; all of the catalogue if None.
+        senders: Congestion controls, also registered controls; all of the catalogue if None.
         queues: Schemes.
         given: Keys of the scenario; None leaves a key unchanged.
         settings: Further keys.

@@ -35,7 +35,7 @@ class Pair:
         queue: The scheme.
         row: A sender.
         column: The other sender, perhaps the same.
-        share: Throughput of `row` divided by that of both; None if no packet arrived.
+        share: Throughput of `row` divided by the throughput of both senders; None if no packet arrived.
         utilisation: Busy time of the bottleneck divided by measured time.
     """
 

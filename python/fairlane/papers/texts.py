@@ -28,7 +28,10 @@ KEYS: Keys = {
 
 
 def scenario(folder: Path, traffic: Traffic, values: Values) -> Scenario:
-    """base.toml with the parameters, the groups of `traffic`, and the scheme with its keys from the table `queue`."""
+    """Returns base.toml with the parameters in `values`, the groups that `traffic` defines, and the scheme.
+
+    The scheme's keys are in the table `queue` of `values`.
+    """
     base = with_parameters(Scenario.from_toml(folder / "base.toml"), KEYS, values)
     queue = base.to_dict()["queue"]
     scheme = values.get("scheme", queue["scheme"])
@@ -37,10 +40,10 @@ def scenario(folder: Path, traffic: Traffic, values: Values) -> Scenario:
 
 
 def metrics_of(*groups: str) -> dict[str, Metric]:
-    """For each group, per user: throughput in Mb/s, lost and marked packets in % of sent ones, and delay in ms.
+    """For each group, per user: throughput in Mb/s, lost and marked packets in % of sent packets, and delay in ms.
 
-    Delays are one-way, from the source to the receiver; `a_mbps`, `a_lost`, `a_marked`, `a_mean_ms`, `a_p99_ms` of
-    group `a`.
+    Delays are one-way, from the source to the receiver. The metrics of group `a` are `a_mbps`, `a_lost`, `a_marked`,
+    `a_mean_ms` and `a_p99_ms`.
     """
     metrics: dict[str, Metric] = {}
     for name in groups:
@@ -53,7 +56,7 @@ def metrics_of(*groups: str) -> dict[str, Metric]:
 
 
 def ratio(above: str, below: str) -> Metric:
-    """Ratio of the throughputs of a user of group `above` and one of group `below`; infinite if the latter is 0."""
+    """Throughput of a user of group `above` divided by that of a user of `below`; infinite if the divisor is 0."""
 
     def metric(record: Record, _: Values) -> float | None:
         first, second = (_group(record, name) for name in (above, below))
@@ -70,7 +73,7 @@ def jain(record: Record, _: Values) -> float | None:
 
 
 def reading(name: str) -> Metric:
-    """A reading of the bottleneck's scheme at the end."""
+    """The value `name` of the state of the bottleneck's scheme at the end of the run."""
     return lambda record, _: bottleneck(record)["readings"].get(name)
 
 

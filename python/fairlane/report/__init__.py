@@ -36,7 +36,7 @@ def report(
     Args:
         names: Documents of `fairlane run`, `compare` or `sweep`, or their folders, such as `results/my-sweep`;
             `abc2018` for a whole paper, `abc2018.fig4a` for one experiment. Without a name, all papers; with `compare`
-            or `pairs`, those with stored results.
+            or `pairs`, papers with stored results.
         out: Folder to write into; earlier reports in it are removed, other files stay.
         compare: A document of `fairlane compare`, shown in addition to papers.
         pairs: A document of `fairlane pairs`, shown as heat maps.

@@ -116,7 +116,7 @@ SIDE_BY_SIDE = (DOWN, SHARE, DELAY)
 
 
 def pictures(documents: Mapping[str, Json]) -> list[Picture]:
-    """The map, if the documents (by scheme) are of an access network; of many schemes, only the first ones."""
+    """The map, if the documents (by scheme) are about an access network. With many schemes, shows only the first."""
     if not is_access(documents):
         return []
     shown = dict(list(documents.items())[:MOST_SCHEMES])
@@ -272,7 +272,7 @@ def _places(nodes: Sequence[Json]) -> list[float]:
 
 
 def _write_name(axes: Axes, node: Json, at: float, row: float, room_in: float) -> None:
-    """Writes the name of a node, without its parent's name, horizontally or vertically if it fits."""
+    """Writes the name of a node without its parent's name, horizontally or vertically, if there is space for it."""
     name = for_figure(node["name"].removeprefix(f"{node['parent']}."))
     length_in = LETTER_IN * len(name) + 0.02
     upright = length_in > room_in

@@ -63,7 +63,7 @@ class Collected:
 
     @property
     def was_simulated(self) -> bool:
-        """True if there is any run; some experiments need none."""
+        """True if any run exists; some experiments need no runs."""
         return self.reproduction is not None and any(self.reproduction.cpu_seconds.values())
 
 

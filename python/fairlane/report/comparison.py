@@ -50,7 +50,7 @@ class Column:
         return f"{self.metric.better}er is better" if self.metric.better else ""
 
     def of(self, summary: Json) -> Estimate | None:
-        """Number in a summary, at the first link, and for best effort if that traffic class exists."""
+        """Number in a summary: at the first link, for best effort if that traffic class exists."""
         found = summary
         if self.group is not None:
             found = summary["groups"][self.group]
@@ -62,7 +62,7 @@ class Column:
             rows = found[self.metric.path[0]]
             return _estimate(rows[0][self.metric.path[1]], self.metric.factor) if rows else None
         estimate = _estimate(found.get(key(self.metric)), self.metric.factor)
-        # A sum over drop reasons, which are correlated, so it has no interval.
+        # The share is a sum over drop reasons. They are correlated, so the sum has no interval.
         return (estimate[0], None) if estimate and self.metric.name == "dropped_share" else estimate
 
 
@@ -122,7 +122,7 @@ def view(results: Mapping[str, Json]) -> ComparisonView:
 
 
 def _fairest_first(results: Mapping[str, Json]) -> tuple[str, list[str]]:
-    """Sort criterion of schemes, and their names in that order; ties keep the document's order."""
+    """The sort criterion, and the names of the schemes in that order. Ties keep the document's order."""
     ratios = {name: _estimate(result["summary"]["throughput_ratio"]) for name, result in results.items()}
     if any(ratios.values()):
 

@@ -1,4 +1,4 @@
-"""Figures of pages: files, SVG that follows the reader's colour scheme, text alternatives."""
+"""Writes figures for pages: PNG, SVG with rules for dark mode, and text alternatives."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Size:
 
 
 def write(drawn: Figure, stem: Path, suffixes: Sequence[str] = (".png", ".svg")) -> Size:
-    """Writes `stem` with the given suffixes; the SVG follows the reader's colour scheme."""
+    """Writes `stem` with the given suffixes; the SVG has rules for dark mode."""
     plots.save(drawn, stem, suffixes)
     file = stem.with_name(f"{stem.name}.svg")
     svg = follow_scheme(file.read_text(encoding="utf-8"))
@@ -91,7 +91,7 @@ def follow_scheme(svg: str) -> str:
 
 
 def with_titles(svg: str, descriptions: Mapping[str, str]) -> str:
-    """Adds tooltips to parts of an SVG, by id; they also appear over parts without a fill."""
+    """Adds tooltips to parts of an SVG, by id. Tooltips also appear over parts without a fill."""
 
     def titled(found: re.Match[str]) -> str:
         words = html.escape(descriptions[found[1]], quote=False)
@@ -106,7 +106,7 @@ def _dark(colour: str) -> str:
     red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
     if red != green or green != blue:
         return colour
-    # Maps greys so that their distance from dark paper is that from white paper before.
+    # Maps a grey so that it differs from dark paper as much as it differed from white paper.
     grey = round(0x1B + (255 - red) / 255 * (0xE8 - 0x1B))
     return f"#{grey:02x}{grey:02x}{grey:02x}"
 

@@ -22,7 +22,7 @@ class Picture:
         words: Text alternative.
         wide: Draws the figure.
         narrow: Draws the figure for small screens and for a paper column.
-        says_more: True if parts of it have tooltips.
+        says_more: True if parts of the figure have tooltips.
     """
 
     stem: str

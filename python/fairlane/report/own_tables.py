@@ -1,4 +1,4 @@
-"""Tables of results for pages: the terminal's tables, with more rows and with the schemes below each other."""
+"""Tables of results for pages: the terminal's tables with more rows, one scheme below the other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MEANS = "Means ± half width of the 95% interval"
 
 
 def tables(documents: Mapping[str, Json]) -> list[Table]:
-    """Tables by scheme: delays of groups, users and flows; for access networks, also those of the network."""
+    """Tables by scheme: delays of groups, users and flows; and for an access network, further tables."""
     found = [*path_tables(documents, MOST), *access_tables(documents, MOST)]
     if len(next(iter(documents.values()))["summary"]["links"]) > 1:
         found.append(busiest_links(documents, MOST))

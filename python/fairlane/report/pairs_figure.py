@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from fairlane.documents import Ahead, PairsDocument
 
 LESS, EVEN, MORE = "#d1632b", "#f4f1ec", "#3b86c2"
-"""Colours of cells, suitable for common kinds of colour blindness and legible with one ink. None of them is a grey or a
-curve colour, since those change in dark mode and cells must not."""
+"""Colours of cells, suitable for common kinds of colour blindness and legible with one ink. Dark mode changes greys and
+colours of curves but must not change cells, so no cell has such a colour."""
 INK = "#10141a"
 CELL_IN = 0.3
 LABELS_IN = 0.75
@@ -36,7 +36,7 @@ class Cell:
     """Share of the row's sender.
 
     Attributes:
-        share: Share of the throughput of both; None if no packet arrived.
+        share: Share of the throughput of both senders; None if no packet arrived.
         ahead: Sender with the larger share; None if equal shares are possible.
     """
 

@@ -76,12 +76,12 @@ LEGEND: Mapping[Outcome, str] = {
 }
 """Meaning of the outcomes; the full rule is in judge/rule.py."""
 HOLDS = {REPRODUCED, CONSISTENT}
-"""Outcomes of claims that hold, as far as the runs show."""
+"""Outcomes of claims that hold, at least in the present runs."""
 
 
 @dataclass(frozen=True)
 class FindingView:
-    """The paper's value of a metric and the measured one, which is empty if there are no runs."""
+    """The paper's value of a metric, and the measured value, which is empty without runs."""
 
     metric: str
     paper: str
@@ -98,11 +98,11 @@ class ClaimView:
         name: Identifier without paper and experiment.
         statement: Statement of the claim.
         where: Place in the paper.
-        marks: `hard`, or why it is counted separately.
+        marks: `hard`, or why the claim is counted separately.
         findings: One per metric; `metric` is empty if there is only one.
         outcome: Outcome of the whole claim.
-        explanation: Why it is not reproduced, result of ns-3, interpretation that it was used to choose.
-        standing: Independent test of the paper, or the reason why it is not.
+        explanation: Why the claim is not reproduced, the result of ns-3, and the reading that its numbers chose.
+        standing: Says that the claim tests the paper independently, or why it does not.
     """
 
     name: str

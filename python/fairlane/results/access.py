@@ -84,7 +84,8 @@ def applications(documents: Mapping[str, Json]) -> Table:
 def worst_nodes(documents: Mapping[str, Json], most: int = MOST_NODES) -> Table:
     """Nodes whose users have the smallest shares.
 
-    For one queue with utilisation and delay of their links, for several with the queues side by side.
+    For one queue, the table includes utilisation and delay of the nodes' links. For several, the queues are side by
+    side.
     """
     every = {queue: node_shares(document) for queue, document in documents.items()}
     names = sorted(next(iter(every.values())), key=lambda name: (*_badness(every, name), name))

@@ -79,7 +79,7 @@ def means_of(documents: Mapping[str, Json]) -> Measured:
 
 
 def sentences(found: Measured) -> list[str]:
-    """At most three sentences: the best queue in worst share, delay and utilisation, by how much, and overlaps."""
+    """At most three sentences, about worst share, delay and utilisation: the best queue, its lead, and overlaps."""
     return [_sentence(words, metric, list(ranked.values())) for words, metric, ranked in _measures(found) if ranked]
 
 
@@ -130,7 +130,7 @@ def _sentence(words: str, metric: Metric, ranked: Sequence[_Found]) -> str:
 
 
 def _apart(metric: Metric, ranked: Sequence[_Found]) -> tuple[_Found, _Found] | None:
-    """The best queue and the worst that differs from it; if none does, two others that differ, or else None."""
+    """The best queue and the worst queue that differs from it; else two other queues that differ; else None."""
     for one in reversed(ranked):
         if not one.overlaps(ranked[0]):
             return ranked[0], one
@@ -157,7 +157,7 @@ class Differences:
     Attributes:
         table: A row per metric and group, a column per queue; for many queues, a row per queue.
         alike: Main metrics in which no two queues differ.
-        left_out: Description of what the table has no room for.
+        left_out: Description of differences that do not fit into the table.
     """
 
     table: Table
@@ -204,7 +204,7 @@ def _of_many(found: Measured) -> Differences:
 
 
 def _differs(intervals: Sequence[Interval]) -> bool:
-    """True if any two are disjoint; it suffices to compare the smallest upper with the greatest lower end."""
+    """True if any two intervals are disjoint. Comparing the smallest upper with the greatest lower end suffices."""
     if len(intervals) < 2 or any(one.half_width is None for one in intervals):
         return False
     return max(one.mean - one.slack for one in intervals) > min(one.mean + one.slack for one in intervals)

@@ -18,7 +18,7 @@ def result_html(document: Mapping[str, Any], queue: str) -> str:
 
 
 def comparison_html(document: Mapping[str, Any]) -> str:
-    """The same tables with a row per queue; for many queues, one table of the main metrics."""
+    """The tables of `result_html` with a row per queue; for many queues, one table of the main metrics."""
     documents = document["results"]
     first = next(iter(documents.values()))
     parts = [html.paragraph(headline(first), first["scenario"]["name"])]

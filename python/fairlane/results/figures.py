@@ -1,7 +1,7 @@
 """Figures of results: throughput and share of users, delay, queue, and time series of rate and queue.
 
-Up to seven schemes share axes and a legend, each in its own colour. More could not be distinguished, so each then has
-its own row or panel.
+Up to seven schemes share axes and a legend, each in a separate colour. More colours could not be distinguished, so with
+more schemes each has a separate row or panel.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MOST_PANELS = 16
 """Maximum number of groups in a figure of rows."""
 PANEL_COLUMNS = 4
 MOST_OF_TWO_COLUMNS = 16
-"""Maximum number of panels in two columns within a paper column; more are in three."""
+"""Maximum number of panels in two columns within a paper column; more panels need three columns."""
 PANEL_IN, GROUP_IN = 1.25, 2.4
 """Heights of a panel of a scheme and of a group."""
 DELAY = "one-way delay (ms)"
@@ -271,7 +271,7 @@ def _by_group(results: Sequence[Replications], metric: Metric, columns: int, fai
 
 
 def _estimates(result: Replications, metric: Metric) -> list[tuple[float, float | None]]:
-    """Mean and half width by group; NaN for a share of nothing."""
+    """Mean and half width by group; NaN if the share is undefined."""
     groups: Sequence[Mapping[str, Any]] = result.summary["groups"]
     found = [group[key(metric)] for group in groups]
     return [

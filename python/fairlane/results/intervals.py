@@ -29,7 +29,7 @@ class PointEstimate(TypedDict):
 class Interval:
     """A mean over `n` replications and the half width of its confidence interval (None for fewer than two).
 
-    A computed value, as opposed to a sampled one, is `exact` and has no interval.
+    A computed value is `exact` and has no interval, since it is not sampled.
     """
 
     mean: float
@@ -106,7 +106,7 @@ def jackknife(number: float, without: Sequence[float], confidence: float = CONFI
 
     Args:
         number: The number over all replications.
-        without: The numbers over all replications but one, for each replication left out.
+        without: For each replication, the number over all other replications.
         confidence: Confidence level of the interval.
     """
     n = len(without)
@@ -117,7 +117,7 @@ def jackknife(number: float, without: Sequence[float], confidence: float = CONFI
 
 
 def format_interval(mean: float, half_width: float | None, digits: int = 5) -> str:
-    """`12.34 ± 0.56`: two digits of the half width, at most `digits` of the mean; four of a mean without interval."""
+    """Returns `12.34 ± 0.56`: two digits of the half width, at most `digits` of the mean (four without interval)."""
     if not math.isfinite(mean):
         return "∞" if mean > 0 else str(mean)
     if not half_width:
@@ -129,7 +129,7 @@ def format_interval(mean: float, half_width: float | None, digits: int = 5) -> s
 
 
 def format_quantile(mean: float, half_width: float | None) -> str:
-    """`format_interval` for a quantile, with its bin in the interval; two digits if it has no interval."""
+    """`format_interval` for a quantile. Adds its bin to the interval; without an interval, two digits are shown."""
     shown = with_bin(Interval(mean, half_width, 1))
     return format_number(mean, digits=2) if half_width is None else format_interval(shown.mean, shown.half_width)
 

@@ -1,8 +1,8 @@
 """A run record and its cost.
 
-A record is text, stored with an empty scenario name, so that its bytes do not depend on the name.
-Records are edited as text, since parsing and writing numbers costs more than many runs. Fields are in the order of
-`RunRecord`; another order is a bug that the first run reveals.
+A record is text, stored with an empty scenario name, so that its bytes do not depend on the name. Records are edited as
+text, since parsing and writing numbers takes longer than many runs. Fields are in the order of `RunRecord`; another
+order is a bug that the first run reveals.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A run record (JSON) and the cost of the run, None if lost. The store keeps records without scenario name."""
+    """A run record (JSON), and the cost of the run (None if lost). The store keeps records without scenario name."""
 
     run: str
     cost: Cost | None

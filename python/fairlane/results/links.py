@@ -17,7 +17,7 @@ OF_AN_OVERVIEW = 3
 
 
 def link_tables(documents: Mapping[str, Json]) -> list[Table]:
-    """Tables of all links, or one table of the busiest."""
+    """Tables of all links, or one table of the busiest links."""
     links = next(iter(documents.values()))["summary"]["links"]
     return [busiest_links(documents)] if len(links) > MANY_LINKS else _all_links(documents)
 

@@ -18,10 +18,10 @@ class Metric:
     Attributes:
         name: Name in columns, sweeps and expectations; a group or link follows after a dot.
         scope: `run`, `group`, `user`, `flow`, `link`, `application`, ...
-        path: Fields that lead to it in the record of its scope; for an evaluation, the column of measured runs.
+        path: Fields that lead to the metric in the record of its scope; for an evaluation, the column of measured runs.
         heading: Heading of a column, without the unit.
         doc: One sentence.
-        about: Sentence about the part of the record that contains it.
+        about: Sentence about the part of the record that contains the metric.
         unit: Unit; `1` for a ratio, empty for a count.
         shown_as: Unit in tables for people, if different.
         better: `high` or `low`; empty if neither is better.
@@ -75,7 +75,7 @@ class Metric:
 
     @property
     def is_quantile(self) -> bool:
-        """True if it is a quantile of a histogram, exact to one bin."""
+        """True if the metric is a quantile of a histogram, exact to one bin."""
         return self.path[-1].removesuffix("_s") in {"p50", "p90", "p95", "p99"}
 
     @property
@@ -84,7 +84,7 @@ class Metric:
         return -1 if self.better == "high" else 1
 
     def of(self, record: Mapping[str, Any] | None) -> Any:
-        """Value in a record of its scope, or in a summary of the same form; None if missing."""
+        """Value in a record of the metric's scope, or in a summary of the same form; None if missing."""
         found: Any = record
         for name in self.path:
             found = found.get(name) if found else None

@@ -14,7 +14,7 @@ from fairlane.results.metric import Metric
 Row = dict[str, Any]
 
 _ENDS = {"_bps": "bit/s", "_s": "s", "_seconds": "s", "_packets": "packets", "_bytes": "bytes", "share": "1"}
-"""Units of columns whose names schemes, planes and tables choose, by the suffix of the name."""
+"""Units by suffix, for columns that are named by schemes, planes and tables."""
 
 
 def shown(place: str, scope: str | None = None) -> list[Metric]:
@@ -44,9 +44,9 @@ _GROUP_SERIES = [metric.name for metric in METRICS if metric.scope == "series of
 _LINK_SERIES = [metric.name for metric in METRICS if metric.scope == "series of a link"]
 _OF_RUNS = [metric for metric in METRICS if metric.scope not in {"evaluation", "search"}]
 _UNITS = {"_".join(one.path[1:]): one.unit for one in _OF_RUNS} | {one.name: one.unit for one in _OF_RUNS}
-"""Units by name, and by the end of the name, which tables of classes use."""
+"""Units by name and, for tables of classes, by the end of the name."""
 _BY_NAME = {metric.name: metric for metric in reversed(_OF_RUNS)}
-"""Metrics by name. If several share a name, the first one: a group's before a link's."""
+"""Metrics by name. If a group and a link have metrics of the same name, the group's metric is used."""
 _BY_NAME["link_throughput_bps"] = next(one for one in _LINK if one.name == "throughput_bps")
 CRITERIA = {metric.name: metric for metric in shown("criterion")}
 """Criteria of `evaluate`; there is no combined score."""
@@ -63,7 +63,7 @@ def unit_of(column: str) -> str | None:
 
 
 def metric_of(column: str) -> Metric:
-    """The metric of a column; for a column that a scheme or plane added, a metric made from its name."""
+    """The metric of a column. For a column that a scheme or plane added, the metric is made from the column's name."""
     name = column.partition(".")[0]
     if name in _BY_NAME:
         return _BY_NAME[name]
@@ -81,7 +81,7 @@ def label_of(column: str) -> str:
 
 
 def worst_of(metric: Metric, record: Row) -> float | None:
-    """Value of a metric in a run record, the worst one over groups or links; None if missing."""
+    """Value of a metric in a run record, in the worst group or link; None if missing."""
     if metric.scope == "run":
         value: float | None = metric.of(record)
         return value
@@ -103,7 +103,7 @@ def jain(rates: Sequence[float]) -> float | None:
 
 
 def metrics(run: Row) -> Row:
-    """All measurements of a run, by group and link; None for those that the run lacks.
+    """All measurements of a run, by group and link; None for metrics that the run lacks.
 
     Lab runs lack what only a simulator can measure. Their `lab_*` columns describe the quality of the run.
     """
@@ -202,6 +202,6 @@ def series_names(scenario: str) -> list[str]:
 
 
 def _unstarted(scenario: str) -> tuple[Row, list[str]]:
-    """The record of a run before its start, which has no packets and no delays, and the traffic classes."""
+    """The record of a run before its start, without packets and delays; and the traffic classes."""
     record: Row = json.loads(_fairlane.unstarted_record(scenario))
     return record, list(dict.fromkeys(group["traffic_class"] for group in json.loads(scenario)["groups"]))

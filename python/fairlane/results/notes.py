@@ -1,6 +1,6 @@
 """Notes: warnings that a valid scenario may give misleading numbers.
 
-The simulator creates them when it reads a scenario (`Scenario::notes`, `SchemeSpec::notes`). This module turns them
+The simulator creates notes when it reads a scenario (`Scenario::notes`, `SchemeSpec::notes`). This module turns notes
 into lines for tables, documents and pages.
 """
 
@@ -30,7 +30,7 @@ def notes_in(document: Mapping[str, Any]) -> list[str]:
 def joined(notes: Mapping[str, Sequence[str]]) -> list[str]:
     """Merges the notes of several named scenarios without duplicates.
 
-    A note that does not apply to all scenarios is prefixed with the names of those to which it applies.
+    A note that does not apply to all scenarios is prefixed with the names of its scenarios.
     """
     names: dict[str, list[str]] = {}
     for name, lines in notes.items():
@@ -40,7 +40,7 @@ def joined(notes: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def warn(scenarios: Mapping[str, str]) -> None:
-    """Issues the notes of scenarios (by name) as warnings, attributed to the line that called the caller."""
+    """Issues the notes of scenarios (by name) as warnings, which point to the line that called the caller."""
     for line in joined({name: notes_of(scenario) for name, scenario in scenarios.items()}):
         warnings.warn(line, ScenarioWarning, stacklevel=3)
 

@@ -27,8 +27,8 @@ PER_USER = "edge_state_bytes_per_user"
 def overview(documents: Mapping[str, Json]) -> Json:
     """The overview of result documents of one scenario, by queue. There must be at least one.
 
-    Max-min shares depend on the scenario and the web sources' random draws, not on the queue, so those of the first
-    document are used.
+    Max-min shares depend on the scenario and the web sources' random draws, not on the queue, so the shares in the
+    first document are used.
     """
     rows = [_row(queue, document["summary"]) for queue, document in documents.items()]
     first: Json = next(iter(documents.values()))["summary"]

@@ -25,7 +25,7 @@ class _Who(NamedTuple):
 
     @property
     def slowness(self) -> float:
-        """Sort key: 99th percentile of the one-way delay, or the mean on planes without it; lowest without delays."""
+        """Sort key: 99th percentile of the one-way delay, or the mean without percentiles; lowest without delays."""
         delay = self.path["one_way_delay"]
         return float((delay["p99_s"] or delay["mean_s"])["mean"]) if delay else -1.0
 
@@ -35,7 +35,7 @@ def path_tables(documents: Mapping[str, Json], most: int = MOST_ROWS) -> list[Ta
 
     Args:
         documents: Result documents by queue.
-        most: Maximum number of users or flows; those with the longest delays are listed.
+        most: Maximum number of users or flows, which are listed by decreasing delay.
     """
     groups = {queue: list(_groups(document)) for queue, document in documents.items()}
     users = {queue: list(_users(document)) for queue, document in documents.items()}

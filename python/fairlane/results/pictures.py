@@ -77,7 +77,7 @@ class Pictures:
 
         Args:
             names: Columns of `runs_frame`, such as `"utilisation.bottleneck"`; a name without group or link stands for
-                all of them.
+                all groups or links.
             column: True to draw one paper column wide.
 
         Raises:

@@ -23,8 +23,8 @@ from fairlane.base.text import for_figure
 from fairlane.results.intervals import Interval
 from fairlane.results.names import display_name, position
 
-# Okabe and Ito's palette, which common kinds of colour blindness can distinguish, without yellow, which is faint on
-# white.
+# Okabe and Ito's palette, whose colours remain distinct with common kinds of colour blindness. Without yellow, which is
+# faint on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 FIRST = ("abc", "fq_codel", "cake", "codel", "pie", "dualpi2", "droptail")
 """Most frequently compared schemes; each has the colour at its index."""
@@ -34,7 +34,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ("-", "--", ":", "-.")
 PAPER_GREY = "0.8"
 INK = "0.25"
-"""Grey of marks that their row or panel distinguishes."""
+"""Grey of marks that are distinguished by their row or panel."""
 SIZE_IN = (6.4, 4.4)
 COLUMN_IN = 3.5
 """Width of a column in papers of IEEE and ACM, within 0.2 in."""
@@ -173,7 +173,7 @@ def set_subtitle(axes: Axes, text: str) -> None:
 def label_panels(
     grid: Sequence[Axes], columns: int, names: Sequence[str], across: str, letters: int = LABEL_CHARACTERS
 ) -> None:
-    """Writes titles of panels, and labels below the lowest ones, in lines of at most `letters` characters."""
+    """Writes titles of panels, and labels below the lowest panels, in lines of at most `letters` characters."""
     for axes, name in zip(grid, names, strict=True):
         axes.set_title(textwrap.fill(name, letters, break_on_hyphens=False), loc="left", fontsize=9)
     for lowest in grid[-columns:]:
@@ -225,7 +225,7 @@ def legend(drawn: Figure, axes: Axes, most_columns: int = 3) -> int:
 
 
 def _legend(drawn: Figure, entries: Mapping[str, Any], most_columns: int) -> int:
-    """Draws the legend with rows as even as possible; returns their number."""
+    """Draws the legend with rows as even as possible; returns the number of rows."""
     rows = math.ceil(len(entries) / most_columns)
     columns = math.ceil(len(entries) / rows)
     drawn.legend(entries.values(), entries, loc="outside lower center", ncols=columns, frameon=False)

@@ -69,7 +69,7 @@ class Summarised(ABC):
 
 
 class Framed(Summarised):
-    """Figures and frames of all runs; in a comparison, the column `queue` distinguishes them."""
+    """Figures and frames of all runs; in a comparison, the column `queue` distinguishes the queues."""
 
     @abstractmethod
     def _all(self) -> list[Result]:
@@ -129,7 +129,7 @@ class Result(Replications, Framed):
         return [self]
 
     def write(self, folder: str | Path, *, pdf: bool = False) -> None:
-        """Writes result.json, the frames as Parquet, and figures as PNG and SVG; with `pdf`, also for a paper."""
+        """Writes result.json, frames as Parquet, and figures as PNG and SVG; with `pdf`, also figures for a paper."""
         _write(Path(folder), self.json(), [self], pdf)
 
     def _repr_html_(self) -> str:
@@ -177,7 +177,7 @@ class Comparison(Framed, Mapping[str, Result]):
         return list(self.results.values())
 
     def write(self, folder: str | Path, *, pdf: bool = False) -> None:
-        """Writes result.json, the frames as Parquet, and figures as PNG and SVG; with `pdf`, also for a paper."""
+        """Writes result.json, frames as Parquet, and figures as PNG and SVG; with `pdf`, also figures for a paper."""
         _write(Path(folder), self.json(), self._all(), pdf)
 
     def _repr_html_(self) -> str:

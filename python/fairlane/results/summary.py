@@ -1,7 +1,7 @@
 """The summary of a result document: means with intervals over the replications, and its JSON Schema.
 
-Both are derived from the catalogue's summary metrics. A part of a record, such as the path of a group, is a separate
-table; the other metrics are listed by name.
+The summary and the schema are derived from the catalogue's summary metrics. A part of a record, such as the path of a
+group, is a separate table; the other metrics are listed by name.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def overview_tables(document: Json) -> list[Table]:
 
 
 def overview_table(overview: Json) -> Table:
-    """A row for the max-min shares and each queue, with a further one per additional link (the busiest of many)."""
+    """A row for the max-min shares and each queue, and one more per additional link (the busiest of many links)."""
     rows = [overview["max_min"], *overview["queues"]]
     shown = _links_of_overview(overview)
     has_links = len(shown) > 1
@@ -111,7 +111,7 @@ def overview_table(overview: Json) -> Table:
 
 
 def _links_of_overview(overview: Json) -> list[int]:
-    """Indices of the links in the table: all, or those with the highest utilisation under any queue."""
+    """Indices of the links in the table: all links, or the links with the highest utilisation under any queue."""
     links = overview["max_min"]["links"]
     if len(links) <= MANY_LINKS:
         return list(range(len(links)))

@@ -65,11 +65,11 @@ def run(
         trace: Folder for Parquet tables of all TCP senders and of the queue (plane `linux`: senders only).
         trace_interval: Time between two rows; "0 s" for a row at every change.
         qlog: File for a log of TCP senders: `.qlog` for qvis, `.sqlog` for a JSON text sequence of the current drafts.
-        qlog_flows: Numbers of the flows in it, as in `trace`; all if None.
+        qlog_flows: Numbers of the flows in `qlog`, as in `trace`; all if None.
         link: Link for `pcap` (default: the first) and for the queue tables of `trace` (default: all links).
         watched: Number of the replication that `pcap`, `trace` and `qlog` record.
-        plane: `simulator`, or `linux`; then `threads` is the number of concurrent kernels.
-        kernel: Kernel version for the plane `linux`; if None, the newest one that was built.
+        plane: `simulator` or `linux`. With `linux`, `threads` is the number of concurrent kernels.
+        kernel: Kernel version for the plane `linux`; if None, the newest kernel that was built.
 
     Raises:
         ScenarioError: The scenario cannot be simulated.
@@ -221,7 +221,7 @@ def check_plane(plane: str, kernel: str | None = None, scheme_lib: SchemeLib = N
 
 
 def _check_linux(**given: object) -> None:
-    """Raises a UserError for options that only simulated runs have."""
+    """Raises a UserError for options that apply only to simulated runs."""
     if name := next((name for name, value in given.items() if value), None):
         raise UserError(f"{name}: has no effect on the plane linux")
 

@@ -42,7 +42,7 @@ class Watch:
     Attributes:
         replication: Number of the replication, from 0.
         pcap: File of the capture.
-        drops: The capture includes dropped packets.
+        drops: True if the capture includes dropped packets.
         snaplen: Bytes captured per packet; headers are always captured.
         trace: Folder of the tables.
         interval: Time between two rows of a table; "0 s" for a row at every change.
@@ -163,7 +163,7 @@ class Watch:
 
     @contextmanager
     def _written(self) -> Iterator[None]:
-        """Adds to errors in writing a file the option that names the file."""
+        """Adds the option that names a file to errors in writing this file."""
         try:
             yield
         except OSError as error:
@@ -189,7 +189,7 @@ class Watch:
 
 
 class _Tables:
-    """Tables written in chunks, each a Parquet file until the end, so memory does not grow with the tables."""
+    """Tables written in chunks, so that memory does not grow. Each chunk is a Parquet file until the end."""
 
     def __init__(self, folder: Path, scenario: str, replication: int, link: str | None) -> None:
         table = json.loads(scenario)

@@ -1,4 +1,4 @@
-"""The command `search` finds worst scenarios for a scheme, and good parameters.
+"""The command `search` finds the worst scenarios and good parameters for a scheme.
 
 import fairlane
 

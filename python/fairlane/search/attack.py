@@ -1,12 +1,12 @@
 """The adversary finds the scenario within bounds in which an honest light user gets the smallest part of its share.
 
-The scheme must harm the light user, not the circumstances. Therefore every scenario also runs under an ideal scheduler,
-weighted fair queueing for each user. A scenario does not count if the light user loses too much of its share there,
-too. This excludes buffers too small for the round-trip time, senders that converge too slowly, and users without
-demand.
+The harm must be due to the scheme, not to the circumstances. Therefore every scenario also runs under an ideal
+scheduler, weighted fair queueing for each user. A scenario does not count if the light user also loses too much of its
+share under this scheduler. This excludes buffers too small for the round-trip time, senders that converge too slowly,
+and users without demand.
 
-The search, the choice among the best scenarios with the shrinking, and the final file use runs of different seeds. So
-the search did not select the reported runs.
+Three stages use different seeds: the search, the choice and shrinking of the best scenarios, and the final file.
+Therefore the search did not select the reported runs.
 """
 
 from __future__ import annotations
@@ -53,8 +53,9 @@ class Found:
         scenario: Table of the scenario file, without expectations.
         values: Chosen values.
         share: The light user's fraction of its max-min share.
-        ideal: The same under the ideal scheduler.
-        first_share: The same in the run of the search, before shrinking; biased, since the search selected this run.
+        ideal: This fraction under the ideal scheduler.
+        first_share: This fraction in the run of the search, before shrinking; biased, since the search selected this
+            run.
         evaluations: Number of scenarios that the search simulated.
     """
 
@@ -135,10 +136,10 @@ class Adversary:
         return judged
 
     def _values(self, points: Sequence[Point]) -> list[float]:
-        """Objective of the adversary at each point; less is better.
+        """Objective of the adversary at each point; lower is better.
 
-        It is the light user's share. If the ideal scheduler gives less than `guard.ideal_share`, it is at least one
-        plus the deficit.
+        The objective is the light user's share. If the ideal scheduler gives the user less than `guard.ideal_share`,
+        the objective is at least one plus the deficit.
         """
         chosen = [self.bounds.space.values(point) for point in points]
         admitted = [self._is_admitted(values) for values in chosen]
@@ -150,7 +151,7 @@ class Adversary:
         return share if missing <= 0 else max(share, 1 + missing)
 
     def _choose(self, judged: Sequence[tuple[float, Point]]) -> tuple[Values, float]:
-        """Among the best distinct points, the one that stays best in other runs."""
+        """The point that stays best in other runs, among the best distinct points."""
         finalists: list[Point] = []
         for value, point in sorted(judged, key=lambda one: one[0]):
             if len(finalists) == FINALISTS or value >= _INADMISSIBLE:
@@ -176,7 +177,7 @@ class Adversary:
         return self._value(share.mean + share.uncertainty, ideal.mean - ideal.uncertainty)
 
     def _shows(self, tried: Sequence[Values], most: float) -> list[bool]:
-        """True for choices under which the light user certainly still loses enough, because of the scheme."""
+        """For each choice, true if the scheme certainly still takes enough from the light user."""
         admitted = [self._is_admitted(values) for values in tried]
         runs = iter(self._runs([v for v, is_in in zip(tried, admitted, strict=True) if is_in], SHRUNK, FEWER))
         return [is_in and self._surely(*map(interval, next(runs))) <= most for is_in in admitted]
@@ -199,7 +200,7 @@ class Adversary:
 
 
 def asked(optimiser: Optimiser, dimensions: int) -> list[Point]:
-    """Returns the points that an optimiser requests. Checks them, since it may be the user's."""
+    """Returns the points that an optimiser requests. Checks the points, since the optimiser may be the user's."""
     points = [tuple(float(x) for x in point) for point in optimiser.ask()]
     for point in points:
         if len(point) < dimensions or not all(0 <= x <= 1 for x in point):

@@ -14,7 +14,7 @@ from fairlane.simulate.scenario import Table
 
 Numbers: TypeAlias = list[float | None]
 Reader: TypeAlias = Callable[[Mapping[str, Any]], Numbers]
-"""Reads the values of interest from a record; returns equally many for all records."""
+"""Reads the values of interest from a record; their number is the same for all records."""
 
 
 @dataclass
@@ -57,7 +57,7 @@ class Evaluator:
         return self.journal if external_part(scenario) is None else self._own
 
     def firsts(self, tables: Sequence[Table], replications: int) -> list[list[float]]:
-        """The first value of each replication of each scenario; a missing one counts as zero."""
+        """The first value of each replication of each scenario; a missing value counts as zero."""
         texts = [json.dumps(table) for table in tables]
         numbers = iter(self.numbers([(text, number) for text in texts for number in range(replications)]))
         return [[next(numbers)[0] or 0.0 for _ in range(replications)] for _ in texts]

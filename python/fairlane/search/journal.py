@@ -1,7 +1,7 @@
 """The journal of a search keeps all simulated values, so that a killed search continues where it stopped.
 
-A search is a function of its seed. A repeated search requests the same runs, and the journal returns the known ones. So
-the store need not keep the records of several hundred thousand runs.
+A search is a function of its seed. A repeated search requests the same runs, and the journal returns the values of
+known runs. So the store need not keep the records of several hundred thousand runs.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def journal(folder: Path, name: str) -> Iterator[Journal]:
     """Opens a journal and locks it against other searches. Resets a journal of another engine.
 
     Raises:
-        UserError: Another search is writing it.
+        UserError: Another search uses the journal.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / name

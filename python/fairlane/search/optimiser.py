@@ -40,7 +40,7 @@ class CmaOptimiser:
     DESIGN, EACH = 96, 8
     """Points of a Latin hypercube: the maximum, and the number per dimension."""
     GENERATION, LEAST = 24, 4
-    """Points of a generation: at most 24, and 4 more than two per dimension. Because values are noisy, 24 is twice the
+    """Points of a generation: 4, and two more per dimension, but at most 24. Because values are noisy, 24 is twice the
     recommendation of Hansen's tutorial (4 + 3 ln n) for 16 dimensions."""
     STANDS_STILL = 15
     """Generations without improvement before a restart."""

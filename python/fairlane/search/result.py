@@ -31,7 +31,7 @@ class Cost:
     """Cost of a search; everything else is reproducible.
 
     Attributes:
-        runs: Number of simulated runs, without those from the journal.
+        runs: Number of simulated runs, without runs from the journal.
         seconds: Elapsed time.
         cpu_seconds: CPU time of this process, including its threads.
     """

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from fairlane.search.space import Choice, Range, Space, Value
 
 Shows: TypeAlias = Callable[[Sequence[Mapping[str, Value]]], Sequence[bool]]
-"""Tells for each set of choices whether it still shows the effect."""
+"""Returns for each set of choices true if the set still shows the effect."""
 
 MOST_PASSES = 4
 
@@ -22,7 +22,7 @@ def shrunk(
 ) -> dict[str, Value]:
     """The simplest choices that still show the effect, found key by key until no key changes.
 
-    For each key, the simplest value that suffices: fewer users and flows first, then simple values, then round ones.
+    Each key gets the simplest sufficient value: fewer users and flows first, then simple values, then round values.
     """
     now = dict(values)
     for _ in range(MOST_PASSES):
@@ -81,7 +81,7 @@ def _counts(choice: Range, number: float) -> set[int]:
 
 
 def _round_numbers(number: float) -> list[float]:
-    """The two nearest (in ratio) of 1, 2, 5, 10, 20 ..., and the number rounded to one digit; none if it is round."""
+    """The two nearest (in ratio) of 1, 2, 5, 10, 20 ..., and the number rounded to one digit; none if already round."""
     if number <= 0:
         return []
     decades = [digit * 10.0**power for power in range(-6, 7) for digit in (1, 2, 5)]

@@ -54,7 +54,7 @@ class Judged:
 
     @classmethod
     def of(cls, runs: Sequence[Sequence[Numbers]], replications: int) -> Judged:
-        """Computed from the criteria of each replication of each scenario."""
+        """Averages the criteria of each replication over the scenarios."""
         return cls(
             {
                 criterion: [
@@ -70,7 +70,7 @@ class Judged:
         return interval(self.samples[criterion])
 
     def gain(self, over: Judged, criterion: str) -> Interval:
-        """Difference to another result, replication by replication, since both have the same seeds."""
+        """Difference from another result, computed for each replication, since both results use the same seeds."""
         pairs = zip(self.samples[criterion], over.samples[criterion], strict=True)
         return interval([one - other for one, other in pairs])
 
@@ -134,7 +134,7 @@ class Designer:
         ]
 
     def _values(self, chosen: Sequence[Values], members: Sequence[Member]) -> tuple[list[float], str | None]:
-        """Objective of each choice (less is better), and the error of the first choice that scenarios reject."""
+        """Objective of each choice (less is better), and the error of the first invalid choice."""
         scenarios: list[list[str] | None] = []
         refusal = None
         for values in chosen:
@@ -161,5 +161,5 @@ class Designer:
         return base
 
     def _worth(self, mean: float) -> float:
-        """Flips the sign of the objective if more is better, so that less is better; also the inverse."""
+        """Flips the sign of the objective if more is better, so that less is better. Also the inverse function."""
         return OBJECTIVES[self.objective].sign * mean

@@ -72,7 +72,7 @@ def users(values: Values) -> int:
 
 
 def light_share_packets(values: Values) -> float:
-    """Lower bound of the packets in the light user's max-min share: an equal share, or all that the user offers."""
+    """Lower bound of the packets in the light user's max-min share: the equal share, or what CBR sends of it."""
     bits = (parsed(str(values["link.rate"]), "bit/s") or 0.0) * (parsed(str(values["run.measure"]), "s") or 0.0)
     size, part = "1500 B", 1.0
     if values["light.sender"] == "cbr":

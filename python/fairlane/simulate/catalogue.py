@@ -36,8 +36,8 @@ class SchemeParameter(Parameter):
 class Scheme(TypedDict):
     """A queue discipline with its requirements and source.
 
-    `flow_state` is a port's state of flows or users, `order` the order in which it sends. `marks` is true if it marks
-    ECN-capable packets by default, `shapes` if it enforces configured rates.
+    `flow_state` is a port's state of flows or users, `order` the order in which the port sends. `marks` is true if the
+    scheme marks ECN-capable packets by default, `shapes` if the scheme enforces configured rates.
     """
 
     name: str
@@ -90,7 +90,7 @@ class Schemes(list[Scheme]):
 
 
 def schemes(name: str | None = None) -> Schemes:
-    """All schemes, or the one called `name`, which may come from a loaded library.
+    """All schemes, or the scheme called `name`, which may come from a loaded library.
 
     Raises:
         UserError: The scheme is unknown.
@@ -103,7 +103,7 @@ def schemes(name: str | None = None) -> Schemes:
 
 
 def congestion_controls(name: str | None = None) -> list[CongestionControl]:
-    """All TCP congestion controls, or the one called `name`.
+    """All TCP congestion controls, or the congestion control called `name`.
 
     Raises:
         UserError: The congestion control is unknown.

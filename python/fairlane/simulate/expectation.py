@@ -1,6 +1,6 @@
 """Keys and meaning of a scenario's expectations (`[[expect]]` tables).
 
-A simulation ignores them; `fairlane check` checks them.
+A simulation ignores expectations; `fairlane check` checks them.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Expectation:
         words: Expected value, as written: `≥ 2 Mbit/s`, `5 ms ± 10 %`.
         bounds: Smallest and largest accepted value.
         equals: Expected value and tolerance on both sides.
-        window_s: Start and end of a window in the time series; None as start or end means that of the series. None
-            instead of a window if the metric covers the whole run.
+        window_s: Start and end of a window in the time series. A missing start or end (None) is the start or end of the
+            series. Without a window (None), the metric covers the whole run.
         why: Reason for the expectation.
     """
 

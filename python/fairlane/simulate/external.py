@@ -33,8 +33,8 @@ SchemeLib: TypeAlias = str | Path | Iterable[str | Path] | None
 """Path or paths of scheme libraries."""
 
 Admission: TypeAlias = bool | Literal["accept", "mark", "drop"]
-"""True or "accept": enqueue the packet if there is room. "mark": enqueue it with a congestion mark, or drop it if its
-transport does not support ECN. False or "drop": drop it."""
+"""True or "accept": enqueue the packet if it fits into the buffer. "mark": enqueue it with a congestion mark, or drop
+it if its transport does not support ECN. False or "drop": drop it."""
 
 SCHEMES = Registry("scheme", "register_scheme", "--scheme-module")
 
@@ -50,10 +50,10 @@ class QueueDiscipline(Protocol):
     """A scheme that stores, drops and orders the packets itself."""
 
     def enqueue(self, packet: Packet, now: float, /) -> None:
-        """Stores a packet that arrives at `now` (s), or drops it or others (`port.drop`) to respect the limit."""
+        """Stores a packet that arrives at `now` (s). Drops this or other packets (`port.drop`) to respect the limit."""
 
     def dequeue(self, now: float, /) -> Packet | None:
-        """Returns a waiting packet, or None if it has just dropped all of them. Called only if a packet waits."""
+        """Returns a waiting packet, or None if all have just been dropped. Called only if a packet waits."""
 
 
 SchemeFactory: TypeAlias = Callable[[Port], EarlyDrop | QueueDiscipline]
@@ -63,7 +63,7 @@ _Factory = TypeVar("_Factory", bound=SchemeFactory)
 
 
 def register_scheme(name: str) -> Callable[[_Factory], _Factory]:
-    """Decorator: registers a class as scheme `name` for `queue.scheme` and `compare`, replacing an earlier one.
+    """Decorator: registers a class as scheme `name` for `queue.scheme` and `compare`. Replaces an earlier class.
 
     Raises:
         UserError: The name is invalid or belongs to a scheme of Fairlane; the class lacks methods of a scheme.
@@ -80,7 +80,7 @@ def register_scheme(name: str) -> Callable[[_Factory], _Factory]:
 
 
 def load_scheme_lib(given: SchemeLib, origin: str = "scheme_lib") -> None:
-    """Loads libraries, so that scenarios can name their schemes. A scheme replaces an earlier one of the same name.
+    """Loads libraries, so that scenarios can name their schemes. A scheme replaces an earlier scheme of the same name.
 
     Args:
         given: Path or paths of libraries with the C interface of docs/howto/scheme-library.md.

@@ -27,8 +27,8 @@ from fairlane.simulate.modules import Registry
 __all__ = ["Ack", "CongestionControl", "Connection", "Event", "Growth", "Segment", "register_congestion_control"]
 
 Marks: TypeAlias = Literal["classic", "ect0", "ect1"]
-"""Feedback on congestion marks if the connection uses ECN: `classic` one per round trip; `ect0` and `ect1` all marks,
-on packets with ECT(0) or ECT(1)."""
+"""Feedback on congestion marks if the connection uses ECN: `classic`: one mark per round trip; `ect0` and `ect1`: all
+marks, on packets with ECT(0) or ECT(1)."""
 
 CONTROLS = Registry("congestion control", "register_congestion_control", "--congestion-control-module")
 _MARKS: dict[str, Marks] = {}
@@ -62,7 +62,7 @@ _Class = TypeVar("_Class", bound=Callable[[Connection], CongestionControl | Grow
 
 
 def register_congestion_control(name: str, *, marks: Marks = "classic") -> Callable[[_Class], _Class]:
-    """Decorator: registers a class for `congestion_control = name`, replacing an earlier one of the same name.
+    """Decorator: registers a class for `congestion_control = name`, replacing an earlier class of that name.
 
     Args:
         name: Name in scenarios.

@@ -111,7 +111,7 @@ def _first(words: Sequence[str], between: str, most: int = 3) -> str:
 
 
 def decisive(scenario: str, rules: Rules) -> str:
-    """The canonical scenario without keys that a plane does not support, since `check` allows only one value of these.
+    """The canonical scenario without keys that a plane does not support, since `check` allows only one value each.
 
     Therefore a new key of the simulator does not invalidate measured runs. `queue` and `marker` stay complete; profiles
     stay too, since the keys of a source depend on them.
@@ -163,7 +163,7 @@ def _leaves(table: Table) -> Iterator[tuple[str, str, Any, Any]]:
 
 
 def _defaults_of_source(source: Table, tcp: Table) -> Table:
-    """Defaults of a source: those of [tcp], which is checked separately, or of its profile."""
+    """Defaults of a source, from [tcp], which is checked separately, or from the source's profile."""
     if source["kind"] != "tcp":
         return {}
     own = tcp if source["profile"] == tcp["profile"] else defaults(source["profile"])["tcp"]

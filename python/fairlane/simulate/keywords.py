@@ -1,6 +1,6 @@
 """Functions of `queues` and `markers`: one per scheme, with a keyword argument per parameter.
 
-They are created on first use from the simulator's declarations. `make docs` writes them as a stub next to each module,
+The functions are created on first use from the simulator's declarations. `make docs` writes a stub next to each module,
 for editors and type checkers.
 """
 
@@ -67,7 +67,7 @@ def _function(module: str, name: str, scheme: Scheme, table: Table) -> Build:
 
 
 def _params(scheme: Scheme, table: Table) -> list[SchemeParameter]:
-    """Parameters of a table; those that all schemes share come last."""
+    """Parameters of a table; parameters that all schemes share come last."""
     return sorted((one for one in scheme["params"] if one["table"] == table), key=lambda one: one["shared"])
 
 

@@ -34,7 +34,7 @@ class Registry:
             raise UserError(f"{name!r} is not a name for a {self.kind}: {rule}")
 
     def add(self, name: str, register: Callable[[], None]) -> None:
-        """Registers a name; `register` raises a ValueError if it is taken."""
+        """Registers a name; `register` raises a ValueError if the name is taken."""
         try:
             register()
         except ValueError as error:

@@ -1,6 +1,6 @@
 """Files that a scenario names; their content becomes part of the simulated scenario.
 
-So runs, keys in the store and machines of a cluster depend on the content and not on the path.
+Therefore runs, keys in the store and machines of a cluster depend on the content, not on the path.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def _wrapped(text: str, letters: int) -> str:
 
 
 def _chain(scenario: Json, layout: Json) -> Figure:
-    """Draws groups to the left of their first link, receivers to the right of their last one."""
+    """Draws groups to the left of their first link, receivers to the right of their last link."""
     links, groups = layout["links"], scenario["groups"]
     routes = _routes(layout)[:MOST_GROUPS]
     depth = _depths([route.links for route in routes])
@@ -172,7 +172,7 @@ def _depths(routes: Iterable[tuple[int, ...]]) -> dict[int, int]:
 
 
 def _rows(routes: Sequence[_Route], depth: Mapping[int, int], last: int) -> list[float]:
-    """Rows of groups: groups that cross all links around the middle, the others below."""
+    """Rows of groups: groups that cross all links around the middle, other groups below."""
     through = [depth[route.links[0]] == 0 and depth[route.links[-1]] == last for route in routes]
     count = sum(through)
     stacked = max(Counter(depth.values()).values())

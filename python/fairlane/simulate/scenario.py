@@ -10,9 +10,9 @@
         topology={"bottleneck_delay": "50 ms"},
     )
 
-The names are those of the TOML file; `fairlane schema scenario` prints all of them. Omitted keys have their defaults.
-This module only checks that values can be written as TOML. The simulator checks names, units and ranges; its message
-names the key.
+Arguments have the names of keys in the TOML file; `fairlane schema scenario` prints all keys. Omitted keys have their
+defaults. This module only checks that values can be written as TOML. The simulator checks names, units and ranges; the
+message of an error names the key.
 """
 
 from __future__ import annotations
@@ -290,7 +290,7 @@ def group(
         access_rate: Rate of the users' access links, instead of the topology's.
         access_delay: Delay of the users' access links, instead of the topology's.
         access_loss: Packet loss of the access links upstream, such as `{"probability": "1 %"}`.
-        access_jitter: Variation of their upstream delay, such as `{"deviation": "5 ms"}`.
+        access_jitter: Variation of the access links' upstream delay, such as `{"deviation": "5 ms"}`.
         access_detour: A temporary longer upstream route, such as `{"delay": "50 ms", "from": "20 s"}`.
         rtt: Round-trip time of the users without queues, such as `"40 ms"`, instead of `access_delay`.
         rtt_spread: Relative spread around `rtt`, such as 0.1, from which each user's time is drawn. The default is 0.1
@@ -299,7 +299,8 @@ def group(
         receiver_rate: Rate of the receivers' access links, instead of the topology's.
         receiver_delay: Delay of the receivers' access links, instead of the topology's.
         route: Names of the links that the packets cross, in order; default: all links.
-        ingresses: Number of edge nodes that each meter a part of a user's traffic, with its part of the reference rate.
+        ingresses: Number of edge nodes that each meter a part of a user's traffic, with an equal part of the reference
+            rate.
         forged_labels: Packets carry the label that the port treats best, instead of the marker's.
         share: Share of an access network's subscribers that are in the group, instead of `users`.
         direction: Direction of the packets in an access network.

@@ -42,7 +42,7 @@ def with_traces(table: dict[str, Any], folder: Path) -> dict[str, Any]:
 def check_given_gaps(table: dict[str, Any], folder: Path) -> None:
     """Raises a ScenarioError if the `gaps` of a trace differ from its file, which would go unnoticed otherwise.
 
-    A canonical scenario has both and needs no file; the file is read only if it exists.
+    A canonical scenario has gaps and file name, but needs no file; the file is read only if it exists.
     """
     topology = table.get("topology")
     for key, owner, name in _places(topology) if isinstance(topology, dict) else ():

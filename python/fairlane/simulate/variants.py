@@ -69,7 +69,7 @@ class Variant:
         """The variant described by a table with a scheme and any of its parameters.
 
         Raises:
-            UserError: The table does not describe one.
+            UserError: The table does not describe a variant.
         """
         given = dict(table)
         name = given.pop("scheme", None)
@@ -85,7 +85,7 @@ class Variant:
         return cls(own, name, settings, about)
 
     def under(self, canonical: str) -> str:
-        """A canonical scenario under this scheme: keeps the buffer; parameters are the variant's or the defaults.
+        """A canonical scenario under this scheme. The buffer stays; parameters are the variant's or the defaults.
 
         Raises:
             ScenarioError: The scheme does not have a parameter.
@@ -124,7 +124,7 @@ def check_once(labels: list[str]) -> None:
 
 
 def split_variants(texts: Iterable[str]) -> list[str]:
-    """Splits comma-separated variants; `KEY=VALUE` after a variant with parameters is a further parameter of it."""
+    """Splits comma-separated variants; `KEY=VALUE` after a variant with parameters is another parameter."""
     found: list[str] = []
     for text in texts:
         has_parameters = False
@@ -170,7 +170,7 @@ def _written(about: Scheme | None, text: str, key: str, value: str, shared: bool
 
 
 def _parameter(about: Scheme | None, text: str, key: str, shared: bool) -> tuple[str, SchemeParameter]:
-    """Scenario key and parameter of a name; `marker.colours` selects the marker's if the queue has one too."""
+    """Scenario key and parameter of a name; `marker.` selects the marker's if the queue has the same name."""
     own = [param for param in about["params"] if shared or not param["shared"]] if about else []
     for param in own:
         place = f"{param['table']}.{param['name']}"

@@ -12,7 +12,7 @@ from fairlane.base.text import quoted
 
 
 def write_all(files: Mapping[Path, str]) -> None:
-    """Writes all files; if one cannot be written, restores the others.
+    """Writes all files; if a file cannot be written, restores the others.
 
     Raises:
         WriteError: A file cannot be written; the message names it.

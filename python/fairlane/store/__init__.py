@@ -1,4 +1,4 @@
-"""The result store keeps finished runs on disk, so that only missing ones are simulated. See docs/store.md."""
+"""The result store keeps finished runs on disk, so that only missing runs are simulated. See docs/store.md."""
 
 from fairlane.store.folder import Store, Writer
 from fairlane.store.point import key

@@ -21,7 +21,7 @@ def export(entries: Sequence[Entry], folder: Path, form: Format) -> list[str]:
     """Writes the runs of some points.
 
     Args:
-        entries: The points; damaged ones are left out.
+        entries: The points; damaged points are left out.
         folder: Folder to write into.
         form: `parquet` and `csv` write one table each of runs, users, links and series; `flent` writes a file per run.
 

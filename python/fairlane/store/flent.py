@@ -1,9 +1,9 @@
 """Time series as data files of Flent (https://flent.org, doc/data-format.rst, version 4 of the format).
 
 A file contains one run. Groups with only TCP become the series `TCP upload::GROUP` of Flent's test `tcp_nup`, so that
-its plots work; other groups become `UDP upload::GROUP` or `upload::GROUP`. Rates are in Mbit/s, as in Flent. There are
-no pings; round-trip times sampled by TCP senders use their axis. Simulated time begins at 1970-01-01T00:00:00Z, so that
-the bytes of a file are reproducible.
+its plots work; other groups become `UDP upload::GROUP` or `upload::GROUP`. Rates are in Mbit/s, as in Flent. A file has
+no pings; round-trip times sampled by TCP senders use the axis of pings. Simulated time begins at 1970-01-01T00:00:00Z,
+so that the bytes of a file are reproducible.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
     journal/*.jsonl     finished runs that are not in their files yet
     lock                held while files of points change
 
-Files are written under a temporary name and renamed. A kill at any time leaves complete files and a journal, which the
-next reader or writer moves into the files.
+Files are written under a temporary name and renamed. A process that is killed leaves complete files and a journal. The
+next process that uses the store moves the journal into the files.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fairlane.store.point import DamagedError, Identity
 
 DEFAULT_FOLDER = Path("results/store")
 SETTLE_BYTES = 16 << 20
-"""Journal size from which its runs are moved into the files of their points."""
+"""Size of a journal at which its runs are moved into the files of their points."""
 _NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """System errors for a full or read-only file system."""
 
@@ -38,8 +38,8 @@ class Store:
 
     Attributes:
         folder: The folder.
-        unsettled: Runs that are in no file: those in journals of a read-only store, and those of the user's code,
-            which are lost when the process ends.
+        unsettled: Runs that are in no file. They are in journals of a read-only store, or depend on the user's code and
+            are lost when the process ends.
     """
 
     def __init__(self, folder: str | Path | None = None) -> None:
@@ -54,7 +54,7 @@ class Store:
         return f"finished and kept in {self.folder}; the same command continues from there"
 
     def kept_words_of(self, own: Iterable[bool]) -> str:
-        """The sentence for work whose parts may run the user's code; `own` says which do."""
+        """Sentence about interrupted runs of several parts; `own` is true for parts that run the user's code."""
         is_own = list(own)
         if all(is_own):
             return "finished, not kept: runs of code of your own never are"
@@ -170,7 +170,7 @@ class Writer:
         return self
 
     def keep(self, identity: Identity, replication: int, run: str, cost: Cost) -> None:
-        """Stores a run (JSON) without its scenario name; runs of the user's code only while the store is open.
+        """Stores a run (JSON) without scenario name. Keeps a run of the user's code only while the store is open.
 
         Raises:
             OSError: The run cannot be written; earlier runs are safe.
@@ -188,6 +188,6 @@ class Writer:
         self._store.recover()
 
     def __exit__(self, _kind: object, error: object, _traceback: object) -> None:
-        # After an error, runs are safe in the journal; report the first error, not one of moving them.
+        # After an error, the runs are safe in the journal. Report this error, not a later error of moving the runs.
         with suppress(*([OSError] if error else [])):
             self.settle()

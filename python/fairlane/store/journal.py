@@ -1,8 +1,8 @@
 """The journal receives every run as soon as it has finished, before the file of its point does.
 
 Every writing process appends lines to its own file. A line is a checksum and a JSON object; a truncated line does not
-match its checksum and is ignored. The writer locks its file, so that others can distinguish an active journal from that
-of a killed writer.
+match its checksum and is ignored. The writer locks its file, so that other processes can tell an active journal from
+the journal of a killed writer.
 """
 
 from __future__ import annotations

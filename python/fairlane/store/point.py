@@ -91,7 +91,7 @@ class Identity:
 
     @property
     def is_measured(self) -> bool:
-        """True if its runs were measured on real packets, so no engine can repeat them."""
+        """True if the runs were measured on real packets, so that no engine can repeat them."""
         return self.engine.startswith(MEASURED)
 
     @property
@@ -151,12 +151,12 @@ def read(folder: Path, key: str) -> tuple[Identity, dict[int, Kept]]:
 
 
 def examine(folder: Path, key: str, *, columns: bool) -> tuple[Identity, dict[int, Kept], str]:
-    """Like `read`, with the error in the costs (empty if none), since runs are usable without costs.
+    """Like `read`. Also returns the error in the costs (empty if none): runs are usable without costs.
 
     Args:
         folder: The store.
         key: The point.
-        columns: Whether to check also the columns with values from the records, which Fairlane itself does not read.
+        columns: True to also check the columns with values from the records, which Fairlane itself does not read.
 
     Raises:
         DamagedError: The file of the runs is damaged.

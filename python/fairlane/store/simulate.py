@@ -38,7 +38,7 @@ def simulate(
     title: str = "simulating",
     maker: Maker | None = None,
 ) -> list[list[Kept]]:
-    """Runs of every canonical scenario in order of replication; simulates only the missing ones.
+    """Runs of every canonical scenario in order of replication; simulates only missing runs.
 
     Args:
         scenarios: Canonical scenarios with their numbers of replications.
@@ -49,7 +49,7 @@ def simulate(
         threads: Simulator threads; all cores if None.
         show_progress: Report progress on stderr.
         title: Name of the work in the progress display.
-        maker: Executes runs instead of the simulator, and then handles the four preceding arguments.
+        maker: Executes runs instead of the simulator, without `threads`, `show_progress` and `title`.
 
     Raises:
         UserError: The number of threads is out of range.

@@ -1,4 +1,4 @@
-"""Maintenance of a store: lists points, checks files, removes unusable ones."""
+"""Maintenance of a store: lists points, checks files, removes unusable files."""
 
 from __future__ import annotations
 
@@ -130,13 +130,13 @@ def simulate_again(entry: Entry, most: int, *, threads: int | None = None, show_
     """Simulates the first replications of a point again.
 
     Args:
-        entry: The point, of this engine.
+        entry: The point; its runs must be of this engine.
         most: Maximum number of replications.
         threads: Simulator threads; all cores if None.
         show_progress: Report progress on stderr.
 
     Returns:
-        The replications whose bytes differ from the stored ones.
+        The replications whose bytes differ from the stored bytes.
     """
     if entry.identity is None or entry.identity.is_measured or not entry.is_current:
         return []

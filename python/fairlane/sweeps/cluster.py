@@ -1,7 +1,7 @@
 """Executes runs on a Ray cluster, in batches of a few seconds.
 
-Nodes return records to this process, the only one that writes the store. If a node dies, its batch runs again on
-another one. Since a run depends only on its scenario and number, the stored bytes are the same.
+Nodes return records to this process; only this process writes the store. If a node dies, its batch runs again on
+another node. Since a run depends only on its scenario and number, the stored bytes are the same.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Cluster:
         """Connects to a cluster.
 
         Args:
-            address: `auto` for the cluster of this machine or of $RAY_ADDRESS, `local` for a new one on this machine,
-                or HOST:PORT or ray://HOST:PORT.
+            address: `auto` for the cluster of this machine or of $RAY_ADDRESS, `local` for a new cluster on this
+                machine, or HOST:PORT or ray://HOST:PORT.
 
         Raises:
             UserError: Ray is not installed, or the cluster does not exist.

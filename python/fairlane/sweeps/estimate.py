@@ -1,9 +1,9 @@
 """Estimates the remaining time from the cost of finished runs.
 
-Points differ in cost. A run of a point is assumed to cost the average of that point's finished runs, or of all points'
-if there are none. The remaining time is the remaining CPU time divided by the CPU time spent per second so far, but at
-least the time of one run of the most expensive point. With a stopping rule the number of runs is uncertain; then the
-time for the maximum number of runs is reported, too.
+Points differ in cost. A run is assumed to cost the average of its point's finished runs or, before the first, the
+average of all finished runs. The remaining time is the remaining CPU time divided by the CPU time spent per second so
+far. It is at least the time of one run of the most expensive point. A stopping rule makes the number of runs uncertain,
+so the time for the maximum number is also reported.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class Threads:
         self._batches.put(jobs)
 
     def wait(self, timeout_s: float) -> list[Done]:
-        """Waits for a run to finish; returns it and others that have finished by then."""
+        """Waits for a run to finish; returns all runs that have finished by then."""
         finished = []
         try:
             one = self._finished.get(timeout=timeout_s)

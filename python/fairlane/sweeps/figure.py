@@ -48,8 +48,8 @@ def draw(
 
     Args:
         document: Document of the sweep.
-        metric: One or several columns of `runs_frame`; a name without group or link stands for all of them. If None,
-            the main measures of a comparison, for all groups and the first link, in at most 16 panels.
+        metric: One or several columns of `runs_frame`; a name without group or link stands for all groups or links. If
+            None, the main measures of a comparison, for all groups and the first link, in at most 16 panels.
         over: The key on the horizontal axis; if None, the last key with several values.
         column: True to draw one paper column wide.
 
@@ -170,7 +170,7 @@ def _is_decided(points: Sequence[SweepPoint], key: str, by: str) -> bool:
 
 
 class _Axis:
-    """Positions of a key's values. Quantities and numbers are to scale if their labels fit, others evenly spaced."""
+    """Positions of a key's values. Quantities and numbers are to scale if labels fit; others are evenly spaced."""
 
     def __init__(self, values: Sequence[Any], width_in: float) -> None:
         self._most_letters = LETTERS_PER_IN * width_in

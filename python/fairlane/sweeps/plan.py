@@ -79,7 +79,7 @@ class Plan:
         Args:
             file: Path of the file.
             replications: Replaces the number in the file.
-            settings: Scenario keys to change at every point, instead of those in the file.
+            settings: Scenario keys to change at every point, instead of the keys in the file.
 
         Raises:
             UserError: A file cannot be read; a key or value is wrong. The message names file, key, value and range.

@@ -18,9 +18,9 @@ class PointWork:
         scenario: Canonical scenario.
         identity: Identity of its runs in the store.
         stop: Stopping rule.
-        wanted: Replications up to the end of this round; the final number once `missing` is empty.
+        wanted: Number of replications at the end of the current round (see stop.py).
         expected: Expected final number of replications.
-        missing: Replications of this round that have not finished.
+        missing: Unfinished replications of the current round; after `advance`, empty only if no round follows.
         costs: Number and CPU seconds of the runs whose cost is known.
     """
 
@@ -70,7 +70,7 @@ class PointWork:
         return set(range(wanted)) - self._done
 
     def _round(self) -> dict[str, list[float | None]]:
-        """Samples of all replications up to the end of this round."""
+        """Samples of all replications up to the end of the current round."""
         return {metric: [of[number] for number in range(self.wanted)] for metric, of in self._samples.items()}
 
     def _note(self, replication: int, run: str, cpu_seconds: float | None) -> None:

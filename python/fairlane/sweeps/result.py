@@ -133,8 +133,8 @@ class SweepResult(Summarised):
 
         Args:
             metric: One or several columns of `runs_frame`, such as `"throughput_ratio"` or `"utilisation.bottleneck"`,
-                each in a panel; a name without group or link stands for all of them. If None, share, delay and
-                utilisation of all groups in at most 16 panels, which is the figure that `write` writes.
+                each in a panel. A name without group or link stands for all groups or links. None means share, delay
+                and utilisation of all groups in at most 16 panels, like the figure of `write`.
             over: The key on the horizontal axis; if None, the last key with several values.
             column: True to draw one paper column (3.5 in) wide, without a title.
 

@@ -1,4 +1,4 @@
-"""Executes a sweep: distributes missing runs, stores finished ones, adds runs if the stopping rule requires them."""
+"""Executes a sweep: distributes missing runs, stores finished runs, adds runs if the stopping rule requires them."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Work:
             executor.close()
 
     def recount(self, store: Store) -> None:
-        """Counts the run that was being stored during an interrupt, if the store has it."""
+        """Counts a run whose storing was interrupted, if the store has it."""
         if self._keeping:
             point, replication = self._keeping
             if replication in store.kept(point.identity):
@@ -109,7 +109,7 @@ class Work:
             index, number = pending.popleft()
             jobs.append(Job(index, number, self.points[index].scenario))
             cost = estimate.run_seconds(self.points[index])
-            # Nothing has finished yet; single runs give the earliest estimate.
+            # Before any run has finished, batches of single runs give the earliest estimate.
             seconds += executor.batch_s if cost is None else cost
         return jobs
 

@@ -81,7 +81,7 @@ class Page {
     return Object.fromEntries(this.columns.flatMap(({ info, run }) => (run ? [[info.name, run.record]] : [])));
   }
 
-  /** For each packet of a group's call, whether it is played under a scheme. */
+  /** For each packet of a group's call, true if it is played under a scheme. */
   heard(scheme: string, group: number): boolean[] {
     const run = this.columns.find(({ info }) => info.name === scheme)?.run;
     return run ? played(run, group) : [];

@@ -11,8 +11,8 @@ const HEARD_S = 6;
 const VOWELS = [[730, 1090], [270, 2290], [570, 840], [530, 1840], [300, 870], [660, 1720]] as const;
 
 /**
- * For each packet of a group's first call, whether it is played. Dropped packets are not, nor those that waited longer than
- * the first packet by more than the receiver's buffer.
+ * For each packet of a group's first call, true if it is played. Dropped packets are not played. Neither are packets
+ * that waited longer than the first packet by more than the receiver's buffer.
  */
 export function played(run: Run, group: number): boolean[] {
   const { events, record, watched } = run;

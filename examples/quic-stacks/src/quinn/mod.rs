@@ -1,4 +1,4 @@
-//! Controllers of quinn (crate quinn-proto), called as by its `Connection`.
+//! Controllers of quinn (crate quinn-proto), with the calls that quinn's `Connection` makes.
 
 mod rtt;
 

@@ -1,9 +1,9 @@
 //! quinn's RTT estimator, fed with the RTT samples of a simulated sender.
 //!
-//! quinn passes an `RttEstimator` to its controllers. Other crates can neither create nor update one, so each simulated
-//! connection has a client connection of quinn that does. Its handshake never completes, and its packets are
-//! unprotected and not sent. For each sample it sends a PING and receives the ACK one RTT later on a separate clock.
-//! Its controller keeps the estimator that it is passed.
+//! quinn passes an `RttEstimator` to its controllers. Other crates can neither create nor update an estimator. So each
+//! simulated connection has a client connection of quinn, which does both. The handshake of the client never completes,
+//! and its packets are unprotected and not sent. For each sample the client sends a PING, and receives the ACK one RTT
+//! later on a separate clock. The client's controller keeps the estimator that quinn passes.
 
 use bytes::{BufMut, BytesMut};
 use quinn_proto::congestion::{Controller, ControllerFactory};

@@ -1,7 +1,7 @@
 """The kernel's hierarchical token bucket, with the classes of the scheme `htb` on a single link.
 
-The root class has the link's rate. Each client has a leaf: its rate times its weight, the ceiling, and a FIFO with the
-scenario's limit.
+The root class has the link's rate. Each client has a leaf with a rate (multiplied by the client's weight), a ceiling,
+and a FIFO of the scenario's limit.
 """
 
 from __future__ import annotations

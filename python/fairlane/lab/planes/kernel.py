@@ -1,6 +1,6 @@
 """The plane `kernel`: the kernel queues packets in a token bucket filter, after the programs of `fairlane-node attach`.
 
-For the scheme `htb` it uses sch_htb instead. The forwarder emulates access links and delays on both sides.
+For the scheme `htb` the kernel uses sch_htb instead. The forwarder emulates access links and delays on both sides.
 
     clients ---- [ links: forwarder, wires ] ---- [ node: kernel bridge, TBF, programs ] ---- [ links ] ---- server
 """

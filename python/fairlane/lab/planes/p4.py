@@ -2,8 +2,8 @@
 
     clients ---- [ links: forwarder, wires ] ---- [ node: simple_switch ] ---- [ links ] ---- server
 
-BMv2 limits packets per second, not bytes, so its queue has the packet rate of the link with full packets. Like p4abc
-5.1, we use 4170 packets/s for 50 Mbit/s, 0.1 % more than with 1500 bytes.
+BMv2 limits packets per second, not bytes, so the lab sets the packet rate that the link has with full packets. Like
+p4abc 5.1, it uses 4170 packets/s for 50 Mbit/s, 0.1 % more than packets of 1500 bytes give.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PACKETS_PER_S_AT_50_MBPS = 4170
 MOST_WAIT_MEAN_S = 40e-6
 """Maximum mean time that a switch may wait for a processor; above it, the queue differs from the scenario's."""
 MOST_LOST_SHARE = 1e-4
-"""Maximum share of arriving packets that a switch may fail to read; it loses them for lack of processor time."""
+"""Maximum share of arriving packets that a switch may lose before reading them, because it lacks processor time."""
 MOST_SKEW = 200
 """Packets that may pass between two counter readings."""
 
@@ -52,7 +52,7 @@ class P4Plane(Plane):
         self._reporter = self._forwarder(links, {"ports": ports})
 
     def _configure(self) -> None:
-        """Writes tables with the user's command; then the paper's rate replaces that of full packets."""
+        """Writes tables with the user's command, and then replaces the rate of full packets by the paper's rate."""
         setup = self._setup
         port = {"rate": setup.table["topology"]["bottleneck_rate"], **self._managed()}
         port["queue"]["limit"] = setup.table["queue"]["limit"]
@@ -96,7 +96,8 @@ class P4Plane(Plane):
             counts["queue"] = queue_of(samples)
             counts["user_dropped_packets"] = [counted[f"dropped{i}"] for i in range(len(self._setup.clients))]
         else:
-            # The program counts losses only with an AQM, and BMv2 never does: losses are packets read and not sent.
+            # The program counts losses only with an AQM, and BMv2 never counts them. So losses are packets that were
+            # read but not sent.
             overlimit = max(0, counted["read"] - counted["sent"])
         link = self._link(
             sent_bps,

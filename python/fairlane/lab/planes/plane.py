@@ -51,7 +51,7 @@ class Plane(ABC):
 
     @staticmethod
     def loaded(_scheme: str) -> list[str]:
-        """Files that the user loads into the node for a scheme, which affect runs like the scenario."""
+        """Files that the user loads into the node for a scheme. Like the scenario, they affect the runs."""
         return []
 
     def close(self) -> None:
@@ -89,8 +89,8 @@ class Plane(ABC):
     def _links_around(self, at: str) -> tuple[str, list[dict[str, Any]]]:
         """Creates a namespace `links` around the node `at`, for a forwarder that emulates access links and delays.
 
-        The node gets interfaces `client0` ... and `server`. The node sets the bottleneck's rate, the forwarder its
-        delay.
+        The node gets interfaces `client0` ... and `server`. The node sets the rate of the bottleneck, and the forwarder
+        adds the delay.
 
         Returns:
             The namespace, and the ports of its forwarder.

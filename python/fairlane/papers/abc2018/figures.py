@@ -48,7 +48,7 @@ BE_DELAY = "mean queueing delay of BE (ms)"
 
 RATIO_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 RATIO_RANGE = (0.02, 100.0)
-"""Range of drawn ratios; others are quotients by almost nothing."""
+"""Range of drawn ratios; other ratios have a denominator near zero."""
 FROM_0 = (0, None)
 
 X_LABELS = {"R0_mbps": RATE, "f0": FLOWS, "gamma_pkts": GAMMA, "Qbase_pkts": BASE, "MAM_s": MEMORY}

@@ -27,15 +27,15 @@ PAYLOAD_SHARE = 1446 / 1500
 """Segment size divided by packet size on the link (IV-A1)."""
 PACKET_BITS = 1500 * 8
 NEAR_BASE = 1.0
-"""A drop threshold has reached Q_base if it is at most this many packets below it ..."""
+"""Maximum distance below Q_base, in packets, at which a drop threshold has reached Q_base."""
 STAYS_NEAR = 2.0
-"""... and stays within this many packets for 1 s."""
+"""Maximum distance below Q_base, in packets, at which the threshold must then stay for 1 s."""
 
 
 def time_to_full_rate(record: Record, _: Values) -> float | None:
     """Seconds from the flow's start until its metered rate reaches 9 Mb/s and stays above 8.5 Mb/s for 1 s.
 
-    A flow that never does counts with the whole observed time.
+    A flow that never reaches it counts with the whole observed time.
     """
     if record["series"] is None:
         return None
@@ -82,7 +82,7 @@ def _after(record: Record, trace: Sequence[float], time_s: float) -> float | Non
 
 
 def tail_drop_share(record: Record, _: Values) -> float | None:
-    """Drops for lack of room, divided by all drops."""
+    """Drops at a full queue, divided by all drops."""
     drops = {drop["reason"]: drop["packets"] for drop in bottleneck(record)["drops"]}
     total = sum(drops.values())
     return drops["overlimit"] / total if total else None
@@ -190,7 +190,7 @@ def rate_trace(record: Record) -> list[float]:
 
 
 def threshold_trace(record: Record) -> list[float]:
-    """Drop threshold of each interval from the flow's start; an interval without arrivals repeats the last one."""
+    """Drop threshold of each interval from the flow's start; without arrivals the last threshold is repeated."""
     if record["series"] is None:
         return []
     trace: Sequence[float | None] = record["series"]["drop_threshold"][_start(record) :]

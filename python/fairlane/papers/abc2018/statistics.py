@@ -80,7 +80,7 @@ def distance_from_fair(tables: Mapping[str, Table]) -> Table:
 
 
 def farthest_from_proportional(tables: Mapping[str, Table]) -> Table:
-    """Largest distance in overload of user 0's throughput from its part of the load, by kind of source."""
+    """In overload, largest distance of user 0's throughput from its part of the load, by kind of source."""
     rates = tables["abc2018.iva1_cbr"].grid["R0_mbps"]
     rows = []
     for name, source in (("abc2018.iva1_cbr", "cbr"), ("abc2018.fig3a", "poisson")):
@@ -97,7 +97,7 @@ def farthest_from_proportional(tables: Mapping[str, Table]) -> Table:
 
 
 def differing_decisions(tables: Mapping[str, Table]) -> Table | None:
-    """Numbers of a run (drops by queue length, packets, throughput of each user) that differ from those with s = 1."""
+    """Number of values (drops by queue length, packets, throughput of users) that differ from the run with s = 1."""
     own = tables["abc2018.ive1"]
     plain = {row.at["Db_ms"]: row.traces["outcome"] for row in own.rows if row.at["s"] == 1}
     rows = [

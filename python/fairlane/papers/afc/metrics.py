@@ -88,7 +88,7 @@ def first_udp(record: Record) -> list[float]:
 
 
 def _tcp_rates(record: Record) -> list[float]:
-    """Rate of each flow in bytes that arrived for the first time, with the headers of their packets."""
+    """Rate of each flow. Counts bytes that arrived for the first time, and the headers of their packets."""
     groups = (group for group in record["groups"] if group["name"].startswith("tcp"))
     return [PACKET_B / SEGMENT_B * rate for group in groups for rate in group["user_goodput_bps"]]
 

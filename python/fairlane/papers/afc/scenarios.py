@@ -31,12 +31,13 @@ PENALTY_FACTORS = {"sfb": 1.0, "sfb_2x": 2.0, "sfb_1x": 1.0, "sfb_half": 0.5}
 ENGINE_SCHEMES = {**dict.fromkeys(PENALTY_FACTORS, "sfb"), "afc_no_credit": "afc"}
 
 BURST_MEAN = "0.5 s"
-"""Mean of ON and OFF times. The paper does not give it; this is ns-2's default (Application/Traffic/Exponential)."""
+"""Mean of ON and OFF times. The paper does not give this mean; it is ns-2's default
+(Application/Traffic/Exponential)."""
 
 WEB_NODES = 5
 """Number of nodes with sessions, N0 to N4."""
 WEB_S = 250
-"""Duration in which sessions start uniformly: the whole experiment, which is 50 s longer than the others."""
+"""Duration in which sessions start uniformly: the whole experiment, which is 50 s longer than other experiments."""
 WEB_PACKETS = 15
 WEB_SHAPE = 1.2
 PACKET_B = 1000
@@ -114,7 +115,7 @@ def _queue(values: Mapping[str, Any]) -> Table:
         case "red":
             return {"scheme": "red", **red}
         case "choke":
-            # It adapts itself if there are several unresponsive flows (4.1).
+            # The scheme adapts itself if there are several unresponsive flows (4.1).
             several = unresponsive(values) > 1
             return {"scheme": "choke", **red, "self_adjusting": several}
         case "black" | "afc":

@@ -103,7 +103,7 @@ def of_class(record: Record, values: Values) -> float | None:
 
 
 def of_transfers(name: str) -> Metric:
-    """Mean time in s, or number, of completed transfers; only at the first class, since it is one number per run."""
+    """Mean time in s or number of completed transfers; one value per run, and therefore only at the first class."""
 
     def number(record: Record, values: Values) -> float | None:
         times = _transfers(record) if values.get("class") == CLASSES[0] else None

@@ -80,7 +80,7 @@ def _groups(values: Values) -> list[Table]:
 
 
 def _started(table: Table, values: Values) -> Table:
-    """The group, with flows that start within the paper's window unless it sets other times."""
+    """Lets the flows of a group start within the paper's window, unless the group sets other times."""
     return {"start_from": "0 s", "start_until": f"{values['flow_start_s']} s", **table}
 
 

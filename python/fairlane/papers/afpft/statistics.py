@@ -147,7 +147,7 @@ def short_variances(tables: Mapping[str, Table]) -> Table:
 
 
 def relative_swings(tables: Mapping[str, Table]) -> Table:
-    """Largest minus smallest averaged queue, divided by the same for RED without adaptation, by scheme."""
+    """Swing (largest minus smallest) of the averaged queue by scheme, divided by that of RED without adaptation."""
     swings = _of_averages(tables, lambda average: max(average) - min(average))
     plain = [row.samples["avg_queue"] for row in swings.rows if row.at["scheme"] == "red_static"]
     rows = [

@@ -60,7 +60,7 @@ def _queue(values: Mapping[str, Any]) -> Table:
 
 
 def hardware(_: Experiment) -> list[Row]:
-    """No rows, since it needs a switch with hosts, and ranks written by hosts."""
+    """No rows, since the experiment needs a switch with hosts, and ranks written by hosts."""
     return []
 
 

@@ -14,13 +14,14 @@ from fairlane.papers.noms2016.scenarios import FOLDER
 from fairlane.simulate.scenario import Scenario, poisson
 
 FORMULA_RATES_MBPS = {"above": 4.8, "average": 2.4, "below": 1.2}
-"""Sending rate of a user of each group: activities one above, at, and one below the average, ..."""
+"""Sending rate of a user of each group, for activities one above, at, and one below the average."""
 FORMULA_USERS = {"above": 1, "average": 1, "below": 4}
-"""... since the average over packets, 4*1 + 2*0 + 4*1*(-1), is the middle group's. The load is 12 of 10 Mbit/s."""
+"""Users of each group. The average over packets, 4*1 + 2*0 + 4*1*(-1), is the activity of the middle group. The load is
+12 Mbit/s on a link of 10 Mbit/s."""
 
 
 def upload_time(record: Record, values: Values) -> float | None:
-    """Seconds from the start of the upload to its last byte; an unfinished one counts with the whole observed time."""
+    """Seconds from the start of the upload to its last byte. An unfinished upload counts with the observed time."""
     if "probe_MB" not in values:
         return None
     (upload,) = record["groups"][0]["transfers"]

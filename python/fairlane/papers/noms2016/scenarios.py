@@ -19,16 +19,16 @@ KEYS = {
 
 BOTTLENECK_BPS = 10_000_000
 UPLOAD_START_S = 115
-"""Uploads start 100 s after the last background flow, ..."""
+"""Start of the uploads, 100 s after the last background flow starts."""
 UPLOAD_S = 300
-"""... and are observed for this time, more than three times the longest mean of the table."""
+"""Observed time of the uploads: more than three times the longest mean of the table."""
 
 NO_ABC = "none"
 """Burst allowance of the table's rows without ABC."""
 
 
 def exists(at: Mapping[str, Any]) -> bool:
-    """Returns whether the table has the point; only ABC has a burst allowance."""
+    """True if the table has the point; only ABC has a burst allowance."""
     return "B_MB" not in at or (at["scheme"] == "abc_old") == (at["B_MB"] != NO_ABC)
 
 

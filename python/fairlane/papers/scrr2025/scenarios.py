@@ -51,7 +51,7 @@ def _queue(values: Mapping[str, Any]) -> Table:
 
 
 def testbed(_: Experiment) -> list[Row]:
-    """No rows, since it needs CPU time of a kernel."""
+    """No rows, since the experiment needs CPU time of a kernel."""
     return []
 
 

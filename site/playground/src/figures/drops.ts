@@ -31,7 +31,7 @@ export function drops(run: Run): HTMLElement {
   );
 }
 
-/** Table of the same and further numbers, also for screen readers. */
+/** Table of these and further numbers, also for screen readers. */
 export function table(run: Run): HTMLElement {
   const link = run.record.links[run.link]!;
   const rows = run.record.groups.map((group, index) => {
