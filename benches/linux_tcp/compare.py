@@ -72,7 +72,7 @@ class Grid(Generic[C]):
     Attributes:
         cells: The cells.
         measures: Returns the compared measures of a run.
-        by: Factors of the table of counts: name, and level of a cell.
+        by: Factors of the table of counts: the name, and a function that returns a cell's level.
         recorded: File with the values of all runs by cell, measure and side, with five significant digits.
         prefix: Prefix of the marks of the tables on the page.
     """
@@ -159,7 +159,7 @@ def text(found: Found[C], linux: str) -> str:
 
 
 def counts(found: Found[C], by: Mapping[str, Callable[[C], str]]) -> str:
-    """Cells that agree by level of each factor, in Markdown."""
+    """Number of agreeing cells by level of each factor, in Markdown."""
     rows = []
     for name, of in by.items():
         for value in dict.fromkeys(map(of, found)):
@@ -211,7 +211,7 @@ def _sides(points: Sequence[Measure]) -> tuple[list[Sequence[float]], list[Seque
 
 
 def run_all(report: Report, grid: Grid[C], out: Path, only: str, version: str | None, recorded: bool) -> Found[C]:
-    """Runs the cells of a grid, and writes which of them agree."""
+    """Runs the cells of a grid, and writes which cells agree."""
     of = chosen(report, grid.cells, only, lambda cell: cell.name)
     kept: dict[str, Any] = json.loads(grid.recorded.read_text(encoding="utf-8")) if recorded else {}
     linux: str = kept.get("linux") or kernel.find(version).release

@@ -1,7 +1,7 @@
 """Compares short dynamics of TCP with those of a Linux kernel in virtual time: 40 cells (`make kernel` first).
 
-Finite transfers, alone or next to other traffic. A cell agrees if all measures agree by the criterion of `linux-tcp`.
-Finished runs are kept in the store of `--out`; the same command continues from there.
+Transfers are finite, and alone or next to other traffic. A cell agrees if all measures agree by the criterion of
+`linux-tcp`. Finished runs are kept in the store of `--out` and not repeated.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ WARM_UP_S = 5
 WRITE_RATE = "231.68 kbit/s"
 """A segment every 50 ms."""
 UDP_SHARE = 0.8
-"""Rate of the burst as a fraction of the link, from 2 s to 3 s after the start of the transfer."""
+"""Rate of the burst as a fraction of the link's rate. It lasts from 2 s to 3 s after the start of the transfer."""
 TRANSFERS = "transfers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell(grid.Cell):
-    """Transfers on one link, by the first user's control; each of `flows[0]` users has one transfer at a time.
+    """Transfers on one link with the first user's control. Each of `flows[0]` users has one transfer at a time.
 
     Attributes:
         kind: Other traffic.
@@ -57,7 +57,7 @@ class Cell(grid.Cell):
         return f"{times}{self.segments} {self.mix[0]} {self.kind}, {self.rate_mbps} Mbit/s, {self.rtt_ms} ms, {queue}"
 
     def queue(self) -> grid.Table:
-        """The queue as in Linux, whose RED counts bytes: the ACKs of handshakes take less room than full packets."""
+        """The queue as in Linux. Its RED counts bytes, and ACKs of handshakes have fewer bytes than full packets."""
         table = super(Cell, self).queue()
         if self.scheme == "red":
             lengths = ("limit", "min_th", "max_th")
@@ -88,7 +88,7 @@ class Cell(grid.Cell):
 
 
 def measures(record: Run) -> dict[str, float]:
-    """Compared measures of a run, of its transfers."""
+    """Compared measures of the transfers of a run."""
     group = next(group for group in record["groups"] if group["name"] == TRANSFERS)
     times, users = group["transfer_times"], len(group["user_goodput_bps"])
     return {
@@ -149,5 +149,5 @@ GRID = Grid(
 @which_kernel
 @from_recording
 def main(report: Report, out: Path, only: str, version: str | None, recorded: bool) -> None:
-    """Runs the cells, and writes which of them agree."""
+    """Runs the cells, and writes which cells agree."""
     run_all(report, GRID, out, only, version, recorded)

@@ -25,7 +25,7 @@ def problem_of_plane(name: str) -> str | None:
 
 
 def problem_of_virtual(name: str) -> str | None:
-    """Error for a plane on which scenarios do not run in virtual time; None for the others."""
+    """Error message for a plane that does not run in virtual time; None for other planes."""
     if name in VIRTUAL:
         return None
     found = problem_of_plane(name) or f'"{name}" runs in real time; use `fairlane lab compare --plane {name}`'

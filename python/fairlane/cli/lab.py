@@ -56,7 +56,7 @@ def _tool(option: str, variable: str, name: str) -> Decorator:
 
 
 _LISTED = "fairlane.planes"
-"""Key in a command's context: planes of `--planes`."""
+"""Key in a command's context for the planes of `--planes`."""
 
 
 def _keep(context: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> None:

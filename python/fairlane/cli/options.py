@@ -100,7 +100,7 @@ run_options = options(store_options, json_option)
 
 
 class Plane(click.Choice[str]):
-    """The name of a plane: one of those without a problem."""
+    """The name of a plane that has no problem."""
 
     def __init__(self, names: Sequence[str], problem_of: Callable[[str], str | None]) -> None:
         super().__init__(names)

@@ -252,7 +252,7 @@ def _event(row: Mapping[str, Any] | None) -> list[str]:
 
 
 MOST_COLUMNS = 120
-"""Width of the tables of planes, whose metrics are many."""
+"""Width of tables of planes, which have many metrics."""
 
 
 def print_planes(found: Sequence[PlaneResult]) -> None:
@@ -284,7 +284,7 @@ def print_planes(found: Sequence[PlaneResult]) -> None:
 
 
 def _head(metric: Metric) -> Text:
-    """Heading and unit, below each other."""
+    """Heading, with the unit below."""
     return lines(*metric.heading.rsplit(" ", 1), *([f"({metric.suffix})"] if metric.suffix else []))
 
 

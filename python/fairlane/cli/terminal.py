@@ -58,7 +58,7 @@ class Terminal(Console):
         self.print(Text.assemble((visible(title), "bold"), visible(rest)))
 
     def numbers(self, table: Numbers, most: int | None = None) -> None:
-        """Prints a table without cutting numbers: columns that do not fit, or are beyond `most`, are printed below."""
+        """Prints a table without cutting numbers: columns that do not fit or exceed `most` are printed below."""
         before = self.width
         room = self.width if self.is_terminal else None
         for part, width in table.parts(most if room is None else min(room, most or room)):

@@ -56,7 +56,7 @@ class PlaneResult:
 
 
 class PlaneResults(list[PlaneResult]):
-    """Results queue by queue, for each plane."""
+    """Results by queue, then by plane."""
 
     def summary_frame(self) -> pl.DataFrame:
         """The rows of `Result.summary_frame` of each queue and plane; the first column is `plane`."""

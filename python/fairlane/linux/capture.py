@@ -1,8 +1,8 @@
-"""Packet capture (pcapng) of a link on the kernel, in the form of the simulator's (`crates/sim/src/watch/pcap`).
+"""Packet capture (pcapng) of a link on the kernel, in the form of simulated captures (`crates/sim/src/watch/pcap`).
 
-The guest's trace has no headers. Those of the capture have addresses, ports and sequence numbers like the simulator's,
-and right lengths and checksums. TCP options are padding, and of the flags only SYN and ACK are known. Acknowledgements
-from receivers don't pass the link.
+The guest's trace has no headers, so the capture creates them. Addresses, ports and sequence numbers are as in the
+simulator; lengths and checksums are correct. TCP options are padding, and only the flags SYN and ACK are known.
+Acknowledgements from receivers don't pass the link.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ TRACED = struct.Struct("<QIHHHHBB10x")
 STARTED, DROPPED = 1, 2
 """Kinds of events: the transmission of a packet starts, or it is dropped. Arrivals are 0."""
 BEFORE_FIRST = 0xFFFFFFFF
-"""Sequence of a SYN."""
+"""Sequence number of a SYN."""
 MOST_EVENTS = 4_000_000
-"""They take 128 of the guest's 512 MB of memory."""
+"""Maximum number of events, which use 128 of the guest's 512 MB of memory."""
 INDEX_BITS = 20
-"""Of a flow's number in the simulator; above are connections, one after another."""
+"""Bits of a flow's number in the simulator; the higher bits number successive connections."""
 PACKET = 6
-"""Block of pcapng with a packet."""
+"""Type of a pcapng block with a packet."""
 _SECTION, _INTERFACE, _RAW = 0x0A0D0D0A, 1, 101
 _SERVER, _FIRST_USER = IPv4Address("192.0.2.1").packed, 0x0A000001
 _FIRST_USER_PORT, _FIRST_SERVER_PORT, _FLOWS_PER_SERVER_PORT = 50_000, 40_000, 10_000
@@ -38,7 +38,7 @@ _FEWEST_EVENTS, _SHORTEST_BYTES, _EVENTS_A_PACKET = 1 << 16, 64, 8
 
 
 def event_count(scenario: str, made: Plan, link: int) -> int:
-    """Events to reserve memory for: a multiple of what the link has if it is never idle."""
+    """Number of events to reserve memory for: a multiple of the events on a link that is never idle."""
     run = json.loads(scenario)["run"]
     duration_s = sum(parsed(run[name], "s") or 0.0 for name in ("warmup", "measure"))
     shortest = max(_SHORTEST_BYTES, min(flow.payload for flow in made.flows))
@@ -57,7 +57,7 @@ def capture(
         made: Input of the guest.
         link: Number of the link.
         trace: The guest's `trace.bin`.
-        room: Events for which that had room.
+        room: Maximum number of events in `trace`.
         drops: Include dropped packets.
         snaplen: Bytes to keep of each packet; headers are always kept.
 

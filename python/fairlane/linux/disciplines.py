@@ -19,7 +19,7 @@ FULL_PACKET_BYTES = 1500
 SEGMENT_MEMORY_BYTES = 2304
 """Memory (skb->truesize) of a full packet, which CAKE counts instead of packets."""
 UNLIMITED_BYTES, UNLIMITED_PACKETS = 1 << 30, 1 << 20
-"""Limits of schemes for which the kernel limits both memory and packets, unlike the simulator."""
+"""Limits that are never reached, for schemes of which the kernel, unlike the simulator, limits memory and packets."""
 SHARE_OF_USERS = 0x10
 """First minor number of the leaves of users, as in the lab's plane `kernel`."""
 
@@ -553,7 +553,7 @@ def commands(link: Link) -> list[list[str]]:
 
 
 def translated(link: Link) -> tuple[list[list[str]], list[str]]:
-    """The same without an error: the commands, or each parameter that the kernel cannot have, with value and reason."""
+    """Like `commands`, but returns problems: the commands, or unsupported parameters with value and reason."""
     scheme = link.queue["scheme"]
     discipline = DISCIPLINES.get(scheme)
     if discipline is None:

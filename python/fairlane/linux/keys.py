@@ -114,7 +114,7 @@ _OF_LINKS = ("name", "rate", "delay", "queue")
 
 
 def problems(scenario: str) -> Iterator[str]:
-    """Lists the keys of a canonical scenario that the plane does not support, with value and reason; none of queues."""
+    """Lists unsupported keys of a canonical scenario, except keys of queues, with value and reason."""
     table = json.loads(scenario)
     if table["topology"]["kind"] not in KINDS:
         yield f"topology.kind: {shown(table['topology']['kind'])}, the plane linux has {', '.join(KINDS)}"
@@ -129,7 +129,7 @@ def problems(scenario: str) -> Iterator[str]:
     for index, link in enumerate(table["topology"].get("links", ())):
         impaired = {name: value for name, value in link.items() if name not in _OF_LINKS and value}
         yield from (f"topology.links[{index}].{name}: {shown(value)}, {_LINK.why}" for name, value in impaired.items())
-    # Keys of other kinds mean nothing here, and a profile is that of [tcp] unless a source has another.
+    # Keys of other kinds have no effect here. The profile is that of [tcp], unless a source sets another.
     unknown = [f"{key}." for key, source, _ in sources if source["kind"] not in {"tcp", *_KINDS_OF_UDP}]
     inherited = [f"{key}.profile" for key, source, _ in sources if source.get("profile") == table["tcp"]["profile"]]
     for problem in honoured.problems(json.dumps(table), RULES, LINUX, "the plane linux"):
@@ -147,7 +147,7 @@ def problems(scenario: str) -> Iterator[str]:
 
 
 def problems_of_marker(scenario: str) -> Iterator[str]:
-    """Gives the problem of a canonical scenario with labels. Check queues first: a scheme may need the labels."""
+    """Yields a problem if a canonical scenario has labels. Check queues first: a scheme may need the labels."""
     if (marker := json.loads(scenario)["marker"]["scheme"]) != "none":
         yield f'marker.scheme: "{marker}", the plane linux has no edge that writes labels'
 
@@ -158,7 +158,7 @@ def _problems_of_length(key: str, packet_size: str) -> Iterator[str]:
 
 
 def _problems_of_tcp(key: str, source: honoured.Table, first: honoured.Table) -> Iterator[str]:
-    """Problems of a source, given the first one of the user."""
+    """Problems of a source, given the first source of the user."""
     choices: dict[str, Mapping[str, Any]] = {"congestion_control": IN_LINUX, "tso": OFFLOADS, "after_idle": AFTER_IDLE}
     for name, allowed in choices.items():
         if source[name] not in allowed:

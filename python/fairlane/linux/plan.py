@@ -85,7 +85,7 @@ class Extra:
 
 
 def check(*scenarios: str) -> None:
-    """Raises a UserError that names all keys of canonical scenarios that the plane does not support."""
+    """Raises a UserError naming all keys of canonical scenarios that the plane does not support."""
     if found := [problem for scenario in scenarios for problem in _problems(scenario)]:
         raise UserError(honoured.joined(found))
 

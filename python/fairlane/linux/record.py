@@ -36,11 +36,11 @@ _UNKNOWN_OF_TCP = (
 
 
 _UNKNOWN_OF_PATHS = {"rtt": (), "one_way_delay": ("mean_s",)}
-"""Times of paths, with what is known of them."""
+"""Times of paths, with the known statistics of each."""
 
 
 def lacks(column: str) -> bool:
-    """True if records of the plane never have a metric, named as in columns, that the simulator's have."""
+    """True if records of the plane, unlike the simulator's, never have the metric of this column."""
     part, *rest = metric_of(column).path
     if part == "path":
         return rest[0] in _UNKNOWN_OF_PATHS and rest[1] not in _UNKNOWN_OF_PATHS[rest[0]]

@@ -38,7 +38,7 @@ def find(version: str | None) -> Kernel:
 
 
 def check(scenarios: Sequence[str]) -> None:
-    """Raises a UserError that names all keys of some canonical scenarios that the plane does not support."""
+    """Raises a UserError naming all keys of canonical scenarios that the plane does not support."""
     plan.check(*scenarios)
 
 

@@ -23,7 +23,7 @@ def interval_ns(interval: str) -> int:
     """Time between two samples.
 
     Raises:
-        UserError: It is too short.
+        UserError: The interval is too short.
     """
     found = round(1e9 * (parsed(interval, "s") or 0.0))
     if found < SHORTEST_NS:

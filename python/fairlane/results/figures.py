@@ -236,7 +236,7 @@ def have_series(results: Sequence[Replications]) -> bool:
 
 
 def have_quantiles(results: Sequence[Replications]) -> bool:
-    """True if the runs keep quantiles of one-way delays; those of the plane `linux` have only means."""
+    """True if the runs have quantiles of one-way delays; runs of the plane `linux` have only means."""
     return _have_delays(results, QUANTILES)
 
 

@@ -117,9 +117,10 @@ class Drawn(Figure):
 
 
 def colours_of(queues: Iterable[str] | Mapping[str, str]) -> dict[str, str]:
-    """Maps each queue to the colour of its scheme, which every figure uses unless an earlier scheme has taken it.
+    """Maps each queue to the colour of its scheme.
 
-    A mapping has the scheme of each label. Further variants of a scheme have other colours.
+    The colour is the same in every figure, unless an earlier scheme of the figure has it. A mapping `queues` gives the
+    scheme of each label. Further variants of a scheme have other colours.
     """
     schemes = dict(queues) if isinstance(queues, Mapping) else {queue: queue.partition(":")[0] for queue in queues}
 
@@ -286,8 +287,8 @@ def rows_of_schemes(
 ) -> Figure:
     """Means and half widths: a row per scheme, a panel per measure. The height grows with the number of schemes.
 
-    `schemes` maps labels to schemes. Panels of the same metric have equal axes; `metrics` has the metric of each panel.
-    Without it, all differ.
+    `schemes` maps labels to schemes. `metrics` has the metric of each panel; panels of the same metric have equal axes.
+    Without `metrics`, all axes differ.
     """
     rows, places = math.ceil(len(panels_by_name) / columns), range(len(schemes))
     own = colours_of(schemes) if len(schemes) <= len(COLOURS) else dict.fromkeys(schemes, INK)

@@ -49,7 +49,7 @@ def run(
 ) -> Result:
     """Simulates the replications of a scenario, or runs them on a Linux kernel in virtual time.
 
-    `pcap`, `trace` and `qlog` (simulator only) record one replication. This does not change its results.
+    `pcap`, `trace` and `qlog` (simulator only) record one replication. Recording does not change the results.
 
     Args:
         scenario: A scenario, or the path of its TOML file.
@@ -135,7 +135,7 @@ def compare(
     plane: str = SIMULATOR,
     kernel: str | None = None,
 ) -> Comparison:
-    """Runs a scenario under several queues. Each keeps the limit and scheduler of the scenario's queue.
+    """Runs a scenario under several queues. Each queue keeps the limit and scheduler of the scenario's queue.
 
     Args:
         scenario: A scenario, or the path of its TOML file.
@@ -149,7 +149,7 @@ def compare(
         scheme_lib: Scheme library or libraries to load first.
         progress: Report progress on stderr.
         plane: `simulator` or `linux`, as for `run`.
-        kernel: Kernel version for the plane `linux`; if None, the newest one that was built.
+        kernel: Kernel version for the plane `linux`; if None, the newest kernel that was built.
 
     Raises:
         ScenarioError: The scenario cannot be simulated.
@@ -211,7 +211,7 @@ def prepared(scenario: Scenario | str | Path, replications: int | None, seed: in
 
 
 def check_plane(plane: str, kernel: str | None = None, scheme_lib: SchemeLib = None) -> None:
-    """Raises a UserError for a plane in real time, and for what has no effect on the plane."""
+    """Raises a UserError for a plane in real time, and for arguments that have no effect on the plane."""
     if problem := problem_of_virtual(plane):
         raise UserError(f"plane: {problem}")
     if plane == LINUX:

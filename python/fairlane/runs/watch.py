@@ -108,7 +108,7 @@ class Watch:
         """Runs the replication of a canonical scenario on the plane `linux`.
 
         Raises:
-            UserError: The scenario cannot be watched so, or something cannot be written.
+            UserError: The scenario cannot be recorded in this way, or a file cannot be written.
             GuestError: The kernel gave no result.
         """
         from fairlane.linux import capture, guest, plan, trace

@@ -17,7 +17,7 @@ from fairlane.base.text import LONGEST_VALUE, shortened
 
 Table = Mapping[str, Any]
 MOST_PROBLEMS = 20
-"""Problems that a message has."""
+"""Maximum number of problems in a message."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def each(section: str, rule: Rule) -> dict[str, Rule]:
 
 
 def check(scenario: str, rules: Rules, plane: str, whose: str) -> None:
-    """Raises a UserError that names the first key of a canonical scenario that a plane does not support."""
+    """Raises a UserError naming the first key of a canonical scenario that a plane does not support."""
     for problem in problems(scenario, rules, plane, whose):
         raise UserError(problem)
 
@@ -96,7 +96,7 @@ def problems(scenario: str, rules: Rules, plane: str, whose: str) -> Iterator[st
 
 
 def joined(found: Iterable[str]) -> str:
-    """Problems in one line; keys with the same problem are named together."""
+    """Joins problems into one line, which names keys with the same problem together."""
     keys: dict[str, dict[str, None]] = {}
     for one in found:
         key, _, problem = one.partition(": ")

@@ -23,7 +23,7 @@ class Job:
 
 
 Run = Callable[[str, int, threading.Event], tuple[str, float]]
-"""Runs a replication of a canonical scenario until the event is set; gives its record and CPU time."""
+"""Runs a replication of a canonical scenario until the event is set; returns its record and CPU time."""
 Done = tuple[Job, str, float]
 """A job, its run record, and its CPU time in seconds."""
 
@@ -106,7 +106,7 @@ class Threads:
 
 
 class Runners(Threads):
-    """Threads that do each run with a function instead of the simulator."""
+    """Threads that execute each run by calling a function instead of the simulator."""
 
     def __init__(self, threads: int, run: Run) -> None:
         self._run_one = run

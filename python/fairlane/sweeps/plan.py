@@ -57,7 +57,7 @@ class Plan:
         axes: The varying keys.
         stop: Rule for when a point has enough replications.
         unjudged: Expectations of the scenario, which a sweep does not check.
-        engine: Version of what runs the points.
+        engine: Version of the engine that runs the points.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Plan:
     engine: str = field(default_factory=_fairlane.engine_version)
 
     def on(self, engine: str, identity: Callable[[str], Identity]) -> Plan:
-        """The plan on another engine, given the identity of a canonical scenario's runs there."""
+        """The plan for another engine; `identity` returns the identity of a canonical scenario's runs on it."""
         points = [replace(point, identity=identity(point.scenario)) for point in self.points]
         return replace(self, points=points, engine=engine)
 

@@ -58,7 +58,7 @@ def sweep(
         scheme_lib: Scheme library or libraries to load first.
         progress: Report progress on stderr.
         plane: `simulator` or `linux`, as for `fairlane.run`.
-        kernel: Kernel version for the plane `linux`; if None, the newest one that was built.
+        kernel: Kernel version for the plane `linux`; if None, the newest kernel that was built.
 
     Raises:
         UserError: The file is invalid, the store cannot be written, or the cluster does not exist; the plane `linux`
@@ -91,7 +91,7 @@ def on_plane(plan: Plan, plane: str, kernel: str | None) -> Plan:
     """The plan with the identities of runs on a plane.
 
     Raises:
-        UserError: The plane `linux` cannot have a point, or there is no such kernel.
+        UserError: The plane `linux` does not support a point, or there is no such kernel.
     """
     if plane != LINUX:
         return plan
