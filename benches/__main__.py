@@ -1,4 +1,4 @@
-"""`python -m benches NAME`: imports all modules of the package, so that each bench declares itself."""
+"""`python -m benches NAME`: imports all modules of the package, since each bench declares itself on import."""
 
 import importlib
 import pkgutil

@@ -17,11 +17,11 @@ from fairlane.results.intervals import Interval, interval
 from .harness import ROOT, Report, bench, out, replications
 
 MORE = {"failover": 20}
-"""Numbers of replications of cases whose intervals are too wide with five."""
+"""Number of replications of the cases for which five give too wide intervals."""
 LEVELS = ("gateway", "site", "access_point")
 PLAN_BYTES = 24
-"""State of a plan's shaper: rate and next send time, 8 bytes each, and the two ends of its queue, 4 bytes each. The
-table does not count waiting packets anywhere."""
+"""State of a plan's shaper, without waiting packets: rate and next send time take 8 bytes each, the two ends of the
+queue 4 bytes each."""
 
 NETWORK = {
     "topology.sites": 2,
@@ -31,7 +31,7 @@ NETWORK = {
     "run.warmup": "10 s",
     "run.measure": "20 s",
 }
-"""Half the size of the example, so that every case can be run several times."""
+"""Half the size of the example, so that each case can have several runs."""
 
 TREE = {"scheme": "htb", "limit": "1000 packets", "quantum": "1514 B"}
 FULL = {"scheme": "htb", "limit": "1000 packets", "node_rates": "full"}
@@ -48,7 +48,7 @@ ENTRIES: Mapping[str, Mapping[str, Any]] = {
 }
 """Compared schemes, by name on the page."""
 COMPARED = {**ENTRIES, "`wfq`": {"queue": {**DROPTAIL, "scheme": "wfq"}}}
-"""These schemes, and one that is compared only on the uneven network."""
+"""The schemes of `ENTRIES`, and WFQ, which is compared only on the uneven network."""
 
 Run = Mapping[str, Any]
 Measure = Callable[[Run], float | None]
@@ -60,7 +60,7 @@ Found = dict[tuple[str, ...], dict[str, Interval]]
 
 
 def share(group: str, percentile: str = "p50") -> Measure:
-    """Percentile of the throughput of a group's users relative to their own max-min shares."""
+    """Percentile over a group's users of the throughput divided by the max-min share."""
 
     def of(run: Run) -> float | None:
         found = {one["name"]: one["user_summary"]["share"] for one in run["groups"]}
@@ -137,12 +137,12 @@ STATE_HEAD = (
     "token buckets a packet",
     "mode changes a packet",
 )
-"""Columns of the state table, in bytes except for the last two: ports downstream and upstream, then the edge."""
+"""Columns of the state table: ports downstream and upstream, then the edge. All except the last two are in bytes."""
 # In the order of `state`: ports downstream, the gateway's port upstream, the edge in both directions.
 
 
 def cases() -> dict[str, Scenario]:
-    """The network under normal load, and with each of three problems."""
+    """Returns the network under normal load, and the network with each of three problems."""
     normal = Scenario.from_toml(ROOT / "examples" / "access-network.toml").changed(NETWORK)
     table = normal.to_dict()
     neighbours = fairlane.group("neighbours", fairlane.tcp(flows=2), share=0.1, direction="local", rtt="10 ms")
@@ -157,7 +157,7 @@ def cases() -> dict[str, Scenario]:
 
 
 def homes() -> dict[str, Scenario]:
-    """Twenty subscribers limited only by their plans. In ten homes somebody plays while others download and upload."""
+    """Returns twenty subscribers limited only by plans. In ten homes, one plays while others download and upload."""
 
     def home(name: str, direction: str, bulk: str, game: str) -> dict[str, Any]:
         play = {"kind": "cbr", "application": game, "rate": "100 kbit/s", "packet_size": "200 B"}
@@ -182,7 +182,7 @@ def homes() -> dict[str, Scenario]:
 
 
 def uneven() -> Scenario:
-    """Six subscribers at one site and one at another share a full gateway."""
+    """Returns a full gateway that six subscribers at one site share with one subscriber at another."""
     counts = {"kind": "access", "sites": 2, "access_points": 1, "subscribers": 6}
     rates = {"gateway_rate": "70 Mbit/s", "site_rate": "100 Mbit/s", "access_point_rate": "100 Mbit/s"}
     bulk = {"kind": "tcp", "application": "bulk", "flows": 2}
@@ -202,10 +202,10 @@ def uneven() -> Scenario:
 
 
 def state(scenario: Scenario, entry: str) -> list[str]:
-    """Bytes at ports of each level, of meters and of plans; token buckets and mode changes per packet downstream.
+    """Returns bytes of ports, meters and plans, and token buckets and mode changes per downstream packet.
 
-    Downstream traffic passes the edge at the gateway, upstream traffic at the access points. The two directions do not
-    interact, so each can be run alone.
+    The edge is at the gateway for downstream traffic, and at the access points for upstream traffic. The directions do
+    not interact, so each is simulated alone.
     """
     groups = scenario.to_dict()["groups"]
     runs = {
@@ -236,7 +236,7 @@ def state(scenario: Scenario, entry: str) -> list[str]:
 
 
 def draw(found: Found, out: Path) -> None:
-    """Draws a panel for each case: median shares of videos and heavy users under each scheme."""
+    """Draws a panel for each case, with median shares of videos and heavy users under each scheme."""
     import matplotlib as mpl
 
     names = list(dict.fromkeys(case for case, *_ in found))
@@ -270,7 +270,7 @@ def draw(found: Found, out: Path) -> None:
 @out("docs/figures")
 @replications(5)
 def main(report: Report, out: Path, replications: int) -> None:
-    """Simulates, and writes tables and figure. Some cases have more replications."""
+    """Simulates all cases, and writes tables and figure."""
 
     def found(case: str, scenario: Scenario, entry: str, of: Measures, least: int = 0) -> dict[str, Interval]:
         runs = fairlane.run(scenario.changed(COMPARED[entry]), replications=max(replications, least)).runs

@@ -1,6 +1,6 @@
-"""Measures rows of afc's tables under each reading of the details that the paper leaves open.
+"""Measures rows of afc's tables under each interpretation of details that the paper leaves open.
 
-Prints kbit/s, UDP/TCP, the numbers of python/fairlane/papers/afc/readings.toml.
+Prints kbit/s of UDP/TCP, the numbers in python/fairlane/papers/afc/readings.toml.
 """
 
 from __future__ import annotations

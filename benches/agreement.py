@@ -44,7 +44,7 @@ class Measure:
         return self._shown([str(interval(side)) for side in (self.ours, self.theirs)])
 
     def text(self, factor: float = 1.0) -> str:
-        """Both sides, without half widths below the last digit of their means."""
+        """Returns the values of both sides. A half width below the last digit of its mean is omitted."""
         return self._shown([_scaled(interval(side), factor) for side in (self.ours, self.theirs)])
 
     def _shown(self, sides: Sequence[str]) -> str:
@@ -59,16 +59,16 @@ def _scaled(side: Interval, factor: float) -> str:
 
 
 def agree(measures: Sequence[Measure]) -> bool:
-    """True if all measures that count agree."""
+    """Returns true if all measures on which the verdict depends agree."""
     return all(measure.agrees for measure in measures if measure.counts)
 
 
 def verdict(measures: Sequence[Measure]) -> str:
-    """`agrees`, or the differing measures."""
+    """Returns `agrees`, or the names of the differing measures."""
     differing = "; ".join(f"{m.name} {m}" for m in measures if m.counts and not m.agrees)
     return f"DIFFERS in {differing}" if differing else "agrees"
 
 
 def yes_or_no(measures: Sequence[Measure]) -> str:
-    """The verdict in a table."""
+    """Returns the verdict as written in a table."""
     return "yes" if agree(measures) else "**no**"

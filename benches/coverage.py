@@ -1,8 +1,9 @@
 """Shows the coverage of each scheme by its own tests; fails below 90 % (some minutes; needs llvm-tools of rustup).
 
-A scheme's own tests are the tests in its module (`aqm::red::` for `aqm/red.rs`, `aqm::afc::` for `aqm/afc/`), run
-alone. Lines covered only by other schemes' tests do not count, nor do the lines of tests. The last row is the code
-shared by several schemes, covered by the unit tests of all schemes. Exits with 1 if a row is below the bound.
+A scheme's own tests are those in its module (`aqm::red::` for `aqm/red.rs`, `aqm::afc::` for `aqm/afc/`). They run
+without other tests, so lines that only tests of other schemes execute are not covered. Lines of tests are ignored. The
+last row is the code shared by several schemes, covered by the unit tests of all schemes. Exits with 1 if a row is below
+the bound.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from .harness import ROOT, Report, Skipped, bench
 SOURCES = ROOT / "crates/schemes/src"
 SCHEMES = {path.stem for path in (ROOT / "tests" / "vectors").glob("*.txt")}
 VARIANTS = {"drr": ["drr_lds"]}
-"""Schemes whose code is in another scheme's module: their tests count for that module."""
+"""Schemes with code in another scheme's module, by that scheme. Their tests count for that module."""
 SHARED = "what schemes share"
 NOT_COUNTED = {"lib.rs", "tests.rs"}
 """Files without code, and files that contain only tests."""
@@ -70,7 +71,7 @@ def modules() -> dict[str, list[Path]]:
         parts = path.relative_to(SOURCES).with_suffix("").parts
         if path.name in NOT_COUNTED or "testing" in parts:
             continue
-        # # A scheme is a file or a folder, in the folder of its group or elsewhere.
+        # # A scheme is a file or a folder. It need not be in the folder of its group.
         depth = next((depth for depth, part in enumerate(parts, 1) if part in SCHEMES), 0)
         files["::".join(parts[:depth]) if depth else SHARED].append(path)
     return files
@@ -91,7 +92,7 @@ def code_lines(path: Path) -> int:
 
 
 def counts(binary: Path, module: str, bin_folder: Path, folder: Path) -> dict[Path, dict[int, int]]:
-    """Execution counts of each line of each file by the tests of `module`."""
+    """Returns how often the tests of `module` execute each line of each file."""
     raw, merged = folder / "raw", folder / "merged"
     tests = subprocess.run(
         [binary, *tests_of(module), "--quiet"],

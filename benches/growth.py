@@ -1,7 +1,8 @@
 """Measures cost, memory and fairness from 100 to a million users and on 1 to 10 bottlenecks (about 15 minutes).
 
-Every point is a separate process, so that peak memory is that of one run. The tables of the page store the measurement;
-laws and figures are computed from them. Times are CPU times of one thread; the largest point takes minutes.
+Every point is a separate process, so that peak memory is that of one run. The measured values are stored in the tables
+of the page, from which laws and figures are computed. Times are CPU times of one thread. The largest point takes
+minutes.
 """
 
 from __future__ import annotations
@@ -28,16 +29,15 @@ BOTTLENECKS = (1, 2, 3, 5, 7, 10)
 SCHEMES = {"droptail": "drop-tail", "abc": "ABC"}
 # Rate of each user in bit/s, base RTT in seconds, and bits of a packet.
 RATE, RTT, PACKET = 1e6, 0.04, 12_000
-# Spread of the users' base RTT for fairness: if all have the same RTT, the user's number decides its share
+# Spread of the users' base RTT for fairness. With equal RTTs, users with low numbers get larger shares
 # (docs/engine.md).
 SPREAD = 0.1
 # Minimum number of packets when measuring cost, and simulated times when measuring fairness.
 PACKETS, WARMUP, MEASURE = 2e6, 1.0, 2.0
-# From this number of users on, both times are shorter, which is too short to measure fairness.
+# From this number of users on, warm-up and measurement are too short to measure fairness.
 MANY, SHORT = 1_000_000, 0.2
 PATH_USERS = 100
-# Laws are fitted from this number of users on. With fewer users the state fits into caches, and the line would be too
-# flat.
+# Minimum number of users for the fit of laws. The state of fewer users fits into caches, which would flatten the line.
 FITTED = 10_000
 # Laws are drawn up to this number of users, dashed outside the measured range.
 BEYOND = 10_000_000
@@ -55,7 +55,7 @@ Rows = dict[str, list[tuple[float, Json]]]
 
 
 def users_scenario(scheme: str, users: int, warmup: float, measure: float, *, spread: bool = False) -> Json:
-    """Users with one flow each over one link of 1 Mbit/s per user, with a buffer of one bandwidth-delay product."""
+    """Returns a link of 1 Mbit/s per user, with one flow per user and a buffer of one bandwidth-delay product."""
     rate = users * RATE
     group = {"users": users, "start_until": f"{500 * warmup:g} ms", "sources": [{"kind": "tcp"}]}
     if spread:
@@ -75,7 +75,7 @@ def users_scenario(scheme: str, users: int, warmup: float, measure: float, *, sp
 
 
 def path_scenario(scheme: str, bottlenecks: int, *, spread: bool = False) -> Json:
-    """Users over all links in a row, and as many users over each link alone; all have the same max-min share."""
+    """Returns a row of links. Some users cross all links, as many others each link; max-min shares are equal."""
     rate = 2 * PATH_USERS * RATE
     users = {"users": PATH_USERS, "rtt": f"{1e3 * RTT:g} ms", "start_until": "500 ms", "sources": [{"kind": "tcp"}]}
     if spread:
@@ -98,7 +98,7 @@ def path_scenario(scheme: str, bottlenecks: int, *, spread: bool = False) -> Jso
 
 
 def measure_users(program: Path, scheme: str, users: int) -> Json:
-    """Cost and memory of a run with enough packets; fairness of runs with the same times for any number of users."""
+    """Measures cost and memory in a run with enough packets, fairness in runs whose times do not depend on `users`."""
 
     def point(warmup: float, measure: float, replication: int = 0, *, spread: bool = False) -> Json:
         click.echo(f"{scheme}, {users} users, {warmup + measure:g} s", err=True)
@@ -123,7 +123,7 @@ def measure_users(program: Path, scheme: str, users: int) -> Json:
 
 
 def measure_path(program: Path, scheme: str, bottlenecks: int) -> Json:
-    """Cost, and mean share of the users over all links relative to their max-min share."""
+    """Returns the cost, and the mean throughput of users over all links divided by their max-min share."""
     click.echo(f"{scheme}, {bottlenecks} bottlenecks", err=True)
     line = run(program, json.dumps(path_scenario(scheme, bottlenecks)))
     spread = run(program, json.dumps(path_scenario(scheme, bottlenecks, spread=True)))
@@ -147,7 +147,7 @@ def power_law(points: Sequence[tuple[float, float]]) -> tuple[float, float, floa
 
 
 def users_row(scheme: str, users: int, one: Json) -> list[object]:
-    """Values of the table of users; the largest runs are too short to measure fairness."""
+    """Returns a row of the table of users. The largest runs are too short to measure fairness."""
     fair = [None, None] if users >= MANY else [one["jain"], one["p5"]]
     costs = [one["cost_ns"], one["events"], one["bytes"] / 1e6, one["bytes"] / users]
     return [SCHEMES[scheme], users, *costs, one["state"], one["edge"], *fair, one["utilisation"]]
@@ -159,7 +159,7 @@ def path_row(scheme: str, bottlenecks: int, one: Json) -> list[object]:
 
 
 def read_table(page: Path, mark: str) -> tuple[str, Rows]:
-    """Reads a table of the page, with the digits shown, and the line before it."""
+    """Reads a table of the page, with the digits shown there, and the line above the table."""
     _, _, rest = page.read_text(encoding="utf-8").partition(f"<!-- {mark} -->\n")
     above, head, _, *rows = [line for line in rest.partition("<!-- end -->")[0].splitlines() if line]
     _, first, *names = cells_of(head)
@@ -186,8 +186,8 @@ def column(rows: Sequence[tuple[float, Json]], name: str, least: float = 0) -> l
 def laws_text(by_users: Rows, by_path: Rows) -> str:
     """The laws of the tables, as Markdown."""
     lines = [
-        "Laws by least squares of the logarithms, with the greatest ratio of a point to it.",
-        "Those of users are fitted from 10 000 users on.",
+        "The laws are fitted by least squares of the logarithms. Each has its greatest ratio of a point to the line.",
+        "Laws of users are fitted to points with at least 10 000 users.",
         "",
     ]
     for label, rows in by_users.items():
@@ -244,7 +244,7 @@ def style(number: int, label: str) -> Json:
 
 
 def draw_law(axes: Any, law: tuple[float, float, float], places: Sequence[float], number: int) -> None:
-    """Draws a law as a solid line over the measured range, and as a dashed line on to a third position if given."""
+    """Draws a law as a solid line over the measured range, then as a dashed line to a third position, if given."""
     for line, ends in zip(("-", "--"), pairwise(places), strict=False):
         axes.plot(ends, [law[0] * x ** law[1] for x in ends], line, color=plots.COLOURS[number], linewidth=1.0)
 
@@ -257,7 +257,7 @@ def main(report: Report, out: Path, redraw: bool) -> None:
     page = report.page or ROOT / PAGE
     if not redraw:
         program = build("measure")
-        above = f"{conditions()}; one run a point"
+        above = f"{conditions()}; one run per point"
         users = [users_row(scheme, n, measure_users(program, scheme, n)) for scheme in SCHEMES for n in USERS]
         report.table(USERS_COLUMNS, users, USERS_MARK, above=f"{above} for cost and memory.")
         paths = [path_row(scheme, n, measure_path(program, scheme, n)) for scheme in SCHEMES for n in BOTTLENECKS]

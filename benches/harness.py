@@ -56,10 +56,10 @@ class Skipped(Exception):  # noqa: N818
 
 @dataclass
 class Report:
-    """Results of a bench: tables for people, for pages of the documentation, and for programs.
+    """Results of a bench, as printed tables, as tables of a page, and as JSON.
 
     Attributes:
-        page: Page, or its data file in `site/data`, whose generated tables are replaced, if any.
+        page: Page with generated tables, or data file of a page in `site/data`; none if the bench writes no page.
         document: Content of the file that `--json` writes.
     """
 
@@ -80,8 +80,8 @@ class Report:
 
         Args:
             columns: Format of each column's values, such as `{:.0f} B`.
-            rows: A list has the values of all turns, a tuple has several values of one cell.
-            mark: Marker on the page; without one the page does not change.
+            rows: Rows of cells. A list is a cell with the values of all turns, a tuple is a cell with several values.
+            mark: Marker on the page; if empty, the page does not change.
             above: Text above the table.
             below: Text below the table.
         """
@@ -94,7 +94,7 @@ class Report:
             self.put(mark, text)
 
     def put(self, mark: str, text: str) -> None:
-        """Writes a text between `<!-- MARK -->` and `<!-- end -->` of the page, or as data that the site shows."""
+        """Writes a text between `<!-- MARK -->` and `<!-- end -->` of the page, or into the data file of the page."""
         if self.page is None:
             return
         if self.page.suffix == ".json":
@@ -113,11 +113,11 @@ class Report:
 
 
 def bench(name: str, page: str | None = None) -> Callable[[Main], click.Command]:
-    """Declares a bench. The docstring of its module is its help, the first sentence its entry in the list.
+    """Declares a bench. The docstring of its module is the help, and the first sentence is the entry in the list.
 
     Args:
         name: Name in `python -m benches NAME`.
-        page: Page of its generated tables; "" if it is written only on request.
+        page: Page of the generated tables; "" if the page is written only on request.
     """
 
     def declare(function: Main) -> click.Command:
@@ -180,7 +180,7 @@ only = click.option("--only", default="", help="Only cells whose names contain t
 
 
 def chosen(report: Report, cells: Sequence[T], only: str, name: Callable[[T], str]) -> list[T]:
-    """Selects cells whose names contain a text. The page is written only if all cells are selected."""
+    """Selects cells whose names contain a text. Unless all cells are selected, the page does not change."""
     found = [cell for cell in cells if only in name(cell)]
     if not found:
         raise click.BadParameter(f'no cell contains "{only}"; a cell is "{name(cells[0])}"', param_hint="--only")
@@ -207,7 +207,7 @@ def interleaved(turns: int, variants: Mapping[K, Callable[[], T]], *, alternate:
 
 
 def cell(value: Any, spec: str = "{}") -> str:
-    """A value in a table: for turns the median with minimum and maximum, for an interval mean ± half width."""
+    """Formats a value: turns as the median with minimum and maximum, an interval as mean ± half width."""
     match value:
         case None:
             return "–"
@@ -253,7 +253,7 @@ def _plain(value: Any) -> Any:
 
 def cargo(*words: str) -> Path:
     """Runs cargo in release mode, as configured in the manifest; returns the folder of the built programs."""
-    # Incremental compilation splits the engine differently, which costs 2 % more instructions.
+    # Incremental compilation divides the engine differently, which costs 2 % more instructions.
     others = ("CARGO_PROFILE_", "CARGO_INCREMENTAL")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(others)}
     subprocess.run(["cargo", words[0], "--release", "--quiet", *words[1:]], cwd=ROOT, check=True, env=environment)
@@ -262,12 +262,12 @@ def cargo(*words: str) -> Path:
 
 def build(program: str) -> Path:
     """Builds a program of `crates/bench`; returns its path."""
-    # Builds the extension too, though it is not used: its features make the engine the same as that of `make setup`.
+    # Also builds the unused extension, since its features make the engine identical to that of `make setup`.
     return cargo("build", "--package", "fairlane-bench", "--package", "fairlane-py", "--bin", program) / program
 
 
 def scenario(path: Path, *, queue: Json | None = None, tcp: Json | None = None, run: Json | None = None) -> str:
-    """A scenario file as JSON for the programs, with some keys of the given tables changed."""
+    """Returns a scenario file as JSON for the programs, with the given keys changed."""
     content: Json = tomllib.loads(path.read_text(encoding="utf-8"))
     for table, changes in (("queue", queue), ("tcp", tcp), ("run", run)):
         content[table] = content.get(table, {}) | (changes or {})
@@ -292,7 +292,7 @@ def nanoseconds(line: Json) -> float:
 
 
 def instructions(*command: str | Path, options: Sequence[str] = ()) -> float | None:
-    """Instructions per packet, by callgrind, of a program that prints its number of packets; None without valgrind."""
+    """Instructions per packet (callgrind) of a program that prints its number of packets; None without valgrind."""
     if shutil.which("valgrind") is None:
         return None
     with tempfile.TemporaryDirectory() as folder:

@@ -24,23 +24,23 @@ PLANES = ("simulator", "kernel")
 UDP, TCP = 1470 / 1500, 1448 / 1500
 
 Case = tuple[Scenario, Mapping[str, object], Sequence[float]]
-"""A scenario, changed keys, and goodput in Mbit/s computed by hand."""
+"""A scenario, changed keys, and the expected goodputs in Mbit/s, computed by hand."""
 
 
 def datagrams() -> Scenario:
-    """Four users with weights 1 to 4 on 20 Mbit/s; each sends 12 Mbit/s."""
+    """Returns four users with weights 1 to 4 on a link of 20 Mbit/s; each user sends 12 Mbit/s."""
     source = {"kind": "cbr", "rate": "12 Mbit/s", "packet_size": "1500 B", "jitter": 0.1}
     return users({f"weight {weight}": {"weight": weight, "sources": [source]} for weight in (1, 2, 3, 4)})
 
 
 def flows() -> Scenario:
-    """A user with eight flows and a user with one flow on 20 Mbit/s."""
+    """Returns a user with eight flows and a user with one flow on a link of 20 Mbit/s."""
     counts = {"8 flows": 8, "1 flow": 1}
     return users({name: {"sources": [{"kind": "tcp", "flows": count}]} for name, count in counts.items()})
 
 
 def users(groups: Mapping[str, Mapping[str, Any]]) -> Scenario:
-    """One user per group, with a FIFO as leaf, as in the lab's kernel."""
+    """Returns users in separate groups. Leaves of `htb` are FIFOs, as in the lab's kernel."""
     return Scenario.from_dict(
         {
             "topology": {"bottleneck_rate": "20 Mbit/s", "access_rate": "50 Mbit/s"},
@@ -52,7 +52,7 @@ def users(groups: Mapping[str, Mapping[str, Any]]) -> Scenario:
 
 
 def cases() -> dict[str, Case]:
-    """Cases by the behaviour that they show."""
+    """Returns the cases, by the behaviour that each case shows."""
     packet = {"queue.quantum": "1500 B"}
     return {
         "rates 1 to 4 Mbit/s, quanta by rate": (datagrams(), {}, [UDP * rate for rate in (2, 4, 6, 8)]),
@@ -93,7 +93,7 @@ def main(report: Report, replications: int) -> None:
             off = f"{100 * (kernels.mean / ours.mean - 1):+.1f} %"
             rows.append([name, group["name"], rate, ours, kernels, off])
     columns = {"case": "", "user": "", "expected": "{:.2f}", "simulated": "{:.2f}", "kernel": "{:.2f}"}
-    # Effect of other load on the kernel's runs; the simulator's do not depend on it.
+    # Other load affects only the kernel's runs.
     load = os.getloadavg()[1]
     above = (
         f"Goodput in Mbit/s, means of {replications} runs of 5 s with 95 % intervals. "

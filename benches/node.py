@@ -1,12 +1,12 @@
-"""Measures the kernel programs: ns per packet, forwarding with and without (needs root, clang, iperf3, veth).
+"""Measures forwarding with and without the kernel programs, in ns per packet (needs root, clang, iperf3, veth).
 
-Three network namespaces are connected in a row; the middle one forwards. One sender sends UDP packets of 1500 bytes as
-fast as it can, so that processors limit the path, not a qdisc or TCP. ABC meters and decides on every packet but drops
-none: the port is a FIFO that never fills.
+Three network namespaces are connected in a row, and the middle one forwards. A sender sends UDP packets of 1500 bytes
+as fast as possible, so that processors limit the path, not a qdisc or TCP. ABC meters and decides on every packet but
+drops none, since the port is a FIFO that never fills.
 
-`--parts` compares the parts of ABC: an empty program at each hook, the meter alone, the AQM alone, both. Processor time
-per packet, of sender and receiver, shows the differences even on a busy machine, where throughput depends on the share
-of the processor.
+`--parts` compares an empty program at each hook, the meter alone, the AQM alone, and meter and AQM together. The
+processor time per packet of sender and receiver shows the differences even on a busy machine. Throughput doesn't, since
+it depends on the share of the processor.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ q_base = "100000 packets"
 CONFIG = NODE + METER + AQM
 PARTS = {"meter": NODE + METER, "AQM": NODE + AQM, "both": CONFIG}
 FEATURES = ("--package", "fairlane-node", "--features", "fairlane-node/ebpf")
-# A classic BPF program that returns 0 immediately: no match.
+# A classic BPF program that returns 0 (no match) immediately.
 EMPTY = ("bpf", "bytecode", "1,6 0 0 0")
 Way = Callable[[], AbstractContextManager[None]]
 
@@ -76,8 +76,8 @@ def wire(a: str, a_port: str, a_address: str, b: str, b_port: str, b_address: st
 
 @contextmanager
 def network() -> Iterator[Path]:
-    """Context with client, node and server. Yields a folder with a BPF file system at `bpf`, for pins."""
-    # Takes precedence over other work of the machine; sender and receiver inherit the priority.
+    """Context with client, node and server. Yields a folder that has a BPF file system for pins, at `bpf`."""
+    # This process takes precedence over other load; sender and receiver inherit the priority.
     os.nice(-19)
     with tempfile.TemporaryDirectory() as name:
         pins = Path(name) / "bpf"
@@ -126,7 +126,7 @@ def attached(tool: str, folder: Path, text: str) -> Iterator[None]:
 
 
 def forward(seconds: int = SECONDS) -> tuple[float, float]:
-    """Packets per second received by the server's interface in a run, and processor time per packet, in ns."""
+    """Returns packets per second at the server's interface in a run, and processor time per packet in ns."""
     server = subprocess.Popen(
         ["nsenter", f"--net=/run/netns/{PREFIX}s", "timeout", "30", "iperf3", "-s", "-1"], stdout=subprocess.DEVNULL
     )
@@ -154,7 +154,7 @@ def forward(seconds: int = SECONDS) -> tuple[float, float]:
 @turns(21)
 @click.option("--parts", is_flag=True, help="Compare the parts of ABC instead.")
 def main(report: Report, tool: str | None, turns: int, parts: bool) -> int:
-    """Measures with and without the programs, built unless TOOL is given; returns 1 if ABC leaves less than 90 %."""
+    """Measures with and without the programs of TOOL (default: built); returns 1 if ABC's rate is below 90 %."""
     if tool is None:
         cargo("run", *FEATURES, "--example", "bench_node")
         tool = str(cargo("build", *FEATURES) / "fairlane-node")

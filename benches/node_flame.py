@@ -1,7 +1,7 @@
 """Draws where the kernel spends its time on a forwarding node with meter and ABC; see docs/costs.md.
 
-Samples the path of the bench `node` by the processor's clock. Needs root, iperf3, perf, and inferno (`cargo install
-inferno`), which folds the stacks and draws them.
+Samples the path of the bench `node` at intervals of the processor's clock. Needs root, iperf3, perf and inferno
+(`cargo install inferno`), which folds and draws the stacks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HERTZ = 4999
 # The figure omits frames narrower than this.
 LEAST_PERCENT = 0.3
 WIDTH_PX = 1200
-# Parts of a sample: its innermost function that begins with one of these words decides.
+# Parts, by the first words of functions. A sample belongs to the part of the innermost function in this table.
 PARTS = {
     "the meter's program": ("bpf_prog_*_fairlane_ingress",),
     "ABC's program": ("bpf_prog_*_fairlane_egress",),
@@ -50,7 +50,7 @@ def part_of(stack: str) -> str:
 
 
 def folded(recording: Path, inferno: str) -> Counter[str]:
-    """Nanoseconds of each stack of sender and receiver, including softirq work in their context."""
+    """Returns the nanoseconds of each stack of sender and receiver, including softirqs in their context."""
     script = ["perf", "script", "--force", "-i", str(recording)]
     text = subprocess.run(script, check=True, capture_output=True, text=True).stdout
     lines = subprocess.run([inferno], input=text, check=True, capture_output=True, text=True).stdout.splitlines()
@@ -67,7 +67,7 @@ def record(folder: Path, seconds: int) -> tuple[Path, float]:
     """Records the path. Also returns its packets per second."""
     recording = folder / "perf.data"
     command = ["perf", "record", "-a", "-g", "-e", "cpu-clock", "-F", str(HERTZ), "-o", str(recording)]
-    # Starts after the traffic, and ends before it.
+    # Recording starts after the traffic, and ends before the traffic does.
     command = ["sh", "-c", 'sleep 1.5; exec "$@"', "sh", *command, "--", "sleep", str(seconds)]
     recorder = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     rate, _ = forward(seconds + 3)
@@ -76,7 +76,7 @@ def record(folder: Path, seconds: int) -> tuple[Path, float]:
 
 
 def measure(tool: str, seconds: int, inferno: str) -> list[tuple[Counter[str], float]]:
-    """Stacks without and with meter and ABC, and packets per second."""
+    """Returns the stacks without and with meter and ABC, and packets per second."""
     measured = []
     with network() as folder:
         for way in (nullcontext(), attached(tool, folder, CONFIG)):

@@ -1,7 +1,7 @@
 """Measures the speed-up of replications, and of a single run of an access network, with two threads.
 
-The run is `benches/scenarios/access-20000.toml`, shortened. Times are wall-clock times: other load on the machine
-reduces the measured gain.
+The single run is a shortened `benches/scenarios/access-20000.toml`. Times are wall-clock times, so other load on the
+machine reduces the measured speed-up.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RUN = {"warmup": "5 s", "measure": "1 s"}
 @click.option("--threads", default=2, show_default=True, help="Threads of the run.")
 @turns(9)
 def main(report: Report, threads: int, turns: int) -> None:
-    """Measures replications and prints their table; measures a single run and writes its table into the page."""
+    """Prints a table of replications, and writes a table of the single run into the page."""
     subprocess.run([build("parallel")], check=True)
     text = scenario(SCENARIOS / "access-20000.toml", run=RUN)
     line = run(build("one_run"), text, str(threads), str(turns))

@@ -2,9 +2,9 @@
 
     python -m benches peer dumbbell-32 --other './their-dumbbell 32 100 ...'
 
-The other program runs the same scenario and prints one line of JSON with at least `delivered_packets` and
-`cpu_seconds`, counted like ours: packets over the bottleneck, CPU time from building the network to the last event.
-Without `--other`, Fairlane's variants are compared with each other.
+The other program must run the same scenario, and print one line of JSON with at least `delivered_packets` and
+`cpu_seconds`. `delivered_packets` counts packets over the bottleneck; `cpu_seconds` is the CPU time from building the
+network to the last event. Without `--other`, variants of Fairlane are compared.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ VARIANTS = [
 @turns(9)
 @click.option("--other", default="", help="Command of the other simulator.")
 def main(report: Report, scenarios: tuple[str, ...], turns: int, other: str) -> None:
-    """Measures and prints a table for each scenario; for both if none is given."""
+    """Measures the given scenarios, or all scenarios if none is given, and prints a table for each."""
     for name in scenarios or SCENARIOS_OF_TCP:
         compare(report, name, turns, other)
 

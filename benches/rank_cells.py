@@ -1,6 +1,6 @@
-"""Cells in which the ranks of schemes are compared: users on one link, in a simulator or forwarder.
+"""Cells in which the ranks of schemes are compared. A cell has users on one link, in a simulator or forwarder.
 
-Every user demands more than an equal share of the link, so this share is its max-min share.
+Every user demands more than an equal share of the link, so an equal share is each user's max-min share.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WIRE_BITS = 12_000
 ABC_SHARES = {"q_min": 12 / 24, "q_base": 20 / 24, "gamma": 16 / 24}
 """Thresholds of ABC as fractions of the queue limit, abc2018 Table 1."""
 POISSON_SHARE = 0.75
-"""Demand of an unresponsive user as a fraction of the link: three times the max-min share of each of four users."""
+"""Demand of an unresponsive user as a fraction of the link. With four users this is three times the max-min share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ Mixes = Mapping[str, Sequence[Users]]
 
 
 def queue(scheme: str, packets: int) -> Table:
-    """A queue with this limit in packets; for ABC, with the thresholds of its paper scaled to it."""
+    """Returns a queue with a limit in packets. For ABC, the thresholds of the paper are scaled to the limit."""
     shares = ABC_SHARES if scheme == "abc" else {}
     thresholds = {key: f"{share * packets:.6g} packets" for key, share in shares.items()}
     return {"scheme": scheme, "limit": f"{packets} packets", **thresholds}
@@ -124,7 +124,7 @@ class Cell(OneLink):
 def crossed(
     mixes: Mixes, rates_mbps: Sequence[int], rtts_ms: Sequence[int], buffers_bdp: Sequence[float], pace: int
 ) -> list[Cell]:
-    """Combines mixes with round-trip times. The rate changes with every cell, the buffer after every `pace` mixes."""
+    """Combines mixes with round-trip times. The rate changes with every cell, and the buffer after `pace` mixes."""
     return [
         Cell(mix, rates_mbps[(m + r) % len(rates_mbps)], rtt, buffers_bdp[(m // pace + r) % len(buffers_bdp)])
         for (m, mix), (r, rtt) in itertools.product(enumerate(mixes), enumerate(rtts_ms))

@@ -2,14 +2,14 @@
 
 The rule was fixed before the first comparison:
 
-- A side separates two schemes by a measure if their 95 % intervals do not overlap: `fairlane.evaluate.ranks.order`,
-  which also gives the ranks of the league.
-- A pair agrees if both sides order it the same way, or if at least one side does not separate it: its intervals allow
-  either order. So a pair disagrees only if both sides separate it, in opposite orders.
+- A side separates two schemes by a measure if their 95 % intervals do not overlap. This is the rule of
+  `fairlane.evaluate.ranks.order`, which also gives the ranks of the league.
+- A pair disagrees if both sides separate it, in opposite orders. Otherwise it agrees, since the intervals of a side
+  that does not separate a pair allow either order.
 
-This rule is lenient, since wide intervals separate nothing. Therefore strict counts are reported too. Of the pairs that
-both sides separate, they count those in the same order. Of the pairs that only one side separates, they count those
-whose means on the other side have the same order.
+This rule is lenient, since a side with wide intervals separates few pairs. So two strict counts are reported, too. The
+first counts the pairs that both sides separate in the same order. The second counts the pairs that only one side
+separates, if the means of the other side have the same order.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Pair:
         second: The other scheme.
         ours: 1 if the first scheme has the larger value in Fairlane, -1 if the smaller, 0 if the intervals overlap.
         theirs: The same for the other side.
-        same_means: True if the means are in the same order, whatever the intervals; equal means have no order.
+        same_means: True if the means are in the same order, regardless of the intervals. Equal means have no order.
     """
 
     cell: str
@@ -84,9 +84,9 @@ class Count:
         pairs: All pairs.
         agree: Pairs in the same order within intervals.
         both: Pairs that both sides separate.
-        both_same: Those of `both` in the same order.
+        both_same: Pairs that both sides separate, in the same order.
         one: Pairs that only one side separates.
-        one_same: Those of `one` whose means are in the same order.
+        one_same: Pairs that only one side separates, with means in the same order.
     """
 
     pairs: int
@@ -197,7 +197,7 @@ def rank(
     other: str,
     head: str,
 ) -> None:
-    """Runs the schemes in the cells. Writes the table into the page, and its values next to the page's figures."""
+    """Runs the schemes in the cells. Writes the table into the page, and the values into the folder of figures."""
     found: dict[str, Values] = {}
     for number, (cell, by_scheme) in enumerate(work.items(), 1):
         found[cell.name] = {scheme: measure() for scheme, measure in by_scheme.items()}

@@ -1,8 +1,8 @@
-"""Counts packets that overtake others of their TCP flow at the bottleneck.
+"""Counts packets that later packets of the same TCP flow overtake at the bottleneck.
 
-If a packet leaves with an earlier timestamp than a previous packet of its flow, it was sent before that packet. A
-retransmission has a later timestamp. The counts are from the first run, captured by `fairlane run --pcap`: 20 s after a
-warm-up of 10 s.
+A packet was overtaken if its TCP timestamp is earlier than that of a packet of its flow that left before.
+Retransmissions have later timestamps, so they don't count. `fairlane run --pcap` captures the first run, which lasts 20
+s after a warm-up of 10 s.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def packets(file: Path) -> Iterator[bytes]:
 
 
 def sent(packet: bytes) -> tuple[bytes, tuple[int, int]] | None:
-    """Flow of a TCP packet; its timestamp and sequence number."""
+    """Returns the flow, timestamp and sequence number of a TCP packet."""
     header = packet[20:]
     options, at = header[20 : (header[12] >> 4) * 4], 0
     while at < len(options) and options[at]:

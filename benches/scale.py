@@ -1,4 +1,4 @@
-"""Measures cost per packet and memory by number of flows, 32 to 100 000, and memory by simulated time.
+"""Measures cost per packet and memory for 32 to 100 000 flows, and memory over the simulated time.
 
 Every point is a separate process, so that peak memory is that of one run. Figures show medians with the range of all
 turns.
@@ -19,7 +19,7 @@ from .harness import SCENARIOS, Json, Report, bench, build, interleaved, run, sc
 
 FLOWS = (32, 100, 1_000, 10_000, 30_000, 100_000)
 SCHEMES = {"droptail": "drop-tail", "abc": "ABC"}
-# Goals: maximum cost as a multiple of the cost with 32 flows, maximum memory in total and per flow.
+# Goals: maximum cost relative to the cost with 32 flows; maximum memory in total and per flow.
 COST_RATIO = 3
 MEMORY_BYTES, MEMORY_BYTES_PER_FLOW = 30_000_000, 1000
 COLUMNS = {"scheme": "", "flows": "{}", "bottleneck": "", "ns per packet": "{:.0f}", "over 32 flows": "{:.2f}"}

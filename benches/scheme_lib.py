@@ -1,4 +1,4 @@
-"""Compares drop-tail from a library, in C and in Rust, with the built-in one (needs a C compiler)."""
+"""Compares drop-tail in a shared library, written in C or Rust, with built-in drop-tail (needs a C compiler)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Measures time, instructions and state of every scheme by number of flows (about 15 minutes for all).
 
-For 10, 1 000 and 100 000 active flows: nanoseconds and instructions per packet at the edge (marker) and at the port (an
-arrival and the resulting departure or drop), bytes of state at the port with all flows active, and at the edge per
-user. Times are the minimum of several processes; instructions are counted by callgrind, which does not count cache
-misses. `crates/bench/src/bin/cost.rs` defines the traffic.
+The table has values for 10, 1 000 and 100 000 active flows: nanoseconds and instructions per packet at the edge
+(marker) and at the port, and bytes of state at the port and per user at the edge. At the port, a packet is an arrival
+and the resulting departure or drop. Times are the minimum of several processes. Callgrind counts instructions but not
+cache misses. `crates/bench/src/bin/cost.rs` defines the traffic.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ COUNTED_PACKETS = 100_000
 EVALUATED = ROOT / "python" / "fairlane" / "evaluate" / "costs.csv"
 
 Cost = dict[str, float | None]
-"""Values of a scheme for a number of active flows, by column of the table. Without valgrind, instructions are unknown.
+"""Values of a scheme for a number of active flows, by column of the table. Without valgrind, instructions are None.
 """
 ONCE = {"bytes at the port, idle", "bytes at the edge per user"}
 """Columns that do not depend on the number of flows."""
@@ -51,13 +51,13 @@ def measure(program: Path, scheme: str, flows: int) -> Cost:
 
 
 def cells(of_flows: list[Cost]) -> list[object]:
-    """Row of the table: each cell has the values for all numbers of flows."""
+    """Returns a row of the table. Each cell has the values for all numbers of flows."""
     found = {name: tuple(cost[name] for cost in (of_flows[:1] if name in ONCE else of_flows)) for name in of_flows[0]}
     return [values if any(values) else "-" for values in found.values()]
 
 
 def write_instructions(costs: dict[str, list[Cost]]) -> None:
-    """Writes the instructions with 1 000 flows. `fairlane evaluate` uses them as criteria of schemes that have them."""
+    """Writes the instructions per packet with 1 000 flows, which are criteria of `fairlane evaluate`."""
     lines = ["scheme,cost_core,cost_edge"]
     for scheme, (_, of_many, _) in costs.items():
         core, edge = of_many["instructions, port"], of_many["instructions, edge"]
@@ -69,7 +69,7 @@ def write_instructions(costs: dict[str, list[Cost]]) -> None:
 @bench("schemes", page="site/data/costs.json")
 @click.argument("schemes", nargs=-1, metavar="[SCHEME]...")
 def main(report: Report, schemes: tuple[str, ...]) -> None:
-    """Measures schemes. Writes the page and the criteria of `fairlane evaluate` only if all are measured."""
+    """Measures schemes. Writes the page and the criteria of `fairlane evaluate` only if all schemes are measured."""
     names = schemes or [scheme["name"] for scheme in catalogue()]
     program = build("cost")
     costs: dict[str, list[Cost]] = {}

@@ -1,6 +1,6 @@
-"""Measures the cost of congestion controls, paced and unpaced: 32 flows over 100 Mbit/s.
+"""Measures the cost of congestion controls, paced and unpaced, with 32 flows over 100 Mbit/s.
 
-With valgrind the table also has the instructions per packet, which do not depend on other load.
+With valgrind the table also has instructions per packet, which do not depend on other load.
 """
 
 from __future__ import annotations

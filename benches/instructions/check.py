@@ -1,13 +1,13 @@
 """Compares instructions per delivered packet with the baseline; fails if they are more than 5 % above it.
 
-Unlike times, counts do not depend on other load: valgrind executes the program instruction by instruction. The same
-program and scenario give the same count within 1/100 000; addresses and environment have a slight effect. Counts depend
-on the compiler, so the baseline names its compiler. With another compiler, or without valgrind, nothing is compared and
-the exit code is 77.
+Unlike times, counts do not depend on other load, since valgrind executes the program instruction by instruction. The
+same program and scenario give the same count within 1/100 000; addresses and environment have a slight effect. Counts
+depend on the compiler, so the baseline includes the compiler's version. With another compiler, or without valgrind, the
+check is skipped and the exit code is 77.
 
-A count includes all instructions of the program, from start to end, divided by the packets delivered. It does not
-include cache misses: an engine can execute fewer instructions and be slower. `make bench` and `make bench-scale`
-measure times.
+A result is the number of all instructions of the program, from start to end, divided by the delivered packets. It
+ignores cache misses, so an engine with fewer instructions can be slower. `make bench` and `make bench-scale` measure
+times.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SKIPPED = 77
 
 
 def check(report: Report, baseline: dict[str, Any], counts: dict[str, float]) -> int:
-    """Prints the table. Returns 1 if a scenario exceeds the baseline by more than the tolerance, or is not in it."""
+    """Prints the table. Returns 1 if a scenario exceeds its baseline by more than the tolerance, or has no baseline."""
     limits: dict[str, float] = baseline.get("instructions_per_packet", {})
     rows = []
     for name, value in counts.items():
@@ -49,7 +49,7 @@ def check(report: Report, baseline: dict[str, Any], counts: dict[str, float]) ->
 @bench("instructions")
 @click.option("--update", is_flag=True, help="Write the baseline instead of comparing with it.")
 def main(report: Report, update: bool) -> int:
-    """Counts instructions, then compares with the baseline or updates it."""
+    """Counts instructions. Compares them with the baseline, or updates the baseline."""
     if shutil.which("valgrind") is None:
         raise Skipped("valgrind is not installed (Debian and Ubuntu: apt install valgrind)", SKIPPED)
     version, target = rustc()

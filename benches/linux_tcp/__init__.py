@@ -1,1 +1,1 @@
-"""Comparisons with this machine's kernel."""
+"""Comparisons with a Linux kernel."""

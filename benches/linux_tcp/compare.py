@@ -1,10 +1,10 @@
 """Compares the simulator with a Linux kernel in virtual time on a grid of 246 cells (`make kernel` first; an hour).
 
-Senders, receivers and queue are the kernel's on one side and the simulator's on the other. Finished runs are kept in
-the store of `--out`; the same command continues from there.
+On one side the kernel provides senders, receivers and queue; on the other side the simulator does. Finished runs are
+stored below `--out`, so an interrupted command can be repeated and continues.
 
-Per cell and measure the tolerance of the criterion (agreement.py) is 5 %. A cell agrees if the share of the smaller
-user, the mean queue and the use of the link agree. The other measures do not count.
+The tolerance of the criterion (agreement.py) is 5 %. A cell agrees if the share of the smaller user, the mean queue and
+the utilisation agree. Other measures do not affect the verdict.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def measures(record: Run) -> dict[str, float]:
 
 
 def quantile(distribution: Sequence[float], level: float) -> float:
-    """Smallest queue length that is exceeded for at most a fraction `1 - level` of the time."""
+    """Returns the smallest queue length that is exceeded for at most a fraction `1 - level` of the time."""
     sums = itertools.accumulate(distribution)
     return float(next((packets for packets, share in enumerate(sums) if share >= level), len(distribution)))
 
@@ -136,7 +136,7 @@ def on_both(
     jobs: int | None = 1,
     kernel: str | None = None,
 ) -> list[Measure]:
-    """Measures of a scenario in the simulator and on another plane, each with its number of runs."""
+    """Returns the measures of a scenario in the simulator and on another plane, with the given numbers of runs."""
     counts = {f"{plane}:run.replications": count for plane, count in runs.items()}
     found = compare(scenario, [scheme], planes=tuple(runs), settings=counts, store=store, jobs=jobs, kernel=kernel)
     ours, theirs = ([of(run) for run in one.result.runs] for one in found)

@@ -1,8 +1,9 @@
 """The grid of cells in which the simulator and a Linux kernel in virtual time are compared.
 
 The grid was fixed before the first comparison. Every queue is combined with every mix of controls, with 1 flow against
-1 and with 8 against 1. Rate, round-trip time, buffer and ECN rotate with them, so that pairs of their levels are in
-about equally many cells. The grid includes the 48 cells with drop-tail and CoDel of an older comparison in real time.
+1 flow and with 8 flows against 1. Rate, round-trip time, buffer and ECN alternate over these combinations, so that each
+pair of their values is in about equally many cells. The grid includes the 48 cells with drop-tail and CoDel of an older
+comparison in real time.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ AS_IN_LINUX: dict[str, Table] = {
     "sfq": {},
     "htb": {"leaf": "droptail"},
 }
-"""Settings of each scheme that Linux has, where the kernel's differ from the defaults."""
+"""Settings in which Linux differs from our defaults, for each scheme that Linux implements."""
 ALWAYS_ECN, OPTIONAL_ECN = ("sfb", "cake"), ("red", "codel", "fq_codel", "pie", "fq_pie")
 LEAST_PACKETS, MOST_PACKETS = {"choke": 24}, {"sfq": 127 * 128}
 """Minimum and maximum limit of a queue."""
@@ -97,7 +98,7 @@ class Cell(OneLink):
         return f"{users}, {self.rate_mbps} Mbit/s, {self.rtt_ms} ms, {queue}"
 
     def queue(self) -> Table:
-        """The queue as in Linux."""
+        """Returns the queue with the settings of Linux."""
         table: Table = {"scheme": self.scheme, "limit": f"{self.packets} packets", **AS_IN_LINUX[self.scheme]}
         if self.scheme in OPTIONAL_ECN:
             table["ecn"] = self.ecn
@@ -128,12 +129,12 @@ class Cell(OneLink):
         }
 
     def asks(self, control: str) -> bool:
-        """True if a sender requests ECN: DCTCP always does."""
+        """Returns true if a sender requests ECN; DCTCP always requests it."""
         return self.ecn or control == "dctcp"
 
 
 def older() -> list[Cell]:
-    """The cells of the comparison in real time whose queue Linux has: 48 of 72."""
+    """Returns 48 of the 72 cells of the comparison in real time: those with a queue of Linux."""
     mixes = (("reno",) * 2, ("cubic",) * 2, ("bbr1",) * 2, ("reno", "cubic"), ("cubic", "bbr1"), ("reno", "bbr1"))
     found = []
     for number, (mix, flows, rate) in enumerate(itertools.product(mixes, FLOWS, (20, 100))):

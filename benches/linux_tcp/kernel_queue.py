@@ -1,7 +1,7 @@
 """Compares the kernel's own queue with the simulator in known cases (needs root; 10 minutes).
 
-Compares TCP of this machine through a token bucket with the profile `linux`. Each case has five runs of 26 s on the
-plane `kernel`, in the network of p4abc: 50 Mbit/s, 24 packets, 20 ms. Criterion: `compare.py`.
+Compares this machine's TCP over a token bucket with the profile `linux`. Each case has five runs of 26 s on the plane
+`kernel`, in the network of p4abc: 50 Mbit/s, 24 packets, 20 ms. The criterion is that of `compare.py`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ QUEUES = ("droptail", "abc")
 
 
 def scenario(control: str, flows: int, scheme: str) -> dict[str, Any]:
-    """p4abc 5.1 with another first user."""
+    """Returns the scenario of p4abc, section 5.1, with another first user."""
     first = {"kind": "tcp", "flows": flows, "congestion_control": control}
     if control == "bbr1":
         first["tso"] = "0 B"  # The lab's hosts have no offloads.

@@ -1,13 +1,13 @@
 """The cells in which schemes are ranked in the simulator and on real packets.
 
 The cells, the schemes and the rule of ranking.py were fixed before the first comparison. Each mix of users is combined
-with both round-trip times; rate and buffer rotate with them, so that each mix has both rates and both buffers.
+with both round-trip times. Rate and buffer alternate, so that each mix has both rates and both buffers.
 
-Mixes: equal users of CUBIC, and mixes with users that schemes treat differently: one with eight flows, BBR, twice the
-round-trip time, Poisson datagrams.
+In one mix all users have the same CUBIC flows. Each of the other mixes has a user that schemes treat differently: eight
+flows, BBR, twice the round-trip time, or Poisson datagrams.
 
-Schemes: one of each kind that the forwarder has: no control, labels from the edge, an averaged queue, two controllers
-of the delay, a queue per flow.
+There is a scheme of each kind that the forwarder has: no control, labels from the edge, an averaged queue, two
+controllers of the delay, a queue per flow.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from ..rank_cells import Cell, Mixes, Users, crossed, queue
 
 OF_PACED = {"bbr1": {"tso": "0 B"}}
-"""The lab's hosts have no offloads: paced segments are sent one by one."""
+"""The lab's hosts have no offloads, so they send paced segments one by one."""
 
 SCHEMES = ("droptail", "abc", "red", "pie", "codel", "fq_codel")
 RTTS_MS = (20, 60)
@@ -35,7 +35,7 @@ MIXES: Mixes = {
 
 
 def scenario(cell: Cell, scheme: str) -> dict[str, Any]:
-    """A cell under a scheme, as a scenario for the simulator and the lab."""
+    """Returns a cell under a scheme, as a scenario for the simulator and the lab."""
     return {
         "name": f"{cell.name}, {scheme}",
         "run": RUN,

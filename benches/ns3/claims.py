@@ -1,8 +1,8 @@
 """Runs ns-3 for claims of abc2018 that differ in Fairlane, at the points where they differ.
 
-Writes python/fairlane/papers/abc2018/ns3.toml; keeps rows of other claims. `fairlane reproduce` compares with these
-rows (python/fairlane/judge/ns3.py). Where a window can fill ns-3's default socket buffer, ns-3 also runs with that
-default. These rows have `shipped = true`.
+Writes rows of these claims into python/fairlane/papers/abc2018/ns3.toml. `fairlane reproduce` compares with these rows
+(python/fairlane/judge/ns3.py). Where a window can fill ns-3's default socket buffer, ns-3 also runs with this buffer,
+and the row has `shipped = true`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .scenarios import Table
 from .units import BYTES, PACKETS, RATE, TIME, quantity
 
 SHIPPED = {"tcp.socket_buffer": "131072 B"}
-"""Defaults of ns-3 that the scenarios replace: tcp-socket.cc SndBufSize, RcvBufSize."""
+"""Defaults of ns-3 that the scenarios replace (SndBufSize and RcvBufSize in tcp-socket.cc)."""
 PACKET_B = 1500
 
 HEAD = "# What ns-3 gives at points of claims. Written by `python -m benches ns3-claims`.\n\n"
@@ -68,7 +68,7 @@ def wanted(paper: Paper, selection: Mapping[str, Any], replications: int) -> Ite
 
 
 def fills(canonical: str) -> bool:
-    """True if the path and the bottleneck's queue hold more than ns-3's default socket buffer."""
+    """Returns true if more data than ns-3's default socket buffer fit into path and bottleneck queue."""
     scenario = json.loads(canonical)
     topology = scenario["topology"]
     round_trip_s = 2 * (quantity(topology["bottleneck_delay"], TIME) + quantity(topology["access_delay"], TIME))

@@ -1,8 +1,7 @@
 """Compares Fairlane with ns-3 on the same scenarios: agreement and speed (about 20 minutes; needs libns3-dev).
 
-The tolerance of the criterion (agreement.py) is 5 % per scenario and measure. A scenario agrees if its throughput
-ratio, utilisation and mean queue agree. The drop rate and the throughput of each group are checked by the same rule and
-shown, but do not affect the verdict.
+The tolerance of the criterion (agreement.py) is 5 % per scenario and measure. A scenario agrees if throughput ratio,
+utilisation and mean queue agree. Drop rate and throughputs of groups are also compared, but do not affect the verdict.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ class Outcome:
 
     @property
     def speed_ratio(self) -> float:
-        """Fairlane's packets per CPU second divided by those of ns-3, medians of the runs."""
+        """Returns Fairlane's packets per CPU second divided by those of ns-3, from the medians of runs."""
         return self.fairlane_speed / self.ns3_speed
 
 
@@ -234,7 +233,7 @@ def main(report: Report, out: Path, only: str, replications: int | None, speed_r
     runnable = [case for case in of if not case.missing]
     for case in runnable:
         outcomes.append(compare(program, case))
-        # Written after each scenario, so that a killed process loses at most one.
+        # Written after each scenario, so that a killed process loses at most one scenario.
         report.document |= _document(outcomes, speed, skipped)
         write_aside(out / "agreement.json", (json.dumps(_document(outcomes, speed, skipped), indent=1) + "\n").encode())
         write_aside(out / "agreement.md", (text(outcomes, speed, skipped) + "\n").encode())

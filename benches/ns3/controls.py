@@ -1,7 +1,7 @@
-"""Congestion controls of both simulators: the class of ns-3, and the equivalent settings of Fairlane.
+"""Congestion controls: classes of ns-3, and the equivalent settings of Fairlane.
 
-Each setting reproduces ns-3 3.37 according to its source, `src/internet/model/`; none is fitted. Some deviations of
-ns-3 from an algorithm's source have no key in Fairlane; for these nothing is set, and mended.h describes them.
+Each setting follows from the source code of ns-3 3.37, `src/internet/model/`; no setting is fitted. Some deviations of
+ns-3 from the algorithm have no key in Fairlane. mended.h describes these deviations.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 Table = dict[str, Any]
 
 WITHOUT_TIMESTAMPS: Table = {"segment_payload": 1458, "header_bytes": 42, "syn_bytes": 50}
-"""Sizes without the 12 bytes of timestamps, in packets of 1500 bytes. ns-3's timestamps count in milliseconds. With
-them, RTTs have a resolution of a millisecond (TcpOptionTS::NowToTsValue); without them, RTTs are exact."""
+"""Sizes in packets of 1500 bytes without the 12 bytes of timestamps. RTTs are exact without timestamps; ns-3's
+timestamps have a resolution of a millisecond (TcpOptionTS::NowToTsValue)."""
 
 RECORDS: Table = {
     "loss_detection": "scoreboard",
@@ -23,8 +23,8 @@ RECORDS: Table = {
     "pacing_catches_up": False,  # SendDataPacket
     "rtt_of_first": True,  # EstimateRtt
 }
-"""Controls get samples only from a sender with a record per segment. Like that of ns-3 (tcp-tx-buffer.cc
-UpdateLostCount), it considers a segment lost once three segments above it are SACKed, and a retransmission only after a
+"""A sender with a record per segment, since other senders give controls no samples. As in ns-3 (tcp-tx-buffer.cc
+UpdateLostCount), a segment is lost once three segments above it are SACKed, but a retransmission is lost only after a
 timeout. In recovery only the first partial ACK restarts the timer (tcp-socket-base.cc ProcessAck). All other modern
 features are off."""
 
@@ -36,7 +36,7 @@ class Control:
     name: str
     """Class in ns-3, without `ns3::Tcp`."""
     settings: Table = field(default_factory=dict)
-    """Keys of its `tcp` source in Fairlane, besides the profile `ns3` and the keys shared by all sources."""
+    """Keys of the `tcp` source in Fairlane, in addition to the profile `ns3` and the keys of all sources."""
     needs_timestamps: bool = False
 
 
@@ -69,9 +69,9 @@ CONTROLS = {
     "dctcp": Control("Dctcp", {"ecn": True} | RECORDS),
     "vegas": Control(
         "Vegas",
-        # PktsAcked gets the RTT of the first segment that an ACK covers; Fairlane uses that of the last, like Linux.
-        # They differ by one packet, and Vegas keeps two to four packets queued. With an ACK per segment they are the
-        # same.
+        # PktsAcked gets the RTT of the first segment that an ACK covers. Fairlane uses that of the last segment, like
+        # Linux. The difference of a packet matters, since Vegas keeps two to four packets queued. With an ACK per
+        # segment there is no difference.
         {
             "delayed_ack": 1,
             "byte_counting": False,  # tcp-congestion-ops.cc SlowStart

@@ -1,4 +1,4 @@
-"""Maps Fairlane's schemes to queue discs of ns-3: class, and attribute for each key."""
+"""Maps Fairlane's schemes to classes of queue discs in ns-3, and keys to attributes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Disc:
 
     name: str
     attributes: dict[str, Translation]
-    """By key of Fairlane: attribute, and formatter of its value (which gets None if the key is absent)."""
+    """Attribute and formatter of its value, by key of Fairlane. The formatter gets None if the key is absent."""
     fixed: dict[str, Any] = field(default_factory=dict)
     """Keys for which ns-3 supports only this value."""
     link_rate: str = ""
     """Attribute that receives the rate of the link."""
 
     def factory(self, queue: dict[str, Any], link_rate: str) -> str:
-        """Returns the text from which ns-3 creates the disc.
+        """Returns the text from which ns-3 creates the queue disc.
 
         Raises:
             UntranslatableError: A key has a value that ns-3 does not support.

@@ -1,4 +1,4 @@
-"""Runs ns-3: builds `dumbbell`, translates a scenario into its arguments, runs a replication."""
+"""Runs ns-3: builds `dumbbell`, translates a scenario into arguments, and runs a replication."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ NOT_INSTALLED = 3
 STRICT_S = 1e9
 """An offset larger than any waiting time."""
 
-# Keys of Fairlane's tcp table that are passed to ns-3 once for all groups, and those passed per group.
+# Keys of Fairlane's tcp table that are passed to ns-3 for all groups together, and keys that are passed per group.
 _OF_ALL = (
     "sack", "recovery", "limited_transmit", "segment_payload", "header_bytes", "initial_window", "delayed_ack_timeout",
     "min_rto", "syn_timeout", "socket_buffer", "ecn",
 )  # fmt: skip
 _OF_GROUP = ("congestion_control", "delayed_ack")
-# Keys that make our sender behave like ns-3's. All other keys must be as in controls.py, or at their defaults.
+# Keys that make our sender behave like ns-3's. All other keys must be as in controls.py, or have their defaults.
 _IMITATING = {
     "profile", "flight_size", "byte_counting", "cubic_c", "cubic_beta", "fast_convergence", "tcp_friendliness",
     "loss_detection", "impatient_timer", "recovery_sends_at_once", "sack_duplicates", "rtt_of_first",
@@ -59,7 +59,7 @@ def conditions() -> str:
 
 
 def run(program: Path, scenario: Table, options: Table, replication: int) -> Table:
-    """Runs one replication; returns the output of `dumbbell`. `options` are passed last and take precedence."""
+    """Runs one replication; returns the output of `dumbbell`. `options` take precedence over the scenario."""
     extra = [f"--{key}={value}" for key, value in options.items()]
     command = [str(program), *arguments(scenario), f"--run={replication + 1}", *extra]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -70,7 +70,7 @@ def run(program: Path, scenario: Table, options: Table, replication: int) -> Tab
 
 
 def arguments(scenario: Table) -> list[str]:
-    """Arguments that make `dumbbell` simulate a scenario, given in canonical form."""
+    """Returns the arguments with which `dumbbell` simulates a scenario in canonical form."""
     topology, queue, run = scenario["topology"], scenario["queue"], scenario["run"]
     if topology["kind"] != "one_sided_dumbbell" or topology["bottleneck_schedule"]:
         raise UntranslatableError("topology: only the one-sided dumbbell with a constant rate")
@@ -110,7 +110,7 @@ def arguments(scenario: Table) -> list[str]:
 
 
 def _be_offset(queue: Table, rate: float) -> float:
-    """Seconds by which BE counts as later than EF. MEDF has it in units of the time to send a full queue."""
+    """Seconds added to the arrival of BE packets. In MEDF the unit is the time to send a full queue."""
     match queue["scheduler"]:
         case "fifo":
             return 0.0
@@ -161,7 +161,7 @@ def _check_source(source: Table) -> None:
 
 @cache
 def _as_in_ns3(profile: str, control: str) -> Table:
-    """TCP parameters of a profile, with the settings of controls.py."""
+    """Returns the TCP parameters of a profile, with the settings of controls.py."""
     tcp = {"profile": profile, "congestion_control": control} | CONTROLS[control].settings
     least = {"queue": {"scheme": "droptail"}, "tcp": tcp, "groups": [{"sources": [{"kind": "tcp"}]}]}
     scenario: Table = json.loads(canonical(json.dumps(least)))

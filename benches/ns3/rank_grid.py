@@ -1,17 +1,17 @@
 """The cells in which schemes are ranked in Fairlane and in ns-3.
 
 The cells, the schemes and the rule of ranking.py were fixed before the first comparison. Each mix of users is combined
-with each round-trip time. Rate and buffer rotate with them, so that each mix has all three buffers and both rates, and
-each of the six combinations of rate and buffer is in at least three cells.
+with each round-trip time. Rate and buffer alternate, so that each mix has all three buffers and both rates. Each of the
+six combinations of rate and buffer is in at least three cells.
 
-Mixes are chosen to distinguish schemes. Equal users of New Reno, of CUBIC, and of both show the effect of queues alone;
-many users show that of short windows. In the other mixes a scheme has to protect users: one user with eight flows, two
-round-trip times, Poisson datagrams, and BBR.
+Mixes are chosen to distinguish schemes. Equal users of New Reno, of CUBIC, and of both show the effect of queues alone.
+Many users show the effect of short windows. In the other mixes a scheme has to protect users from eight flows of one
+user, a shorter round-trip time, Poisson datagrams, or BBR.
 
-Schemes: all schemes of ns-3 3.37 that Fairlane also has, with the same parameters (discs.py), and ABC as in abc.cc.
-ns-3 has no SFQ. Its FqCobalt is not in Fairlane, whose CAKE does more than COBALT.
+The schemes are all schemes that ns-3 3.37 and Fairlane have, with the same parameters (discs.py), and ABC as in abc.cc.
+ns-3 has no SFQ, and Fairlane has no FqCobalt.
 
-ns-3 is the repaired one of sender_grid.py, with exact round-trip times.
+ns-3 has the repairs and the exact round-trip times of sender_grid.py.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Ranks 9 schemes in Fairlane and in ns-3, in 24 cells (a quarter of an hour; a repeated run continues).
 
-benches/ranking.py defines when the order is the same. Finished runs of ns-3 are kept in `--out`.
+benches/ranking.py defines when the order is the same. Finished runs of ns-3 are stored in `--out`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ RUNS_OF_NS3 = 5
 RUNS_OF_FAIRLANE = 20
 WITH_CODEL = {"codel", "fq_codel"}
 SHORT_QUEUE: Table = {"ns3::CoDelQueueDisc::MinBytes": 1501}
-"""CoDel does not drop if at most an MTU remains in the queue (RFC 8289 4.4). ns-3 does not drop if less than MinBytes
-remains, by default 1500, so it drops even if only one full packet is waiting. FQ-CoDel has short queues, so this
-happens often: see docs/agreement-ranks.md.
+"""CoDel does not drop if at most an MTU remains in the queue (RFC 8289 4.4). ns-3 drops if at least MinBytes remain, by
+default 1500, so it drops even if only one full packet is waiting. This happens often with FQ-CoDel, which has short
+queues; see docs/agreement-ranks.md.
 """
 
 
@@ -41,7 +41,7 @@ MEASURES: Mapping[str, Callable[[Run, Cell], float]] = {
 
 
 def measured(program: Path, store: Path, cell: Cell, scheme: str) -> Mapping[str, Sides]:
-    """A scheme in a cell in both simulators."""
+    """Runs a scheme in a cell in both simulators."""
     text = canonical(json.dumps(scenario(cell, scheme)))
     options = MENDED | (SHORT_QUEUE if scheme in WITH_CODEL else {})
     theirs = [kept_run(store, program, text, options, number) for number in range(RUNS_OF_NS3)]

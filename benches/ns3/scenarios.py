@@ -20,10 +20,10 @@ Table: TypeAlias = dict[str, Any]
 
 RATE_BPS = 10e6
 ACCESS_DELAY_S = 0.1e-3
-# Where a scheme can follow ns-3 or another source, it follows ns-3.
+# If a parameter selects between ns-3 and another source, it selects ns-3.
 NS3_BEHAVIOUR: dict[str, Table] = {
     "red": {"forced_restarts": False},
-    # ns-3's minimum of max_p departs from its source (docs/schemes/ared.md); both sides use that of ared2001.
+    # ns-3's minimum of max_p departs from the paper (docs/schemes/ared.md); Fairlane and ns-3 use that of ared2001.
     "ared": {"forced_restarts": False, "bottom": 0.01},
     "pie": {"derandomize": False},
     "cobalt": {"ecn": False, "blue_threshold": "400 ms", "spared_packets": 0, "keep_last": False},

@@ -1,17 +1,18 @@
 """The grid of cells in which Fairlane's BBR, DCTCP, Vegas and LEDBAT are compared with those of ns-3.
 
 The grid was fixed before the first comparison. Each control is combined with each mix of users at each round-trip time.
-Rate and buffer rotate with them, so that each control has all six combinations of the two, and each round-trip time
-both rates.
+Rate and buffer alternate, so that each control has all six combinations of rate and buffer, and each round-trip time
+has both rates.
 
-Mixes: a single flow shows how a control uses a path. Four users show how its flows share. A competing New Reno flow
-shows how much the control leaves to others. Two round-trip times show its bias. Buffers, in bandwidth-delay products of
-the (shorter) round-trip time, are too small (0.5), by the rule of thumb (1), and deep (4). For DCTCP, other queues
-replace these buffers: a step mark (RFC 8257 3.1: here RED that marks all or nothing) with a low and a high threshold,
-and CoDel with ECN; then all users use ECN.
+A mix with a single flow shows how a control uses a path. Four users show how flows of a control share. A competing New
+Reno flow shows how much the control leaves to others. Two round-trip times show how much a control favours short ones.
 
-All cells are compared twice. `AS_IS`: ns-3 3.37 as installed. `MENDED`: without the faults that are visible in its
-source and can be repaired from outside (mended.h), with exact round-trip times.
+Buffers are too small (0.5), by the rule of thumb (1), and deep (4), in bandwidth-delay products of the shorter
+round-trip time. DCTCP has other queues and ECN instead: a step mark (RFC 8257 3.1; here RED that marks all or nothing)
+with a low or a high threshold, or CoDel.
+
+All cells are compared twice. `AS_IS` is ns-3 3.37 as installed. `MENDED` has exact round-trip times, and no faults that
+are visible in the source of ns-3 and can be repaired from outside (mended.h).
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ BUFFERS_BDP = (0.5, 1.0, 4.0)
 MARKS_BDP = (0.25, 1.0, None)
 """Thresholds of the step mark in bandwidth-delay products; None means CoDel."""
 MARKED_LIMIT_BDP = 8
-"""Limit of a queue that marks, long enough that it rarely drops."""
+"""Limit of a queue that marks; it is so long that drops are rare."""
 
 AS_IS: Table = {}
 MENDED: Table = {"mended": 1, "rttGain": 1}
-"""Options of `dumbbell`. With a gain of 1, ns-3's smoothed RTT is the last sample. ns-3 passes the smoothed RTT to
-controls that need samples (tcp-socket-base.cc EstimateRtt; until 3.40, fixed by 3.44)."""
+"""Options of `dumbbell`. With a gain of 1, ns-3's smoothed RTT is the last sample. This is necessary, since ns-3 passes
+the smoothed RTT to controls that need samples (tcp-socket-base.cc EstimateRtt; until 3.40, fixed by 3.44)."""
 
 RUN: Table = {"warmup": "5 s", "measure": "15 s"}
-"""Includes one or two ProbeRTTs of BBR and at least 75 round trips; short, since ns-3 is slow."""
+"""Long enough for one or two ProbeRTTs of BBR and 75 round trips, but short, since ns-3 is slow."""
 SHARED: Table = {"profile": "ns3", "socket_buffer": "8 MiB"}
 """ns-3's defaults (initial window of 10 segments, SACK, PRR, an ACK per two segments, minimum RTO of 1 s), and a
 receive window that never limits a sender."""
@@ -53,7 +54,8 @@ class Cell(OneLink):
         mix: Users of the link.
         rate_mbps: Rate of the link.
         rtt_ms: Round-trip time without queues; twice as long for the second user of "two RTTs".
-        buffer_bdp: Limit of a queue that drops, threshold of one that marks, in bandwidth-delay products; or CoDel.
+        buffer_bdp: Limit of a queue that drops, or threshold of a queue that marks, in bandwidth-delay products; or
+            CoDel.
     """
 
     control: str
@@ -68,7 +70,7 @@ class Cell(OneLink):
         return f"{self.control}, {self.mix}, {self.rate_mbps} Mbit/s, {self.rtt_ms} ms, {self._queue_name()}"
 
     def scenario(self, *, mended: bool) -> Table:
-        """Scenario for Fairlane. To match the exact round-trip times of a repaired ns-3, packets have no timestamps."""
+        """Returns the scenario. For a repaired ns-3, which has exact round-trip times, packets have no timestamps."""
         exact = mended and not CONTROLS[self.control].needs_timestamps
         tcp = SHARED | ({"ecn": True} if self._marks else {}) | (WITHOUT_TIMESTAMPS if exact else {})
         return {
@@ -115,7 +117,7 @@ class Cell(OneLink):
     def _group(self, name: str, control: str) -> Table:
         settings = CONTROLS[control].settings
         if control == "reno":
-            # All have the sender of ns-3, which uses PRR also after marks (EnterCwr).
+            # All flows have the sender of ns-3, which uses PRR also after marks (EnterCwr).
             settings = settings | RECORDS
         source = {"kind": "tcp", "congestion_control": control} | settings
         return {"name": name, "start_until": "1 s", "sources": [source]}

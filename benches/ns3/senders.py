@@ -1,8 +1,7 @@
 """Compares BBR, DCTCP, Vegas and LEDBAT with those of ns-3 in 48 cells (about half an hour; a repeated run continues).
 
-The criterion, per measure, is that of compare.py. A cell agrees if the utilisation, the share of the smaller user and
-the mean queue agree. Retransmissions are checked by the same rule and shown, but do not affect the verdict. Finished
-runs are kept in `--out`.
+The criterion for a measure is that of compare.py. A cell agrees if utilisation, share of the smaller user and mean
+queue agree. Retransmissions are also compared, but do not affect the verdict. Finished runs are stored in `--out`.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ NOT_COUNTED = "retransmissions, %"
 
 
 def compared(program: Path, store: Path, cell: Cell, way: str) -> list[Measure]:
-    """A cell in both simulators."""
+    """Runs a cell in both simulators."""
     scenario = canonical(json.dumps(cell.scenario(mended=WAYS[way] is MENDED)))
     theirs = [kept_run(store, program, scenario, WAYS[way], number) for number in range(RUNS_OF_NS3)]
     ours = [run_fairlane(scenario, number) for number in range(RUNS_OF_FAIRLANE)]
@@ -48,7 +47,7 @@ def compared(program: Path, store: Path, cell: Cell, way: str) -> list[Measure]:
 
 
 def kept_run(store: Path, program: Path, scenario: str, options: Table, number: int) -> Run:
-    """A replication in ns-3, or its stored result."""
+    """Runs a replication in ns-3, or returns its stored result."""
     words = [*ns3.arguments(json.loads(scenario)), json.dumps(options), str(number), _sources(program)]
     file = store / f"{hashlib.sha256(' '.join(words).encode()).hexdigest()[:24]}.json"
     if file.exists():
@@ -59,7 +58,7 @@ def kept_run(store: Path, program: Path, scenario: str, options: Table, number: 
 
 
 def _sources(program: Path) -> str:
-    """Hash of the program's sources: results of older sources are not reused."""
+    """Returns a hash of the program's sources, so that results of older sources are not reused."""
     files = sorted(ns3.HERE.glob("*.cc")) + sorted(ns3.HERE.glob("*.h"))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files) + program.name.encode()).hexdigest()
 

@@ -10,11 +10,11 @@ TIME, RATE, BYTES, PACKETS = "s", "bit/s", "bytes", "packets"
 
 
 class UntranslatableError(Exception):
-    """A scenario that `dumbbell` cannot run; the message names the key."""
+    """`dumbbell` cannot run the scenario; the message names the key."""
 
 
 def quantity(value: Any, unit: str) -> float:
-    """Converts `"10 Mbit/s"` to a base unit. Raises `UntranslatableError` if it is not a quantity of that kind."""
+    """Converts a text such as `"10 Mbit/s"` to a base unit. Raises `UntranslatableError` if the kind is wrong."""
     found = parsed(str(value), unit)
     if found is None:
         raise UntranslatableError(f"{value}: must be a quantity in {unit}")

@@ -15,7 +15,7 @@ HEAD = ("scheme", "shares by", "share of the light user", "under WFQ", "light", 
 
 
 def files() -> Iterator[tuple[Path, dict[str, Any], tuple[str, str]]]:
-    """Each file, its parsed content, and the shares in its heading (under the scheme and the ideal scheduler)."""
+    """Yields each file, its content, and the light user's shares under the scheme and under WFQ."""
     for path in sorted(FOLDER.glob("*.toml")):
         found = SHARES.search(path.read_text(encoding="utf-8"))
         if found is None:
@@ -24,7 +24,7 @@ def files() -> Iterator[tuple[Path, dict[str, Any], tuple[str, str]]]:
 
 
 def rows() -> list[Sequence[str]]:
-    """A row for each file, smallest share first."""
+    """Returns a row for each file, smallest share first."""
     every = sorted(files(), key=lambda one: float(one[2][0].split()[0]))
     return [
         [

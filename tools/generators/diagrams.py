@@ -1,8 +1,8 @@
 r"""Converts ASCII drawings to SVG: tools/diagrams/NAME.txt to docs/figures/diagrams/NAME.svg.
 
-Lines are `-`, `=` (thick), `|`, `/` and `\`, with `+` where they meet. Arrows end in `<`, `>`, `v` or `^`. Boxes are
-`[ text ]` or drawn with lines; `| a | b |` is a row of cells. `*` is a point of a curve, `....` its level part, `#` a
-block. Everything else is text.
+Lines are `-`, `=` (thick), `|`, `/` and `\`, with `+` where lines meet. Arrows end in `<`, `>`, `v` or `^`. Boxes are
+`[ text ]` or drawn with lines; `| a | b |` is a row of cells. `*` is a point of a curve, `....` is a horizontal part of
+a curve, and `#` is a block. Everything else is text.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def to_svg(drawing: str) -> str:
 
 
 class _Grid:
-    """A drawing; `kinds` says for each character `line`, `text` or nothing."""
+    """A drawing. `_line` is true for each character that is part of a line."""
 
     def __init__(self, rows: Sequence[str]) -> None:
         self._rows = rows
@@ -112,7 +112,7 @@ class _Grid:
         return 0 <= y < len(self._rows) and 0 <= x < len(self._rows[y]) and self._line[y][x]
 
     def _is_line(self, y: int, begin: int, end: int) -> bool:
-        """True if a run of line characters is not a sign or hyphen, as in `A - B`, `-1/4` or `drop-tail`."""
+        """True if a run of line characters is a line, not a sign or hyphen as in `A - B`, `-1/4` or `drop-tail`."""
         run = self._rows[y][begin:end]
         if run == "-=" or ("-" not in run and run.count("=") < 3):
             return False
@@ -208,7 +208,7 @@ class _Grid:
         return self.is_line(x, y + 1) and self.at(x, y + 1) in "|+^v"
 
     def _cells(self) -> Iterator[str]:
-        """Upper and lower edges of rows of cells: three or more bars without a continuation."""
+        """Yields the upper and lower edges of rows of cells. A row is three or more cells between bars of one line."""
         for y, row in enumerate(self._rows):
             bars = [
                 x

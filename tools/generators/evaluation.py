@@ -60,9 +60,9 @@ CAPABILITIES: Mapping[str, tuple[str, str, str, Callable[[Entry], bool]]] = {
         lambda entry: bool(_about(entry)["marks"]),
     ),
 }
-"""Possible limits of a network, by key: what is limited, its name, a sentence, and the test of an entry."""
+"""Possible limits of a network, by key: limited part of the network, name, sentence, and test of an entry."""
 GUARDS = ("worst_share", "delay_p99", "completion", "use")
-"""Criteria of one-sidedness: an entry in the last quarter of two or more of them is recommended last."""
+"""Criteria against one-sided advice: an entry in the last quarter of two or more is recommended last."""
 _COUNTED = (leagues.COST_CORE, leagues.COST_EDGE)
 """Criteria that are not measured in scenarios."""
 ADVICE = """
@@ -96,13 +96,13 @@ def suite() -> Table:
 
 
 def standing() -> Standing:
-    """All entries of the league, without new measurements."""
+    """Returns all entries of the league, without new measurements."""
     read = suites.read()
     return Standing(read, list(read.scenarios.values()), False, [], {}, leagues.read(read), [])
 
 
 def league() -> Table | str:
-    """A row for each entry: value and rank for every criterion, and requirements."""
+    """Returns a row for each entry: value and rank for every criterion, and requirements."""
     found = standing()
     if not found.values:
         return _NONE
@@ -132,7 +132,7 @@ def first() -> Table:
 
 
 def data() -> dict[str, Any]:
-    """The league for the site's figure: values as text with ranks, by criterion, family and entry."""
+    """Returns the league for the site's figure: values as text with ranks, by criterion, family and entry."""
     found = standing()
     labels = sorted(found.values, key=lambda label: display_name(label).lower())
     values: dict[str, dict[str, list[Any]]] = {}
@@ -184,7 +184,7 @@ def _entry(label: str) -> dict[str, Any]:
 
 
 def embedded() -> str:
-    """The league's data, embedded in a page before the table for readers without JavaScript."""
+    """Returns the league's data for the page. The table after the data is for browsers without JavaScript."""
     if not leagues.read(suites.read()).entries:
         return ""
     text = json.dumps(data(), ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
@@ -205,7 +205,7 @@ def pictures() -> str:
 
 
 def entries() -> str:
-    """A section for each entry: strengths and weaknesses."""
+    """Returns a section for each entry, with strengths and weaknesses."""
     found = standing()
     return "\n".join(_section(found, label) for label in sorted(found.values)) or _NONE
 

@@ -1,4 +1,4 @@
-"""Extracts documentation from Rust: heads of modules (`//!`, in the form of CONTRIBUTING.md), and enums."""
+"""Extracts documentation of modules (`//!`, in the form of CONTRIBUTING.md) and of enums from Rust."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ _LINK = re.compile(r"\[`(?:\w+::)*?((?:[A-Z]\w*::)?\w+)`\](?!\()")
 
 
 class HeadError(Exception):
-    """A module is missing, or its head has another form; the message names it."""
+    """A module is missing, or its head has another form; the message names the module."""
 
 
 class Head(NamedTuple):
@@ -33,7 +33,7 @@ class Head(NamedTuple):
 
 
 def module(name: str, crates: Path) -> Path:
-    """The file of the module whose path ends in `name`; if there are several, the scheme's."""
+    """Returns the file of the module whose path ends in `name`, or the scheme's file if there are several."""
     found = [file for ending in (f"{name}.rs", f"{name}/mod.rs") for file in crates.glob(f"*/src/**/{ending}")]
     if len(found) > 1:
         found = [file for file in found if "impl SchemeSpec for" in file.read_text(encoding="utf-8")]
@@ -92,7 +92,7 @@ def head(file: Path, chapters: Path) -> Head:
 
 
 def variants(name: str, crates: Path) -> list[tuple[str, str]]:
-    """Name and sentence of every variant of the enum `name`; the name follows `=`, or is in snake case."""
+    """Returns name and sentence of each variant of the enum `name`. Names follow `=`, or are in snake case."""
     declaration = re.compile(rf"^ *pub enum {name} \{{\n(.*?)^ *\}}$", re.MULTILINE | re.DOTALL)
     for file in sorted(crates.glob("*/src/**/*.rs")):
         if body := declaration.search(file.read_text(encoding="utf-8")):

@@ -1,12 +1,12 @@
-"""Generates types, with which editors and notebooks complete keys.
+"""Generates types, so that editors and notebooks complete keys.
 
     __init__.pyi                 a stub of the package, whose members are loaded at first use
-    queues.pyi, markers.pyi      stubs of the functions that the package creates from the same declarations
+    queues.pyi, markers.pyi      stubs of the functions that the package creates from declarations
     simulate/keys.py             the keys of the tables `run`, `tcp` and `probes` of a scenario
     results/records.py           content of a result document, mainly its summary
     results/catalogue.py         all metrics
 
-All are generated from the simulator's declarations.
+All files are generated from the simulator's declarations.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CATALOGUE = PACKAGE / "results" / "catalogue.py"
 
 
 def write_catalogue() -> bool:
-    """Writes the catalogue of metrics, from which the others are generated; returns True if it was stale."""
+    """Writes the catalogue of metrics; returns True if it was stale. The other files depend on this catalogue."""
     stale = CATALOGUE.read_text(encoding="utf-8") != (text := _metrics())
     if stale:
         CATALOGUE.write_text(text, encoding="utf-8")
@@ -50,7 +50,7 @@ def write_catalogue() -> bool:
 
 
 def write(*, check: bool = False) -> int:
-    """Writes every stale module, or with `check` only names it; returns the exit code."""
+    """Writes every stale module, or with `check` only prints its name; returns the exit code."""
     stale = {file: text for file, text in modules() if not file.exists() or file.read_text(encoding="utf-8") != text}
     for file, text in stale.items():
         if check:
@@ -90,7 +90,7 @@ def _stub(module: ModuleType) -> str:
 
 
 def _head(module: ModuleType) -> str:
-    """The docstring and the `__all__` of a module."""
+    """Returns the docstring and the `__all__` of a module."""
     names = ", ".join(f'"{name}"' for name in module.__all__)
     return "\n".join(
         [f'"""{str(module.__doc__).rstrip()}\n\n{_BY}\n"""\n', *_wrapped(f"__all__ = [{names}]", 0, hanging=4), ""]
@@ -149,7 +149,7 @@ def _metrics() -> str:
         "from fairlane.results.metric import Metric\n\nMETRICS = (\n"
     )
     every = json.loads(_fairlane.metrics())
-    # Metrics of users, flows and classes of transfers have the same names as those of their group.
+    # Metrics of users, flows and classes of transfers have the names of the group's metrics.
     of_users = [one for one in every if one["shown"] == ["summary"]]
     series = [one for one in every if one["scope"].startswith("series of")]
     named = [one for one in every if one in of_users or one in series or (one["scope"] in _SCOPES and one["shown"])]
@@ -157,7 +157,7 @@ def _metrics() -> str:
 
 
 def _metric(one: dict[str, Any]) -> str:
-    """Code of a metric with its non-default fields."""
+    """Returns the code of a metric. Fields with default values are omitted."""
     said = one | {
         "words": "" if one["title"] == one["heading"] else one["title"],
         "shown_as": "" if one["shown_as"] == one["unit"] else one["shown_as"],
@@ -186,7 +186,7 @@ def _shown(value: Any) -> str:
 
 
 def _ordered(classes: Mapping[str, str]) -> list[str]:
-    """Sorts classes after those that they refer to, since annotations are evaluated at run time."""
+    """Sorts classes so that each follows the classes in its annotations, which are evaluated at run time."""
     words = {name: set(re.findall(r"\w+", text)) for name, text in classes.items()}
     needs = {name: [other for other in classes if other in words[name] and other != name] for name in classes}
     return [classes[name] for name in TopologicalSorter(needs).static_order()]
@@ -207,7 +207,7 @@ def _typed(
         return _functional(name, sentence, fields)
     lines = [f"class {name}(TypedDict{'' if total else ', total=False'}):", *_wrapped(f'"""{sentence}"""', 4), ""]
     for key, value in fields.items():
-        # A default is for old documents. New ones have the field unless it may be omitted.
+        # Defaults are for old documents. New documents have a field unless it is optional.
         is_there = not total or key in required or "default" in value or "null" in str(value.get("type", ""))
         annotation = _annotation(value) + (" | str" if key in _OPEN else "")
         lines.append(f"    {key}: {annotation if is_there else f'NotRequired[{annotation}]'}")

@@ -5,7 +5,7 @@ A Markdown file marks the position of a table:
     <!-- generated:scheme abc -->
     <!-- end -->
 
-The content between the two lines is generated from the simulator's declarations, and from the heads of Rust modules in
+The content between these lines is generated from the simulator's declarations, and from the heads of Rust modules in
 the folder `crates` next to `docs`. The number in `**34 schemes**` is generated, too. The marks are:
 
     schemes               the catalogue of schemes, with links to their chapters
@@ -41,7 +41,7 @@ the folder `crates` next to `docs`. The number in `**34 schemes**` is generated,
     clauses all           every clause with the code that follows it
     data PAGE MARK        data that a bench recorded for a page, from `site/data/PAGE.json`
 
-`<!-- site:MARK -->` marks a table that only the site has, with hundreds of rows to sort and filter.
+`<!-- site:MARK -->` marks a table that only the site has, for example one with hundreds of rows to sort and filter.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class MarkError(Exception):
 
 
 def write(docs: Path, *, check: bool = False) -> int:
-    """Writes every stale file below `docs`, or with `check` only names it; returns the exit code."""
+    """Writes every stale file below `docs`, or with `check` only prints its name; returns the exit code."""
     if not docs.is_dir():
         sys.stderr.write(f"error: {docs}: no such folder\n")
         return 2
@@ -105,7 +105,7 @@ def write(docs: Path, *, check: bool = False) -> int:
 
 
 def rewritten(docs: Path) -> Iterator[tuple[Path, str]]:
-    """All Markdown files below `docs`, and the README next to it, with their expected text.
+    """Yields all Markdown files below `docs`, and the README next to `docs`, with the expected texts.
 
     Raises:
         MarkError: A mark is unknown or has no end.
@@ -180,7 +180,7 @@ def _file(path: Path) -> str:
 
 
 def _data(page: str) -> dict[str, list[Any]]:
-    """Data recorded for a page, by mark."""
+    """Returns the data recorded for a page, by mark."""
     file = DATA / f"{page}.json"
     found: dict[str, list[Any]] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     return found
@@ -200,11 +200,11 @@ _PARTS = {
         ("sender", "beside", "rate", "round trip", "buffer", "queue"),
     ),
 }
-"""Parts of cell names and the columns that they become, by page and first column of a table."""
+"""Pattern of cell names, and columns for the parts of a name, by page and first column of a table."""
 
 
 def _block(block: Any, page: str) -> str:
-    """A paragraph or a table. A row with one cell is a heading; the rows below get it as first column."""
+    """Returns a paragraph or a table. A row with one cell becomes the first column of the rows below it."""
     if isinstance(block, str):
         return f"\n{block}\n"
     (name, *head), family, rows = block["columns"], "", []
@@ -221,7 +221,7 @@ def _block(block: Any, page: str) -> str:
 
 
 def _pairs() -> str:
-    """A row for each pair; bold if the interval excludes equal shares."""
+    """Returns a table with a row for each pair. A share is bold if its interval excludes equal shares."""
     shares: dict[tuple[str, str], dict[str, str]] = {}
     with PAIRS.open(encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines):
@@ -261,7 +261,7 @@ def _of_rules(rows: Mapping[tuple[str, str], Sequence[str]]) -> str:
 
 
 def _linux_keys() -> str:
-    """Like `_lab`, without the keys of sources that have the rule of [tcp]."""
+    """Returns a table like that of `_lab`. Keys of sources with the same rule as in [tcp] are omitted."""
     rows: dict[tuple[str, str], list[str]] = {}
     for key, rule in linux_keys.RULES.items():
         if linux_keys.RULES.get(key.replace("groups[].sources[tcp]", "tcp")) is rule and key.startswith("groups"):
@@ -347,13 +347,13 @@ def _scheme(name: str) -> str:
 
 
 def _rule(param: Parameter) -> tuple[str, ...]:
-    """The fields of a parameter that must be equal for a shared explanation."""
+    """Returns the fields that must be equal in parameters with a shared explanation."""
     return tuple(str(dict(param).get(key)) for key in ("table", "name", "doc", "type", "choices", "min", "max"))
 
 
 @cache
 def _owners() -> dict[tuple[str, ...], Mapping[str, Any]]:
-    """For each parameter, the first scheme in the catalogue that has it."""
+    """Returns the first scheme in the catalogue with each parameter."""
     found: dict[tuple[str, ...], Mapping[str, Any]] = {}
     for scheme in schemes():
         for param in scheme["params"]:
@@ -479,7 +479,7 @@ def _schema_allowed(value: Mapping[str, Any]) -> str:
 
 
 def _sweep() -> str:
-    """The keys of a sweep file."""
+    """Returns a table of the keys of a sweep file."""
     kinds = {
         "axes": "arrays of values by key",
         "list of axes": "array of such tables",
@@ -499,7 +499,7 @@ def _league(found: evaluation.Table | str) -> str:
 
 
 def _metrics() -> str:
-    """A row for each metric that is a column of `runs`."""
+    """Returns a table with a row for each metric that is a column of `runs`."""
     rows = [
         [
             f"`{one.name}`",
@@ -556,7 +556,7 @@ _CATALOGUES: Mapping[str, Callable[[], str]] = {
 
 
 def _reproduction(paper: Paper) -> str:
-    """Returns a paper's claims, experiments with fewer replications, and readings chosen by the paper's numbers."""
+    """Returns a paper's experiments with fewer replications, choices that the paper's numbers decided, and claims."""
     fewer = report.fewer_runs(paper)
     runs = (
         _table(report.RUNS_HEAD, fewer) if fewer else "\nEvery experiment runs as often and as long as in the paper.\n"
@@ -569,9 +569,9 @@ def _reproduction(paper: Paper) -> str:
 
 
 def _records(whole: Mapping[str, Any]) -> str:
-    """All records of a document, each with a heading and a table."""
+    """Returns all records of a document, each with a heading and a table."""
     result = schema("result")
-    # Records of the result document are in the tables of that document.
+    # Records of the result document are in the tables of the result document.
     elsewhere = set() if whole["title"] == result["title"] else {result["title"], *result["$defs"]}
     inner = {name: record for name, record in whole["$defs"].items() if name not in elsewhere}
     records = {whole["title"]: whole, **inner}

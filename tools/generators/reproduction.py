@@ -28,7 +28,7 @@ KINDS: Mapping[Standing, str] = {
     "arithmetic": "the paper's own, arithmetic only",
     "added": "added by this project",
 }
-"""Rows of the counts."""
+"""Text for a kind of claim."""
 
 COUNT_HEAD = [
     "paper",
@@ -52,7 +52,7 @@ RUNS_HEAD = ["experiments", "replications", "maximum for inconclusive claims", "
 
 
 def counts(papers: Sequence[Paper]) -> Rows:
-    """Number of claims that hold, by paper and kind, and in total; claims that test nothing are counted separately."""
+    """Counts the claims that hold, by paper and kind, and in total. Claims that test nothing have separate rows."""
     rows: Rows = []
     total: dict[Standing, Counter[str]] = {}
     for paper in papers:
@@ -109,7 +109,7 @@ def summary(papers: Sequence[Paper]) -> str:
 
 
 def claims(paper: Paper) -> Rows:
-    """Every claim of a paper: the paper's value, the measured one, and the reason for a difference."""
+    """Returns a row for each claim of a paper: paper's value, measured value, and reason for a difference."""
     expected, explanations = paper.expected().claims, paper.explanations
     rows: Rows = []
     for claim, outcome in _outcomes(paper):
@@ -131,14 +131,14 @@ def claims(paper: Paper) -> Rows:
 
 
 def _measured(paper: Paper, claim: Claim, found: Mapping[str, Any]) -> list[str]:
-    """Measured value, number of runs if larger than the experiment's, and point with the largest deviation."""
+    """Returns the measured value with the number of runs, if increased, and the point with the largest deviation."""
     runs = found.get("runs", 0)
     more = f" (n = {runs})" if runs > paper.experiments[claim["experiment"]].replications else ""
     return [found["measured"] + more, found["worst"]]
 
 
 def readings(paper: Paper) -> Rows:
-    """Readings that were chosen by the paper's numbers."""
+    """Returns a row for each choice that the paper leaves open and that its numbers decided."""
     rows = []
     for one in paper.readings:
         names = ", ".join(f"`{name.split('.', 1)[1]}`" for name in one.claims)
@@ -147,7 +147,7 @@ def readings(paper: Paper) -> Rows:
 
 
 def fewer_runs(paper: Paper) -> Rows:
-    """Experiments whose replications or limit for inconclusive claims differ from the default, with the reason."""
+    """Returns experiments with unusual replications or limits for inconclusive claims, and the reasons."""
     return [
         [
             ", ".join(f"`{name}`" for name in rule.experiments or ["all"]),
