@@ -43,7 +43,7 @@ Run = Mapping[str, Any]
 COUNTED = ("share of the smaller user", "mean queue, packets", "use of the link")
 """Measures on which the verdict depends."""
 REPORTED = ("95th percentile of the queue, packets", "dropped share", "marked share")
-"""Measures that do not count."""
+"""Measures that do not affect the verdict."""
 
 
 class Compared(Protocol):
@@ -121,7 +121,7 @@ def judged(
     recorded: Recorded | None = None,
     kernel: str | None = None,
 ) -> list[Measure]:
-    """Runs a cell on both planes, or in the simulator alone with the kernel's values from a recording."""
+    """Runs a cell in the simulator, and on the kernel unless the kernel's values are given from a recording."""
     if recorded is not None:
         return [_measure(name, ours, recorded[name]["kernel"]) for name, ours in simulated(cell, of).items()]
     return on_both(Scenario.from_dict(cell.scenario()), cell.scheme, RUNS, store, of, jobs=None, kernel=kernel)
@@ -189,7 +189,7 @@ def save(out: Path, found: Found[C], linux: str) -> dict[str, Any]:
 
 
 def draw(found: Found[C], linux: str) -> Figure:
-    """Draws every cell by share and by mean queue, the simulator's values divided by the kernel's."""
+    """Draws the simulator's share and mean queue against the kernel's, for every cell."""
     agreeing = sum(map(agree, found.values()))
     title = f"Simulator and Linux {linux}: {agreeing} of {len(found)} cells agree"
     shown = (("share of the smaller user", "linear", (0.0, 0.55)), ("mean queue, packets", "log", (0.05, 5e4)))

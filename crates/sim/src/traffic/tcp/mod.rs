@@ -98,9 +98,9 @@
 //! 19. *Pipe* = segments neither SACKed nor lost. A lost segment is in it again once it is retransmitted.
 //! 20. *Loss* (RACK): let r be the RTT of the delivered segment that was processed last; an ACK's SACKed segments come
 //!     first. A segment sent before any delivered one is lost r + w after it was sent. w = 0 in recovery, or with
-//!     `dupack_threshold` segments SACKed, unless reordering was seen. Otherwise w is a quarter of the minimum RTT, plus
-//!     another quarter for each round trip with a D-SACK, until 16 recoveries have passed; at most SRTT. A timer checks
-//!     again 2 ms after the last of these segments is overdue. Segments reported by the same ACK do not count as
+//!     `dupack_threshold` segments SACKed, unless reordering was seen. Otherwise w is a quarter of the minimum RTT,
+//!     plus another quarter for each round trip with a D-SACK, until 16 recoveries have passed; at most SRTT. A timer
+//!     checks again 2 ms after the last of these segments is overdue. Segments reported by the same ACK do not count as
 //!     reordered. Lost retransmissions are detected in the same way.
 //! 21. *Recovery* starts with the first loss: ssthresh by the congestion control, recover = NXT. Lost segments are sent
 //!     before new ones, as far as the window permits. Recovery ends when UNA >= recover: cwnd = ssthresh. With `rack`

@@ -372,6 +372,19 @@ fn acks_of_segments_beyond_a_gap_wait_from_the_fourth_on() {
 }
 
 #[test]
+fn cwr_is_acknowledged_at_once_for_every_control() {
+    for congestion_control in [CongestionControl::Reno, CongestionControl::Dctcp] {
+        let params = TcpParams { ecn: true, quickack: 1, delayed_ack: 2, congestion_control, ..params() };
+        let mut receiver = Receiver::new(&params);
+        let answered = [false, false, true].map(|cwr| {
+            let segment = Segment { seq: receiver.next, payload: MSS, cwr, ecn: Ecn::Ect0, ..Segment::default() };
+            receiver.on_segment(&params, segment, ms(9)).is_some()
+        });
+        assert_eq!(answered, [true, false, true], "{congestion_control:?}");
+    }
+}
+
+#[test]
 fn beyond_a_gap_the_end_of_a_burst_waits_and_what_widens_the_window_does_not() {
     let params = TcpParams { sack: true, sack_delay: ms(1), quickack: 0, delayed_ack: 1, ..params() };
     let mut receiver = Receiver::new(&params);
