@@ -1,4 +1,4 @@
-//! Compiles the kernel programs with clang, only for the feature `ebpf`.
+//! Compiles the kernel programs with clang if the feature `ebpf` is enabled.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

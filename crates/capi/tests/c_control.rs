@@ -1,4 +1,4 @@
-//! A C program provides congestion controls to a simulation.
+//! Tests that a C program can provide congestion controls to a simulation.
 
 use crate::support::{compiler, with_host};
 use serde_json::Value as Json;

@@ -1,4 +1,4 @@
-//! A C program uses the whole interface, and its results equal those of the library.
+//! Tests that a C program that uses the whole interface gets the same results as the library.
 
 use crate::support::{compiler, with_host};
 use fairlane_capi::aqm::{AqmConfig, AveragerState};

@@ -1,5 +1,5 @@
-//! The extern module for BMv2 (`planes/p4/extern`) makes the same decisions as the `f64` reference, bit for bit, on a
-//! sequence of packets.
+//! Tests that the extern module for BMv2 (`planes/p4/extern`) makes the same decisions as the `f64` reference, bit for
+//! bit, on a sequence of packets.
 //!
 //! The switch's classes are stubs (`tests/stub`). The test shows that parameters in `abc.p4`'s tables, state as bit
 //! strings, and calls of the C interface give the results of the reference.
@@ -87,7 +87,7 @@ fn train() -> (String, Vec<String>) {
     (input, expected)
 }
 
-/// Output of the program for a text on its standard input.
+/// Returns the output of the program for a text on its standard input.
 fn fed(program: &Path, input: String) -> String {
     let mut child = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();

@@ -19,7 +19,7 @@ use std::ptr::{null, null_mut};
 
 const MEMORY_NS: u64 = 300_000_000;
 
-/// Status, and the activity if the status is [`Status::Ok`].
+/// Returns the status, and the activity if the status is [`Status::Ok`].
 fn mark(weighted_sum_bits: f64, measured: f64) -> (Status, f64) {
     let config = MeterConfig { memory_ns: MEMORY_NS, reference_rate_bps: 1, accounting_be: 1.0, accounting_ef: 1.0 };
     let (mut state, mut activity) = (MeterState { weighted_sum_bits, measured, last_ns: 0 }, 0.0);
@@ -95,8 +95,8 @@ fn queue_of(scheme: Scheme) -> *mut fairlane_capi::queue::Queue {
     queue
 }
 
-/// Packets wait at 0, and the next event is at the last nanosecond of the clock. Running each missed tick of 10 us,
-/// about 10^12, would take hours, and an unchecked addition to the time would panic.
+/// Packets are queued at time 0, and the next event is at the last nanosecond of the clock. Running each missed tick of
+/// 10 us, about 10^12, would take hours, and an unchecked addition to the time would panic.
 #[test]
 fn a_gap_of_half_a_year_is_one_call_for_every_scheme() {
     const END_NS: u64 = 200 * 24 * 3600 * 1_000_000_000;

@@ -32,7 +32,7 @@ fn shown(text: &str) -> String {
     shortened(&text.replace(char::is_control, " "))
 }
 
-/// Names in quotes, separated by commas.
+/// Returns the names in quotes, separated by commas.
 fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names.into_iter().map(|name| format!("\"{}\"", shown(name))).collect::<Vec<_>>().join(", ")
 }

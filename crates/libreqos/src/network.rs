@@ -19,11 +19,11 @@ pub struct Node {
     pub parent: Option<usize>,
     /// Rates to the node and from it in bit/s. A virtual node may have none.
     pub rates: [Option<u64>; 2],
-    /// True for a purely logical group without a limit (`is_virtual_node` in `virtual_tree_nodes.py`).
+    /// True for a group without a limit (`is_virtual_node` in `virtual_tree_nodes.py`).
     pub is_virtual: bool,
     /// Identifier, unique in the network.
     pub id: Option<String>,
-    /// Other names that circuits may know it by (`collect_physical_parent_node_aliases`).
+    /// Other names that circuits may use for the node (`collect_physical_parent_node_aliases`).
     pub aliases: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ pub struct Network {
     pub notes: Vec<String>,
 }
 
-/// Keys with the rates to a node and from it.
+/// Keys of the rates to a node and from it.
 const RATES: [&str; 2] = ["downloadBandwidthMbps", "uploadBandwidthMbps"];
 /// Other keys that have an effect.
 const READ: [&str; 6] = ["children", "type", "virtual", "id", "name", "active_attachment_name"];
@@ -65,7 +65,7 @@ impl Network {
         Ok(reader.nodes)
     }
 
-    /// The nearest node that is not virtual: the node itself or an ancestor.
+    /// Returns the nearest node that is not virtual: the node itself or an ancestor.
     #[must_use]
     pub fn real(&self, node: usize) -> Option<usize> {
         let mut at = Some(node);
@@ -76,7 +76,7 @@ impl Network {
     }
 }
 
-/// A network while it is read.
+/// State while a network is read.
 #[derive(Default)]
 struct NetworkReader {
     nodes: Network,

@@ -1,8 +1,8 @@
 //! Blocks below a large page, packed into large pages.
 //!
 //! An address range is reserved once, and each page gets memory at its first use. Blocks are in the order of
-//! allocation. A freed block serves the next request of its class. When no block is in use, all memory returns to the
-//! system.
+//! allocation. A freed block serves the next request of its class. When no block is in use, all memory is returned to
+//! the system.
 //!
 //! Only one thread at a time allocates; a thread that finds the arena busy uses the system's allocator. So no thread
 //! ever waits, not even for one that no longer exists after a fork. Freeing needs no exclusive access.

@@ -27,7 +27,7 @@ pub fn obtain(bytes: usize) -> Option<NonNull<u8>> {
 /// # Safety
 /// It must come from [`obtain`] with this size and not be used afterwards.
 pub unsafe fn give_back(block: *mut u8, bytes: usize) {
-    // SAFETY: these are the pages mapped for the block. If the system refuses, nothing can be done.
+    // SAFETY: these are the pages mapped for the block. If the call fails, nothing can be done.
     let _ = unsafe { munmap(block.cast(), whole_pages(bytes)) };
 }
 

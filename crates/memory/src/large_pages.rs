@@ -7,7 +7,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Bytes allocated from ordinary pages first: a run that needs no more gains nothing from large pages.
+/// Bytes allocated from ordinary pages first: a run that needs no more is not faster with large pages.
 const ORDINARY_BYTES: usize = 4 << 20;
 
 /// The allocator: see the [crate](crate).
@@ -150,7 +150,7 @@ mod tests {
             // Knuth's MMIX generator; the upper bits are used.
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let random = (state >> 32) as usize;
-            // Sizes of all magnitudes; the largest are rare.
+            // Sizes of all orders of magnitude; the largest are rare.
             let size = (random & 0xff_ffff) >> (random >> 24).min(23) | 1;
             let byte = (step % 251) as u8;
             match random % 5 {

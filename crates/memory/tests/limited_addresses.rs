@@ -1,4 +1,5 @@
-//! Allocation under a limit of the address space (`ulimit -v`). A separate process, since the limit is per process.
+//! Allocation under a limit of the address space (`ulimit -v`). This test is a separate process, because the limit is
+//! per process.
 
 #![cfg(all(target_os = "linux", target_pointer_width = "64"))]
 #![allow(unsafe_code, reason = "it calls an allocator by hand")]

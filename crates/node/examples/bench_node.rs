@@ -1,7 +1,7 @@
-//! `make bench-node`: ns per packet of the kernel programs, minus the time of a program that does nothing.
+//! `make bench-node`: ns per packet of the kernel programs, minus the time of an empty program.
 //!
-//! `BPF_PROG_TEST_RUN` repeats a program on one packet, so that caches are warm. Programs that add or remove a label
-//! change the packet. They run once per call, with caches as warm as the calls in between leave them.
+//! `BPF_PROG_TEST_RUN` repeats a program on one packet, so caches are warm. Programs that add or remove a label change
+//! the packet, so they run only once per call. The code between calls then evicts part of the caches.
 
 use fairlane_node::config::NodeConfig;
 use fairlane_node::kernel::{KernelError, Mode, Programs, configure, empty_ns, empty_unwrap_ns};
@@ -10,7 +10,7 @@ use serde_json::json;
 
 const REPEAT: u32 = 1_000_000;
 const TURNS: usize = 7;
-/// Number of runs of programs that run once per call; the minimum counts.
+/// Number of calls of programs that run once per call. The result is the minimum.
 const SINGLE_RUNS: u32 = 20_000;
 const LOOPBACK: u32 = 1;
 /// The mark of a packet with a label: activity 0, within the default `mark_mask`.
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let programs = Programs::load(Mode::Unpinned, Places::of(&config))?;
     configure(&programs, &config, &[LOOPBACK], 1)?;
     let known: NodeRecord = programs.read("config", &0u32)?.ok_or("no configuration")?;
-    // No cached address has this generation: each packet looks up its address and caches it.
+    // No cached address has this generation, so each packet looks up its address and caches it.
     let unknown = NodeRecord { generation: 0, ..known };
     println!(
         "{:<16} {:>6} {:>6} {:>10} {:>6} {:>10} {:>15}",
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
     for (name, frame) in [("IPv4, 1500 B", ipv4()), ("IPv6, 1500 B", ipv6())] {
         let mark = programs.run("fairlane_ingress", &frame, LOOPBACK, 0, 1)?.mark;
-        // Interleaved, so that other load affects all alike. The minimum was affected least.
+        // Interleaves the programs, so that other load affects all equally. Takes the minimum, which is least affected.
         let mut least = [u64::MAX; 4];
         for _ in 0..TURNS {
             let empty = empty_ns(&frame, REPEAT)?;
@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     carriers()
 }
 
-/// ns to add and to remove a label for each carrier, minus the time of a program that does neither.
+/// Measures the ns to add and to remove a label for each carrier, minus the time without labels.
 fn carriers() -> Result<(), Box<dyn std::error::Error>> {
     println!("\n{:<16} {:>9} {:>9} {:>9}", "carrier, IPv6", "put, net", "asserted", "take, net");
     let frame = ipv6();
@@ -71,7 +71,7 @@ fn carriers() -> Result<(), Box<dyn std::error::Error>> {
         let config = NodeConfig::read(&json!({"ports": [port]}))?;
         let programs = Programs::load(Mode::Unpinned, Places::of(&config))?;
         configure(&programs, &config, &[LOOPBACK], 1)?;
-        // As if the far end, the destination of the packet, had just announced that it reads labels.
+        // Pretends that the far end, the destination of the packet, has just announced that it reads labels.
         let carrier = config.ports[0].params.carrier as u8;
         let key = NeighbourKey { ifindex: LOOPBACK, mac: [2, 0, 0, 0, 0, 1], carrier, reserved: 0 };
         let far_ahead = 1 << 62;
@@ -89,7 +89,7 @@ fn carriers() -> Result<(), Box<dyn std::error::Error>> {
         let put = once(&programs, "fairlane_egress", &frame)?.saturating_sub(none);
         let asserted = once(&node(carrier, "reads")?, "fairlane_egress", &frame)?.saturating_sub(none);
         let take = match carrier {
-            // Here a tag is inside the frame data, in reality outside: no label is read.
+            // In this test the tag is inside the frame data; on a real link it is outside. So no label is read.
             "802.1ad" => "-".to_string(),
             "shim" => {
                 let nothing = empty_unwrap_ns(&labelled, SINGLE_RUNS)?;

@@ -1,12 +1,12 @@
-//! Sends UDP packets of one size as fast as the kernel generates them, for `benches/forwarder.py`:
-//! `flood INTERFACE IP-BYTES SECONDS`. Prints their number as JSON.
+//! Sends UDP packets of one size as fast as the kernel generates them, for `benches/forwarder.py`: `flood INTERFACE
+//! IP-BYTES SECONDS`. Prints the number of packets as JSON.
 
 use fairlane_node::io::index_of;
 use fairlane_node::kernel::Flood;
 use std::time::{Duration, Instant};
 
-/// Frames per call, about a second. Between two calls nothing is sent for some tens of milliseconds, in which the
-/// receiver sleeps.
+/// Number of frames per call, which takes about a second. Between two calls no frame is sent for some tens of
+/// milliseconds, and the receiver sleeps.
 const AT_A_TIME: u32 = 1 << 20;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -24,7 +24,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// From 10.9.0.1 to 10.9.0.9, an unused Ethernet address: the receiver's host drops it immediately.
+/// Builds a frame from 10.9.0.1 to 10.9.0.9 with an unused Ethernet address, so the receiver's host drops it
+/// immediately.
 fn frame(ip_bytes: u16) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 0x99, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0];
     frame.extend(ip_bytes.to_be_bytes());

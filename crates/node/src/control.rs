@@ -12,13 +12,13 @@ pub const ETHERTYPE_ARP: u16 = 0x0806;
 pub const DSCPS: [u8; 2] = [48, 56];
 /// Protocol number of ICMP, which is not control traffic: any host can make a node send echo replies and errors.
 pub const ICMP: u8 = 1;
-/// Protocol number of ICMPv6, which is not control traffic either, except for neighbour discovery.
+/// Protocol number of ICMPv6, which is not control traffic, except for neighbour discovery.
 pub const ICMPV6: u8 = 58;
 /// First and last type of neighbour discovery (RFC 4861).
 pub const ND_TYPES: [u8; 2] = [133, 137];
 /// Hop limit of neighbour discovery packets, which no router forwards.
 pub const ND_HOP_LIMIT: u8 = 255;
-/// Burst after silence, as a time at the rate. The node's own packets have twice this burst, so that transit traffic
+/// Burst after silence, as a time at the control rate. The node's own packets have twice this burst, so transit traffic
 /// cannot exhaust their share.
 pub const BURST: Time = Time::from_secs(1);
 
@@ -60,7 +60,7 @@ impl ControlRate {
         Self { cost: (rate.0 > 0).then(|| Serialiser::new(rate)), used_until: Time::ZERO }
     }
 
-    /// Charges a control packet. Returns true if the rate allows it, and `None` if the rate is 0.
+    /// Counts a control packet. Returns true if the rate permits the packet, and `None` if the rate is 0.
     pub fn spend(&mut self, control: Control, bytes: u32, now: Time) -> Option<bool> {
         let cost = self.cost.as_mut()?.time_of(bytes.into());
         let until = self.used_until.max(now) + cost;

@@ -4,7 +4,7 @@ use fairlane_schemes::port::DelayHistogram;
 use serde::{Serialize, Serializer};
 use serde_json::{Value as Json, json};
 
-/// JSON report: number of values; mean, percentiles and maximum in seconds.
+/// Returns a JSON report: number of values, and mean, percentiles and maximum in seconds.
 #[must_use]
 pub fn report(histogram: &DelayHistogram) -> Json {
     json!({

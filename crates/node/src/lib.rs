@@ -1,6 +1,6 @@
-//! Fairlane on live Linux: meters at the edge, queue management at the ports, on real packets.
+//! Fairlane for real packets on Linux: meters at the edge, and queue management at the ports.
 //!
-//! The kernel data plane is optional (feature `ebpf`): without it everything else builds and works.
+//! The kernel data plane is optional (feature `ebpf`). All other parts build and work without it.
 
 pub mod config;
 pub mod control;

@@ -39,7 +39,7 @@ enum Command {
     /// Add, change, remove, list or import subscribers while the node runs
     #[cfg(feature = "ebpf")]
     User(user::UserCommand),
-    /// Turn sessions of RADIUS accounting into subscribers
+    /// Add a subscriber for each session of RADIUS accounting
     #[cfg(feature = "ebpf")]
     Radius(radius::Radius),
     /// Bridge interfaces in user space, with configurable rate, delay, buffer and scheme
@@ -91,7 +91,7 @@ fn is_broken_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
 fn main() -> ExitCode {
     match Cli::parse().command.run() {
         Ok(()) => ExitCode::SUCCESS,
-        // The reader closed the output early, as `head` does.
+        // The program that reads the output closed it early, as `head` does.
         Err(error) if is_broken_pipe(&*error) => ExitCode::SUCCESS,
         Err(error) => {
             commands::complain_all("error", &*error);

@@ -1,5 +1,5 @@
-//! Labels on links: added by the egress program, removed by the ingress program of the next node, invalidated if a host
-//! wrote them.
+//! Tests labels on links: the egress program adds them, and the ingress program of the next node removes them. Labels
+//! written by hosts are invalidated.
 #![cfg(feature = "ebpf")]
 
 use crate::common::{DROP, LOOPBACK, PASS, START_NS, config, ipv4, ipv6, label_of, mark_of, replayed, replayed_later};
@@ -12,7 +12,8 @@ use serde_json::json;
 const VALID: u32 = 0xfa00_0000;
 const CLASS_AND_ACTIVITY: u32 = 0x007f_ffff;
 
-/// A node that is both ends of a link: it adds labels to departing packets and removes them from arriving ones.
+/// Creates a node that is both ends of a link: it adds labels to departing packets and removes them from arriving
+/// packets.
 fn link(carrier: &str) -> Programs {
     replayed(&config(
         &json!({"arrivals": "trusted", "queue": {"scheme": "droptail"}, "carrier": carrier, "far_end": "reads"}),
@@ -20,7 +21,7 @@ fn link(carrier: &str) -> Programs {
     ))
 }
 
-/// A node that meters arriving packets. Departing packets without a label must not carry a forged one.
+/// Creates a node that meters arriving packets. Departing packets without a label must not carry a forged one.
 fn edge(carrier: &str) -> Programs {
     replayed_later(&config(
         &json!({"carrier": carrier, "far_end": "reads"}),
@@ -45,7 +46,7 @@ fn random_mark(rng: &mut Rng) -> u32 {
     VALID | (rng.bits() as u32 & CLASS_AND_ACTIVITY & !0x0080_0000)
 }
 
-/// An IPv6 frame with `headers` before `payload`; the first header is of kind `next`.
+/// Builds an IPv6 frame with `headers` before `payload`. The first header has the type `next`.
 fn ipv6_with(next: u8, headers: &[u8], payload: &[u8]) -> Vec<u8> {
     let rest = [headers, payload].concat();
     let mut frame = ipv6([0xfd; 16], 0, 40 + rest.len() as u16);
@@ -66,7 +67,7 @@ fn carriers_of_options() -> Vec<Vec<u8>> {
         ipv6([0xfd; 16], 46, 40),
         ipv6([0xfd; 16], 0, 41),
         ipv6([0xfd; 16], 0, 1500),
-        // No next header, TCP, fragment, destination options before ICMPv6.
+        // The packets have no next header, TCP, a fragment, or destination options before ICMPv6.
         ipv6_with(59, &[], &[]),
         ipv6_with(6, &[], &[9; 60]),
         ipv6_with(44, &[17, 0, 0, 1, 0, 0, 0, 9], &[9; 60]),
@@ -89,7 +90,7 @@ fn labels_travel_in_an_option_bit_for_bit_and_leave_the_packet_as_it_was() {
             let mark = random_mark(&mut rng);
             let (verdict, labelled) = egress(&programs, &frame, mark);
             assert_eq!((verdict, labelled.len()), (PASS, frame.len() + 8), "{frame:?}");
-            // RFC 8200 4.3: next header 0, its length and the rest; first the option 0x1e with the mark.
+            // RFC 8200 4.3: the next header is 0. Its first option is 0x1e, with the mark.
             assert_eq!((labelled[20], &labelled[56..58]), (0, &[0x1e, 4][..]));
             assert_eq!(labelled[58..62], mark.to_be_bytes());
             assert_eq!(usize::from(u16::from_be_bytes([labelled[18], labelled[19]])), labelled.len() - 54);
@@ -131,10 +132,10 @@ fn icmpv6_and_protocols_other_than_ipv6_travel_without_an_option() {
         ipv4([10, 0, 0, 1], 0, 100),
         arp,
         tagged,
-        // Neighbour solicitation; a multicast listener report (RFC 3810) behind a router alert.
+        // The packets are a neighbour solicitation, and a multicast listener report (RFC 3810) with a router alert.
         ipv6_with(58, &[], &[135, 0, 0, 0, 0, 0, 0, 0]),
         ipv6_with(0, &[58, 0, 5, 2, 0, 0, 1, 0], &[143, 0, 0, 0, 0, 0, 0, 0]),
-        // A hop-by-hop header that is missing completely.
+        // The hop-by-hop header is missing completely.
         ipv6_with(0, &[], &[]),
         ipv6_with(0, &[], &[17]),
     ];
@@ -201,7 +202,7 @@ fn options_that_hosts_write_become_padding_and_never_change_a_decision() {
         label[4..].copy_from_slice(&random_mark(&mut rng).to_be_bytes());
         let headers = match rng.bits() % 2 {
             0 => label.to_vec(),
-            // A longer header, with the padding that nodes leave behind their option.
+            // A longer header, with the padding that nodes write after their option.
             _ => [&[17, 1], &label[2..], &[1, 0, 1, 4, 0, 0, 0, 0]].concat(),
         };
         let mut padding = headers.clone();
@@ -226,7 +227,7 @@ fn options_that_hosts_write_become_padding_and_never_change_a_decision() {
     }
     assert_eq!(honest.ingress_stats().unwrap().stripped, 0);
     assert_eq!(forged.ingress_stats().unwrap().stripped, stripped);
-    // Queues are 0 to 29 packets, dropped from 12 or 20 on: a third to six tenths.
+    // Queues are 0 to 29 packets, and packets are dropped from 12 or 20 on, so a third to six tenths are dropped.
     assert!((600..1300).contains(&drops), "{drops}");
 }
 
@@ -238,7 +239,7 @@ fn a_packet_without_a_label_brings_no_option_to_a_neighbour() {
     let (verdict, sent) = egress(&programs, &forged, 0);
     assert_eq!((verdict, &sent[54..62]), (PASS, &[17, 0, 1, 4, 0, 0, 0, 0][..]));
     assert_eq!(ingress(&programs, &sent), (PASS, 0, sent.clone()));
-    // Frames that only look similar are unchanged: another protocol, another version, behind three tags.
+    // Frames that only look similar are unchanged: with another protocol, another version, or after three tags.
     let mut other = forged.clone();
     other[12..14].copy_from_slice(&[0x12, 0x34]);
     let mut version = with_tags(&forged, 1);
@@ -246,20 +247,20 @@ fn a_packet_without_a_label_brings_no_option_to_a_neighbour() {
     for frame in [other, version, with_tags(&forged, 3)] {
         assert_eq!(egress(&programs, &frame, 0), (PASS, frame));
     }
-    // With a label of the node, the frame keeps both tags; the neighbour reads the node's.
+    // If the node adds a label, the frame keeps both tags, and the neighbour reads the node's tag.
     let (_, sent) = egress(&programs, &forged, VALID | 5);
     assert_eq!(ingress(&programs, &sent), (PASS, VALID | 5, forged));
     assert_eq!(programs.ingress_stats().unwrap().stripped, 1);
 }
 
-/// Returns true if the kernel would refuse to run a program on the frame: an incomplete IP header.
+/// Returns true if the frame has an incomplete IP header, so that the kernel would not run a program on it.
 fn is_half_ip(frame: &[u8]) -> bool {
     frame.len() < 14
         || matches!(frame[12..14], [0x08, 0x00]) && frame.len() < 34
         || matches!(frame[12..14], [0x86, 0xdd]) && frame.len() < 54
 }
 
-/// Result for a frame from a neighbour that writes labels: verdict, mark, frame.
+/// Receives a frame from a neighbour that writes labels. Returns verdict, mark and frame.
 type Receive = fn(&Programs, &[u8]) -> (i32, u32, Vec<u8>);
 
 /// Passes mutated frames through a link and an edge. A labelled frame must arrive as it was before.
@@ -282,14 +283,14 @@ fn mutated_frames_survive(carrier: &str, receive: Receive, seeds: &[Vec<u8>], al
             assert_eq!(receive(&link, &sent), (PASS, mark, frame.clone()), "{i}");
             labelled += 1;
         }
-        // From a host: behind the edge no neighbour finds a label in it, whatever happens to it.
+        // The frame comes from a host. After the edge no neighbour reads a label in it.
         let (verdict, mark, after) = ingress(&edge, &frame);
         if verdict == PASS {
             assert_eq!(mark & 0xff00_0000, VALID, "{i}");
             assert_eq!(receive(&link, &after).1, 0, "{i}: {after:?}");
             passed += 1;
         }
-        // From a neighbour that writes arbitrary bytes.
+        // The frame comes from a neighbour that writes arbitrary bytes.
         let (verdict, mark, _) = receive(&link, &frame);
         assert!(verdict == DROP || mark == 0 || mark & 0xff80_0000 == VALID, "{i}: {mark:#x}");
     }
@@ -316,7 +317,7 @@ fn with_shim(frame: &[u8]) -> Vec<u8> {
     [&frame[..12], &[0x88, 0xb5, 0xfa, 0x10, 0x20, 0x30, 0, 0], &frame[12..]].concat()
 }
 
-/// Frames to which a shim can be added: all.
+/// Returns frames to which a shim can be added: frames of all kinds.
 fn carriers_of_shims() -> Vec<Vec<u8>> {
     vec![
         ipv4([10, 0, 0, 1], 0, 1500),
@@ -361,7 +362,8 @@ fn shims_that_are_none_end_at_the_node() {
         refused += 1;
         assert_eq!(programs.ingress_stats().unwrap().refused, refused);
     };
-    // Wrong upper byte of a label, data behind the label; truncated before the end of the next ethertype.
+    // The shims have a wrong upper byte of the label, wrong data after the label, or are truncated before the end of
+    // the next ethertype.
     for (at, byte) in [(14, 0xfb), (14, 0), (18, 1), (19, 1)] {
         let mut wrong = right.clone();
         wrong[at] = byte;
@@ -387,11 +389,11 @@ fn shims_of_hosts_end_at_the_edge_and_at_links_that_carry_labels() {
     }
     let stats = edge.ingress_stats().unwrap();
     assert_eq!((stats.refused, stats.metered), (2, 0));
-    // Behind a tag, which stays, no node reads the shim.
+    // No node reads a shim after a tag, and the tag stays.
     let tagged = [&forged[..12], &[0x88, 0xa8, 0, 1], &forged[12..]].concat();
     assert_eq!(ingress(&edge, &tagged).0, PASS);
     assert_eq!(edge.ingress_stats().unwrap().not_ip, 1);
-    // From a port that does nothing, without a label of the node.
+    // The frame comes from a port without metering, so the node adds no label.
     assert_eq!(egress(&link, &forged, 0).0, DROP);
     assert_eq!(egress(&link, &forged[..20], 0).0, DROP);
     assert_eq!(link.ingress_stats().unwrap().refused, 2);

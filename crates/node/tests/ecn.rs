@@ -1,4 +1,4 @@
-//! ABC in the kernel marks instead of dropping if the packet is ECN-capable and marking is configured.
+//! Tests that ABC in the kernel marks instead of dropping if the packet is ECN-capable and marking is configured.
 #![cfg(feature = "ebpf")]
 
 use crate::common::{DROP, LOOPBACK, PASS, START_NS, config, ipv4, ipv6, replayed};
@@ -11,13 +11,13 @@ const ECT_1: u8 = 1;
 const ECT_0: u8 = 2;
 const CE: u8 = 3;
 
-/// A node with Q_base 20 and gamma 16. Packets without a label have average activity: they are dropped from a queue of
-/// 20 on, or from 36 on if they can be marked.
+/// Creates a node with Q_base 20 and gamma 16. Packets without a label have average activity. They are dropped from a
+/// queue of 20 on, or from 36 on if they can be marked.
 fn node(ecn: bool) -> Programs {
     replayed(&config(&json!({"queue": {"scheme": "abc", "ecn": ecn, "limit": "100 packets"}}), &json!({})))
 }
 
-/// Sends a frame that finds `packets` in the queue. Returns the verdict and the frame that leaves.
+/// Sends a frame while `packets` wait in the queue. Returns the verdict and the departing frame.
 fn send(programs: &Programs, frame: &[u8], packets: u32) -> (i32, Vec<u8>) {
     programs.set_replay(&ReplayInput { now_ns: START_NS, packets, ..Default::default() }).unwrap();
     let (outcome, after) = programs.pass("fairlane_egress", frame, LOOPBACK, 0).unwrap();
@@ -87,7 +87,7 @@ fn marks_are_found_behind_tags_and_pppoe() {
 fn what_cannot_be_marked_or_sends_on_in_spite_of_marks_is_dropped() {
     skip_unless_possible!();
     let programs = node(true);
-    // Below the threshold nothing happens, whatever the field says.
+    // Below the threshold packets pass unchanged, with any ECN field.
     for ecn in [NOT_ECT, ECT_0, ECT_1, CE] {
         assert_eq!(send(&programs, &v4(ecn, 0), 19), (PASS, v4(ecn, 0)));
     }

@@ -1,4 +1,4 @@
-//! Frames by which two nodes agree on labels: which are answered, and which are trusted.
+//! Tests the frames by which two nodes agree on labels: which frames are answered, and which are trusted.
 #![cfg(feature = "ebpf")]
 
 use crate::common::{DROP, LOOPBACK, PASS, START_NS, config, ipv4, replayed};
@@ -20,7 +20,8 @@ const READS: u8 = 2;
 const TAG: u8 = 1;
 const SHIM: u8 = 3;
 
-/// A frame in the format of docs/node.md. It concerns its destination address or, as an answer, its source address.
+/// Builds a frame in the format of docs/node.md. A request is about its destination address, an answer about its source
+/// address.
 fn frame(to: [u8; 6], from: [u8; 6], kind: u8, carrier: u8, nonce: u32, asked_ns: u64) -> Vec<u8> {
     let mut frame = [&to[..], &from, &[0x88, 0xb6, 1, kind], b"FLRD", &nonce.to_ne_bytes()].concat();
     frame.extend(asked_ns.to_ne_bytes());
@@ -67,7 +68,7 @@ fn a_port_that_reads_labels_returns_the_question() {
     // Answers pass the egress program unchanged.
     let (sent, after) = programs.pass("fairlane_egress", &asks, LOOPBACK, 0).unwrap();
     assert_eq!((sent.verdict, after), (PASS, asks.clone()));
-    // The node does not answer for other addresses, whatever a switch floods; nor for another carrier.
+    // The node does not answer requests for other addresses, which a switch may flood, or for another carrier.
     for other in [[0xff; 6], [2, 0, 0, 0, 0, 9]] {
         assert_eq!(arrives(&programs, &frame(other, FAR_END, ASKS, TAG, 7, 8)).0, DROP);
     }
@@ -77,7 +78,7 @@ fn a_port_that_reads_labels_returns_the_question() {
     let silent = |until: f64| PortRecord { quiet_until_ns: START_NS + (until * 1e9) as u64, ..known };
     programs.write("ports", &LOOPBACK, &silent(11.0)).unwrap();
     assert_eq!(arrives(&programs, &asks).0, DROP);
-    // If the tool is killed meanwhile, the port is not silent for ever.
+    // If the tool is killed before the detach, the port does not stay silent forever.
     at(&programs, 12.0);
     assert_eq!(arrives(&programs, &asks).0, REDIRECT);
 }
@@ -90,7 +91,7 @@ fn hosts_at_a_metered_port_neither_ask_nor_answer() {
         assert_eq!(arrives(&programs, &frame(NODE, FAR_END, kind, TAG, 7, 8)).0, DROP);
     }
     assert_eq!(programs.ingress_stats().unwrap().refused, 2);
-    // Packets that only look similar are metered like any other.
+    // Packets that only look similar are metered as usual.
     for (byte, at) in [(2, 14), (b'X', 16)] {
         let mut other = frame(NODE, FAR_END, ASKS, TAG, 7, 8);
         other[at] = byte;
@@ -119,7 +120,7 @@ fn labels_wait_for_an_answer_and_stop_without_one() {
         wrong[at] ^= 1;
         wrong
     };
-    // Wrong neighbour, kind, nonce, carrier; a question that has not been asked yet.
+    // The answers have a wrong neighbour, kind, nonce or carrier, or answer a request that has not been sent yet.
     let later = frame(NODE, FAR_END, READS, SHIM, asked.nonce, asked.asked_ns + 1);
     for frame in [wrong(15), wrong(20), wrong(23), wrong(37), wrong(38), later] {
         assert_eq!(arrives(&programs, &frame).0, DROP, "{frame:?}");
@@ -127,11 +128,12 @@ fn labels_wait_for_an_answer_and_stop_without_one() {
     }
     assert_eq!(arrives(&programs, &answer).0, DROP);
     assert!(is_labelled(&programs, &packet));
-    // Only to the address that answered, and to multicast addresses.
+    // Labels are written only to the address that answered, and to multicast addresses.
     let to = |mac: [u8; 6]| [&mac[..], &packet[6..]].concat();
     at(&programs, 10.5);
     assert!(!is_labelled(&programs, &to([2, 0, 0, 0, 0, 9])) && is_labelled(&programs, &to([0xff; 6])));
-    // Valid for 2 s after the question, whenever the answer arrived; an equally old answer does not extend it.
+    // The answer is valid for 2 s after the request, regardless of when it arrived. An equally old answer does not
+    // extend this time.
     at(&programs, 11.999);
     assert!(is_labelled(&programs, &packet));
     at(&programs, 12.0);

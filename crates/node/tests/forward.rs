@@ -1,4 +1,4 @@
-//! The forwarder, sender and sink on real interfaces.
+//! Tests the forwarder, sender and sink on real interfaces.
 
 use crate::testbed::{IO, Running, Testbed, until};
 use serde_json::{Value as Json, json};
@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 const TO: &str = "10.9.0.9:9000";
 
-/// Counters of sink and forwarder when all `sent` packets have arrived or are missing; `missing` counts the latter from
-/// the forwarder's report.
+/// Returns the counters of sink and forwarder once all `sent` packets have arrived or are missing. `missing` computes
+/// the number of missing packets from the forwarder's report.
 fn arrived(sink: &mut Running, forwarder: &mut Running, sent: &Json, missing: fn(&Json) -> u64) -> (Json, Json) {
     let sent = sent["packets"].as_u64().unwrap();
     let [sink, forwarder] = until([sink, forwarder], |[sink, forwarder]| {
@@ -28,8 +28,8 @@ fn packets_come_out_after_their_delay_in_order_and_whole() {
 
 fn a_delay(io: &'static str) {
     let testbed = Testbed::on(io, false);
-    // A limit above the number of packets: a sender that was not scheduled for a while sends all late packets in one
-    // burst.
+    // The limit exceeds the number of packets, because a sender that was not scheduled for a while sends all late
+    // packets in one burst.
     let queue = r#"{ scheme = "droptail", limit = "1000 packets" }"#;
     let link = format!(r#"egress = {{ rate = "100 Mbit/s", delay = "5 ms", queue = {queue} }}"#);
     let mut forwarder =
@@ -46,7 +46,7 @@ fn a_delay(io: &'static str) {
         (&json!(packets), &json!(0), &json!(0)),
         "{report}"
     );
-    // 0.12 ms of transmission and 5 ms of delay; the machine adds an unknown amount.
+    // The delay is 0.12 ms of transmission, 5 ms of propagation, and an unknown delay of the machine.
     let delay = stream["delay"]["mean_s"].as_f64().unwrap();
     assert!(delay >= 5.12e-3, "{delay}");
     let port = &report["ports"][1]["egress"];
@@ -86,13 +86,13 @@ fn a_full_queue(io: &'static str) {
     assert_eq!(user["arrived"]["packets"], sent["packets"]);
     assert_eq!(user["departed"]["packets"], stream["packets"]);
     assert_eq!(sent["packets"].as_u64().unwrap(), dropped + stream["packets"].as_u64().unwrap());
-    // The sender offers four times the rate, so that the queue of 20 packets fills. The port never exceeds its rate.
+    // The sender offers four times the rate, so the queue of 20 packets fills. The port never exceeds its rate.
     let packets = stream["packets"].as_u64().unwrap();
     assert!(dropped > 0 && packets >= 20 && packets as f64 <= most, "{stream} in {most}");
     assert_eq!(forwarder.report()["held_frames"], 0);
 }
 
-/// The node as the router of both subnets; `egress` configures its port to the server.
+/// Starts the node as the router of both subnets. `egress` configures its port to the server.
 fn router(testbed: &Testbed, egress: &str) -> Running {
     testbed.forward(&format!(
         "[[ports]]\ninterface = \"p0\"\naddress = \"10.9.0.254/24\"\n\
@@ -112,7 +112,7 @@ fn a_router(io: &'static str) {
     let mut forwarder = router(&testbed, &format!("rate = \"100 Mbit/s\", delay = \"2 ms\", {queue}"));
     let to = format!("{}:9000", crate::testbed::FAR_SERVER);
     let mut sink = testbed.sink(&to);
-    // Packets before the neighbour's answer are lost, one or two at 1 Mbit/s.
+    // Packets sent before the neighbour answers ARP are lost: one or two at 1 Mbit/s.
     let first = testbed.send(&[&to, "--rate", "1 Mbit/s", "--payload", "972", "--time", "0.5 s"]);
     let unresolved = |report: &Json| report["ports"][0]["ingress"]["router"]["unresolved"].as_u64().unwrap();
     let (stream, report) = arrived(&mut sink, &mut forwarder, &first, unresolved);
@@ -223,11 +223,11 @@ fn a_port_down(io: &'static str) {
         testbed.node_ip("link set p1 down");
         let [down] = until([&mut forwarder], is_up(false));
         let before = forwarder.cpu_time();
-        // Packets arrive all the time and cannot leave: 25 per second.
+        // 25 packets arrive per second and cannot leave.
         let sent = testbed.send(&[TO, "--rate", "200 kbit/s", "--payload", "972", "--time", "1 s"]);
         let spent = forwarder.cpu_time() - before;
-        // The forwarder checks 10 times a second for the port and 20 times for signals. Busy waiting would take a
-        // second.
+        // The forwarder checks 10 times a second for the port and 20 times a second for signals. Busy waiting would use
+        // a second of CPU time.
         assert!(spent < Duration::from_millis(200), "{spent:?}");
         let errors = |report: &Json| report["ports"][1]["egress"]["send_errors"].as_u64().unwrap();
         let [report] = until([&mut forwarder], |[report]| errors(report) > 0);

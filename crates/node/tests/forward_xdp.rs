@@ -1,4 +1,4 @@
-//! Behaviour of the forwarder specific to `AF_XDP`. Its decisions equal those with `AF_PACKET`.
+//! Tests behaviour of the forwarder specific to `AF_XDP`. Its decisions must equal those with `AF_PACKET`.
 #![cfg(feature = "ebpf")]
 
 use crate::testbed::{Testbed, until};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 const WIRE: &str = "[[ports]]\ninterface = \"p0\"\n[[ports]]\ninterface = \"p1\"\n";
 
-/// A UDP packet from 10.9.0.`from` with a number, `bytes` long at the IP layer, and an ECN field.
+/// Builds a UDP packet from 10.9.0.`from` with a number and an ECN field. It has `bytes` bytes at the IP layer.
 fn frame(from: u8, number: u8, bytes: usize, ecn: u8) -> Vec<u8> {
     let builder = etherparse::PacketBuilder::ethernet2([2, 0, 0, 0, 0, from], [2, 0, 0, 0, 0, 9]);
     let mut frame = Vec::new();
@@ -20,12 +20,12 @@ fn frame(from: u8, number: u8, bytes: usize, ecn: u8) -> Vec<u8> {
     frame
 }
 
-/// Three frames of a heavy user per frame of a light one; some can be marked.
+/// Builds three frames of a heavy user per frame of a light one. Some frames are ECN-capable.
 fn frames() -> Vec<Vec<u8>> {
     (0..64).map(|n| frame(if n % 4 == 3 { 2 } else { 1 }, n, 500, if n % 3 == 0 { 2 } else { 0 })).collect()
 }
 
-/// Part of a report that does not depend on exact arrival times.
+/// Returns the part of a report that does not depend on exact arrival times.
 fn decisions(report: &Json) -> Json {
     let egress = &report["ports"][1]["egress"];
     let ingress = &report["ports"][0]["ingress"];
@@ -41,8 +41,8 @@ fn decisions(report: &Json) -> Json {
 #[test]
 fn the_same_frames_meet_the_same_decisions_on_both() {
     skip_unless_linked!();
-    // 500 B take 40 ms: all frames arrive while the first is in flight, so that the result does not depend on their
-    // timing.
+    // A packet of 500 B takes 40 ms. All frames arrive during the first transmission, so the result does not depend on
+    // their timing.
     let config = r#"
         frames = 64
         frame_size = "600 B"
@@ -67,7 +67,7 @@ fn the_same_frames_meet_the_same_decisions_on_both() {
         let testbed = Testbed::on(io, false);
         let mut forwarder = testbed.forward(config);
         let mut sent = frames();
-        // Above the maximum frame size: it is only counted.
+        // This frame exceeds the maximum size, so it is only counted.
         sent.insert(5, frame(1, 255, 700, 0));
         let received = testbed.exchange(&sent, Duration::from_secs(2));
         let report = forwarder.report();
@@ -84,7 +84,8 @@ fn the_same_frames_meet_the_same_decisions_on_both() {
     let (report, received) = packet;
     assert_eq!((&report["received"]["packets"], &report["oversized"]), (&json!(64), &json!(1)), "{report}");
     let dropped = |user: usize| report["users"][user]["dropped_packets"].as_u64().unwrap();
-    // Three times as many packets give almost two more units of activity (log2): hardly any of them is accepted.
+    // Three times as many packets add almost two units of activity (log2), so hardly any packet of the heavy user is
+    // accepted.
     assert!(dropped(0) > 32 && dropped(1) < 16, "{report}");
     assert_eq!(received.len() as u64, 64 - dropped(0) - dropped(1), "{report}");
 }
@@ -106,7 +107,7 @@ fn nothing_stays_at_an_interface_when_the_forwarder_ends_or_is_killed() {
             (&json!("af-xdp, copy"), &json!("af-xdp, copy"))
         );
         forwarder.end_by(signal);
-        // The kernel removes a program shortly after the process that held it ends.
+        // The kernel removes the program shortly after the process that attached it ends.
         let begin = Instant::now();
         while has_program() != [false; 2] && begin.elapsed() < Duration::from_secs(30) {
             std::thread::sleep(Duration::from_millis(20));
@@ -143,7 +144,7 @@ fn a_burst_that_exceeds_the_frames_is_dropped_and_counted_and_the_rest_passes() 
     for _ in 0..2 {
         testbed.exchange(&frames(), Duration::from_millis(10));
     }
-    // 128 frames arrived. 64 were held, and each departure freed one frame.
+    // 128 frames arrived. The forwarder stores 64, and each departure freed one buffer.
     let count = |value: &Json| value.as_u64().unwrap();
     let lost = |report: &Json| count(&report["ports"][0]["ingress"]["no_frame"]);
     let left = |report: &Json| count(&report["ports"][1]["egress"]["accounting"]["departed"]);

@@ -1,5 +1,5 @@
-//! The kernel programs decide as the library's integer arithmetic, bit for bit, and almost always as the real-valued
-//! reference.
+//! Tests that the kernel programs give the same results as the library's integer arithmetic, bit for bit, and almost
+//! always the same decisions as the reference in real numbers.
 #![cfg(feature = "ebpf")]
 
 use crate::common::{DROP, LOOPBACK, PASS, START_NS, label_of};
@@ -29,7 +29,7 @@ const USERS: u32 = 12;
 const ETHERNET: i64 = 14;
 const RATE: BitRate = BitRate(10_000_000);
 
-/// One arrival: the input of both sides.
+/// One arrival: the input of programs and library.
 #[derive(Clone, Copy)]
 struct Arrival {
     now_ns: u64,
@@ -110,7 +110,7 @@ fn frame(arrival: &Arrival) -> Vec<u8> {
     }
 }
 
-/// Passes an arrival to the kernel programs and the library; returns true if both drop it.
+/// Passes an arrival to the kernel programs and the library, which must agree. Returns true if they drop it.
 fn decide_twice(programs: &Programs, library: &mut Library, arrival: &Arrival) -> bool {
     let Arrival { now_ns, queue_packets: packets, queue_bytes: bytes, .. } = *arrival;
     programs.set_replay(&ReplayInput { now_ns, packets, bytes, ..Default::default() }).unwrap();
@@ -124,7 +124,7 @@ fn decide_twice(programs: &Programs, library: &mut Library, arrival: &Arrival) -
     drops
 }
 
-/// A node whose port has a link of 10 Mbit/s, and the activity AQM with these keys.
+/// Returns a node whose port has a link of 10 Mbit/s, and the activity AQM with these keys.
 fn node(queue: &serde_json::Value) -> NodeConfig {
     let mut port = json!({"rate": "10 Mbit/s", "queue": {"scheme": "abc"}});
     port["queue"].as_object_mut().unwrap().extend(queue.as_object().unwrap().clone());
@@ -175,12 +175,12 @@ impl DropSink<TestPacket> for Dropped {
 }
 
 /// Passes random packets to the reference; kernel and library use the queue lengths of the reference. Returns the
-/// number of decisions that differ from it, and the number of packets that it dropped.
+/// number of decisions that differ from the reference, and the number of packets that the reference dropped.
 fn train(keys: &serde_json::Value, seed: u64, packets: u32) -> (u32, u32) {
     let config = node(keys);
     let (programs, mut library) = (crate::common::replayed(&config), Library::new(&config));
-    // The reference counts packets without Ethernet headers. So its buffer, smaller by a header, accepts the same
-    // packets as a buffer that counts them with headers.
+    // The reference counts packets without Ethernet headers. So its buffer is smaller by a header, and accepts the same
+    // packets as a buffer that counts headers.
     let limit = match config.ports[0].queue.limit.unwrap() {
         QueueLimit::Bytes(bytes) => QueueLimit::Bytes(bytes - ETHERNET.unsigned_abs()),
         packets => packets,
@@ -208,8 +208,8 @@ fn train(keys: &serde_json::Value, seed: u64, packets: u32) -> (u32, u32) {
     let (mut different, mut dropped) = (0, 0);
     for id in 0..u64::from(packets) {
         // Phases of overload alternate with phases of a half-empty link. In every other 20 000 packets the first user
-        // sends half of all packets. Otherwise all users send alike: then activities are near the average, where
-        // decisions are close.
+        // sends half of all packets. Otherwise all users send at equal rates. Then activities are near the average,
+        // where decisions are close.
         let load = if (id / 500) % 4 == 3 { 0.5 } else { 1.6 };
         let is_alike = (id / 20_000).is_multiple_of(2);
         now_ns += traffic.exponential(1.2e6 / load) as u64;
@@ -252,7 +252,7 @@ fn decisions_seldom_differ_from_the_reference() {
         let (different, dropped) = train(queue, seed as u64 + 1, PACKETS);
         let part = f64::from(different) / f64::from(PACKETS);
         println!("{name}: {different} of {PACKETS} decisions differ ({:.3} %), {dropped} drops", part * 100.0);
-        // The load is 1.6 for three quarters of the time. Without drops the test would show nothing.
+        // The load is 1.6 for three quarters of the time. Without drops the test would be meaningless.
         assert!(dropped > PACKETS / 5, "{name}: {dropped}");
         assert!(part < *most, "{name}: {different}");
     }
@@ -280,8 +280,8 @@ fn bytes_count_in_the_average_where_asked_to() {
         }
         library.averager.average().to_f64()
     });
-    // Activities differ by log2(1500/60) = 4.64, and each has half of the packets; of the bytes they have 1514 and 74
-    // parts.
+    // Activities differ by log2(1500/60) = 4.64, and each user has half of the packets. Their bytes are in the ratio
+    // 1514 : 74.
     let expected = (1500.0f64 / 60.0).log2() * (1514.0 / 1588.0 - 0.5);
     let measured = averages[1] - averages[0];
     assert!((measured - expected).abs() < 0.1 * expected, "{averages:?}");
@@ -290,7 +290,7 @@ fn bytes_count_in_the_average_where_asked_to() {
 #[test]
 fn a_virtual_queue_drains_at_its_rate() {
     skip_unless_possible!();
-    // 10 Mbit/s are 800 ns per byte; thresholds as in Table 1 of abc2018, for packets of 1.2 ms.
+    // 10 Mbit/s are 800 ns per byte. The thresholds are from Table 1 of abc2018, for packets of 1.2 ms.
     let config = node(&json!({
         "backlog": "virtual", "limit": "36000 B",
         "q_min": "18000 B", "q_base": "30000 B", "gamma": "24000 B",
@@ -321,7 +321,7 @@ fn a_virtual_queue_drains_at_its_rate() {
             free_at = free_at.max(now_ns) + 1514 * 800;
         }
     }
-    // 1.2112 ms of work every 0.8 ms: one third is too much.
+    // 1.2112 ms of work arrive every 0.8 ms, so a third is dropped.
     assert!((1300..2000).contains(&drops), "{drops}");
 }
 
@@ -341,7 +341,7 @@ fn csfq_labels_and_decides_as_the_library_bit_for_bit() {
     let (mut now_ns, mut backlog) = (START_NS, 0.0f64);
     let (mut early, mut late, mut relabelled) = (0, 0, 0);
     for id in 0..20_000u32 {
-        // An overload of 1.6 for three quarters of the time; the first user sends half of all packets.
+        // The load is 1.6 for three quarters of the time. The first user sends half of all packets.
         let load = if (id / 2_000) % 4 == 3 { 0.6 } else { 1.6 };
         let gap = rng.exponential(1.2e6 / load) as u64;
         now_ns += gap;
@@ -353,7 +353,7 @@ fn csfq_labels_and_decides_as_the_library_bit_for_bit() {
         let frame = frame(&Arrival { now_ns, user, ip_bytes: 1500, class, queue_packets, queue_bytes: 0 });
         programs.set_replay(&ReplayInput { now_ns, packets: queue_packets, random, ..Default::default() }).unwrap();
         let metered = programs.run("fairlane_ingress", &frame, LOOPBACK, 0, 1).unwrap();
-        // Bursts without a label, and single packets of the node itself in between.
+        // There are bursts without a label, and single packets of the node itself in between.
         let is_labelled = id % 2_000 >= 400 && id % 10 > 0;
         let mark = if is_labelled { metered.mark } else { 0 };
         let sent = programs.run("fairlane_egress", &frame, LOOPBACK, mark, 1).unwrap();
@@ -385,7 +385,7 @@ fn csfq_labels_and_decides_as_the_library_bit_for_bit() {
     let state = programs.port_state(LOOPBACK).unwrap();
     let state = state.total();
     assert_eq!((state.dropped, state.overlimit), (u64::from(early), u64::from(late)));
-    // During overload three eighths of the arrivals have no room. Both kinds of drops occur, and packets above alpha
-    // pass.
+    // During overload three eighths of the arrivals exceed the capacity. Both kinds of drops occur, and some packets
+    // above alpha pass.
     assert!(early > 2_000 && late > 10 && relabelled > 500, "{early} {late} {relabelled}");
 }

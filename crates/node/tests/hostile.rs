@@ -1,4 +1,4 @@
-//! Hostile packets, passed to the kernel programs one by one.
+//! Passes hostile packets to the kernel programs one by one.
 #![cfg(feature = "ebpf")]
 
 use crate::common::{LOOPBACK, PASS, START_NS, config, ipv4, ipv6, label_of, replayed, replayed_later, through};
@@ -25,7 +25,7 @@ fn packets(programs: &Programs, key: &UserKey) -> u64 {
     programs.user_state(key).unwrap().map_or(0, |user| user.packets)
 }
 
-/// Passes a frame to ingress, then with its label to egress; returns the mark.
+/// Passes a frame to ingress, then with its label to egress. Returns the mark.
 fn pass(programs: &Programs, frame: &[u8], mark: u32) -> u32 {
     let (metered, sent) = through(programs, frame, mark);
     assert_eq!((metered.verdict, sent.verdict), (PASS, PASS));
@@ -36,7 +36,7 @@ fn tagged(frame: &[u8], tags: &[[u8; 4]]) -> Vec<u8> {
     [&frame[..12], tags.concat().as_slice(), &frame[12..]].concat()
 }
 
-/// Returns true if a frame looks like IP; the kernel refuses to run a program on an incomplete header.
+/// Returns true if a frame looks like IP. The kernel does not run a program on an incomplete IP header.
 fn is_ip(frame: &[u8]) -> bool {
     matches!(frame[12..14], [0x08, 0x00] | [0x86, 0xdd])
 }
@@ -47,8 +47,8 @@ fn frames_cut_off_anywhere_are_unparsed_until_their_header_is_whole() {
     let programs = node();
     let source = [10, 0, 0, 1];
     for (whole, header) in [(ipv4(source, 0, 100), 18 + 20), (ipv6([0xfd; 16], 0, 100), 18 + 40)] {
-        // Tests frames behind a tag, since the kernel refuses to run a program on an incomplete IP header. `live.rs`
-        // tests frames without one.
+        // Tests frames with a tag, since the kernel does not run a program on an incomplete IP header without one.
+        // `live.rs` tests frames without one.
         let whole = tagged(&whole, &[[0x81, 0, 0, 1]]);
         for length in 14..whole.len() {
             let before = packets(&programs, &UserKey::UNPARSED);
@@ -88,7 +88,7 @@ fn headers_that_contradict_themselves_are_unparsed_and_counted() {
 #[test]
 fn lengths_that_lie_do_not_move_the_meter() {
     skip_unless_possible!();
-    // The length of the packet counts, not its length field.
+    // The meter uses the actual length of the packet, not its length field.
     let (honest, lying) = (node(), node());
     let frame = ipv4([10, 0, 0, 1], 0, 1000);
     let mut small = frame.clone();
@@ -100,7 +100,8 @@ fn lengths_that_lie_do_not_move_the_meter() {
 fn fragments_count_for_their_source() {
     skip_unless_possible!();
     let programs = node();
-    // First, middle, last, and one that would end beyond 65535. Only the first has ports.
+    // The fragments are the first, a middle one, the last, and one that would end beyond 65535. Only the first has
+    // ports.
     for field in [0x2000u16, 0x2010, 0x0020, 0x3fff] {
         let mut fragment = ipv4([10, 0, 0, 1], 0, 100);
         fragment[20..22].copy_from_slice(&field.to_be_bytes());
@@ -127,7 +128,7 @@ fn vlan_stacks_up_to_two_are_looked_through_and_higher_ones_are_unparsed() {
         assert_eq!(packets(&programs, &UserKey::UNPARSED), u64::from(!is_seen), "{depth}");
         assert_eq!(programs.ingress_stats().unwrap().too_many_tags, u64::from(!is_seen), "{depth}");
     }
-    // A tag at the very end.
+    // The frame ends with a tag.
     let programs = node();
     pass(&programs, &tagged(&frame, &tags[..1])[..16], 0);
     assert_eq!(packets(&programs, &UserKey::UNPARSED), 1);
@@ -171,7 +172,7 @@ fn forged_marks_and_tags_never_change_a_decision() {
         assert_eq!(verdicts[0], verdicts[1], "{i}");
         drops += u32::from(verdicts[0].1 != PASS);
     }
-    // Queues are 0 to 29 packets, dropped from 12 or 20 on: a third to six tenths.
+    // Queues are 0 to 29 packets, and packets are dropped from 12 or 20 on, so a third to six tenths are dropped.
     assert!((600..1300).contains(&drops), "{drops}");
 }
 
@@ -188,9 +189,9 @@ fn a_full_table_puts_new_addresses_on_an_account_that_is_nobody_elses() {
     assert_eq!(programs.keys("addresses").len() as u32, LIMIT);
     assert_eq!(packets(&programs, &UserKey::OVERFLOW), u64::from(200 - LIMIT));
     assert_eq!(packets(&programs, &UserKey::DEFAULT), 0);
-    // The only port may have as many meters as the table, so that it is full when the table is.
+    // The only port may use all meters of the table, so the port's part is full when the table is full.
     assert_eq!(programs.ingress_stats().unwrap().port_full, u64::from(200 - LIMIT));
-    // Users that came earlier keep their own meters.
+    // Users that were already in the table keep their own meters.
     assert_eq!(packets(&programs, &key([10, 0, 1, 0])), 1);
     pass(&programs, &ipv4([10, 0, 1, 0], 0, 100), 0);
     assert_eq!(packets(&programs, &key([10, 0, 1, 0])), 2);
@@ -237,12 +238,12 @@ fn users_by_mark_count_before_those_by_vlan_and_these_before_prefixes() {
         (tag(0, 0), 0, prefix),
         (tag(0, 8), 0, prefix),
         (tag(0x0f, 0xff), 0, prefix),
-        // The outer of two tags counts. The tag of a label does not count, nor does a tag behind an unknown protocol.
+        // The outer of two tags applies. The tag of a label and a tag after an unknown protocol are ignored.
         (tagged(&plain, &[[0x81, 0, 0, 7], [0x81, 0, 0, 8]]), 0, vlan),
         (tagged(&plain, &[[0x81, 0, 0, 8], [0x81, 0, 0, 7]]), 0, prefix),
         (tagged(&plain, &[[0x88, 0xa8, 0, 7]]), 0, prefix),
         (tagged(&plain, &[[0x88, 0xa8, 0, 9], [0x81, 0, 0, 7]]), 0, vlan),
-        // The first matching mark counts, so the second never does; a forged label is a mark like any other.
+        // The first matching mark applies, so the second never does. A forged label is treated as an ordinary mark.
         (tag(0, 7), 0x10, mark(0x10, 0xff)),
         (other.clone(), 0x110, mark(0x10, 0xff)),
         (other.clone(), VALID | 0x11, UserKey::DEFAULT),
@@ -254,7 +255,7 @@ fn users_by_mark_count_before_those_by_vlan_and_these_before_prefixes() {
         assert_eq!(packets(&programs, key), before + 1, "{i}");
     }
     assert_eq!(packets(&programs, &mark(0x110, 0x1ff)), 0);
-    // Truncated within the tag: no VLAN matches.
+    // The frame is truncated within the tag, so no VLAN matches.
     let before = packets(&programs, &UserKey::UNPARSED);
     pass(&programs, &tag(0, 7)[..16], 0);
     assert_eq!(packets(&programs, &UserKey::UNPARSED), before + 1);
@@ -277,13 +278,13 @@ fn forged_labels_never_change_a_decision_of_csfq() {
         for (programs, received, mark) in [(&honest, frame.clone(), 0), (&forged, tagged(&frame, &[tag]), mark)] {
             programs.set_replay(&ReplayInput { now_ns, packets, random, ..Default::default() }).unwrap();
             let metered = programs.run("fairlane_ingress", &received, LOOPBACK, mark, 1).unwrap();
-            // The tag is gone when the frame leaves, since CSFQ counts its bytes.
+            // The tag must be removed before egress, since CSFQ counts the bytes of the frame.
             let sent = programs.run("fairlane_egress", &frame, LOOPBACK, metered.mark, 1).unwrap();
             verdicts.push((label_of(metered.mark), label_of(sent.mark), sent.verdict));
         }
         assert_eq!(verdicts[0], verdicts[1], "{i}");
         drops += u32::from(verdicts[0].2 != PASS);
     }
-    // 24 Mbit/s offered to 10: 58 % too much once there is an estimate.
+    // 24 Mbit/s are offered to 10 Mbit/s. Once there is an estimate, 58 % are dropped.
     assert!((1000..3500).contains(&drops), "{drops}");
 }

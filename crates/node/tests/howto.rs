@@ -1,4 +1,4 @@
-//! The commands of docs/howto/two-routers.md, run on two routers.
+//! Runs the commands of docs/howto/two-routers.md on two routers.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::Lab;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 const PAGE: &str = include_str!("../../../docs/howto/two-routers.md");
 const NODE: &str = env!("CARGO_BIN_EXE_fairlane-node");
 
-/// Roles and texts of the commands.
+/// Returns roles and texts of the commands.
 pub fn commands() -> Vec<(&'static str, &'static str)> {
     let block = PAGE.split("```").nth(1).unwrap();
     let typed = block.lines().filter_map(|line| line.split_once("# "));
@@ -16,7 +16,7 @@ pub fn commands() -> Vec<(&'static str, &'static str)> {
 }
 
 /// Runs systemd-networkd for a while with a file for `eth1`, in a separate mount namespace, and prints the result. /sys
-/// is read-only as in a container, so that systemd-networkd does not wait for udev.
+/// is read-only as in a container, so systemd-networkd does not wait for udev.
 const NETWORKD: &str = "mount --make-rprivate / && mount -t tmpfs tmpfs /run && mount -t sysfs -o ro sysfs /sys && \
     mkdir -p /run/systemd/netif /run/systemd/network && chown systemd-network: /run/systemd/netif && \
     printf '[Match]\\nName=eth1\\n\\n%s' \"$0\" > /run/systemd/network/eth1.network && \
@@ -78,7 +78,7 @@ fn ten_commands_make_an_edge_and_a_core() {
             assert_eq!(to, "/etc/fairlane/node.toml");
             configs.insert(router, lab.config(router, &std::fs::read_to_string(examples.join(file)).unwrap()));
         } else if command == "systemctl enable --now fairlane-node" {
-            // The command of the unit, without `--follow` so that it returns.
+            // This is the command of the unit, without `--follow` so that it returns.
             lab.node_ok(router, "attach", &configs[router]);
         } else {
             let config = configs[router].display().to_string();
@@ -87,7 +87,7 @@ fn ten_commands_make_an_edge_and_a_core() {
         }
     }
     assert!(status.contains("eth1"), "{status}");
-    // The first packets ask whether labels are read.
+    // The first packets make the node ask if the far end reads labels.
     let until = Instant::now() + Duration::from_secs(60);
     while crate::lab::port(&lab.status("a", &configs["a"]), "eth1")["labels"] != "written" {
         assert!(Instant::now() < until, "the edge writes no labels");
@@ -95,7 +95,7 @@ fn ten_commands_make_an_edge_and_a_core() {
     }
     let counted =
         |router: &str, counter: &str| lab.status(router, &configs[router])["ingress"][counter].as_u64().unwrap();
-    // An answer is valid for 2 s. On a busy machine the first of the packets may have to ask again.
+    // An answer is valid for 2 s. On a busy machine the first of these packets may make the node ask again.
     loop {
         let before = (counted("a", "metered"), counted("b", "trusted"));
         lab.send("c", "10.2.0.2", 972, 30, 0);

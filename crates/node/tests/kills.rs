@@ -1,4 +1,4 @@
-//! Kills processes during changes of subscribers. The list must be the old one or the new one, never a mixture.
+//! Kills processes during changes of subscribers. The list must be either the old or the new one, never a mixture.
 //! FAIRLANE_KILLS is the number of kills per kind of change: 6 by default, 120 for the full test.
 #![cfg(feature = "ebpf")]
 
@@ -19,17 +19,17 @@ use std::time::{Duration, Instant};
 
 const SIGNALS: [Signal; 3] = [Signal::KILL, Signal::INT, Signal::TERM];
 
-/// Delays between the sign that a change is being written and the kill, in microseconds.
+/// Delays in microseconds between the start of writing a change and the kill.
 const DELAYS_US: [u64; 6] = [0, 20, 100, 400, 1500, 5000];
 
-/// Number of names in each list, large enough that a kill can land within the single write of a change.
+/// Number of names in each list. It is large enough for a kill to happen within the single write of a change.
 const NAMES: u32 = 20_000;
 
 fn kills() -> usize {
     std::env::var("FAIRLANE_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(6)
 }
 
-/// Phases in which kills happened, by signal.
+/// Number of kills, by phase and signal.
 #[derive(Default)]
 struct Landed(BTreeMap<(&'static str, i32), usize>);
 
@@ -38,7 +38,7 @@ impl Landed {
         *self.0.entry((place, signal.as_raw())).or_default() += 1;
     }
 
-    /// Prints the numbers. Almost all kills must land within a change.
+    /// Prints the numbers. Almost all kills must happen within a change.
     fn report(&self, kind: &str) {
         let (mut all, mut missed) = (0, 0);
         for ((place, signal), count) in &self.0 {
@@ -60,7 +60,7 @@ fn listed(state: &Path) -> Subscribers {
     subscribers
 }
 
-/// Waits until `is_time`, then for the delay, and sends the signal. Returns the exit status of the child.
+/// Waits until `is_time` returns true, then for the delay, and sends the signal. Returns the exit status of the child.
 fn kill_at(child: &mut Child, is_time: impl Fn() -> bool, delay_us: u64, signal: Signal) -> ExitStatus {
     let begin = Instant::now();
     while !is_time() {
@@ -97,7 +97,7 @@ fn length(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |file| file.len())
 }
 
-/// Kills `verb`, which replaces the list of names with `a` by that of names with `b`.
+/// Kills `verb` while it replaces the list of names with `a` by the list of names with `b`.
 fn kill_changes(verb: &str, place: &Place, arguments: &[&str]) {
     let state = place.path("state");
     let [file, part, backup] =
@@ -114,7 +114,7 @@ fn kill_changes(verb: &str, place: &Place, arguments: &[&str]) {
         fs::write(&file, list_of('a')).unwrap();
         let _ = fs::remove_file(&backup);
         let (signal, delay_us) = (SIGNALS[number % 3], DELAYS_US[number / 12 % DELAYS_US.len()]);
-        // One in four kills targets the backup, which is written first.
+        // One in four kills happens during the backup, which is written first.
         let is_early = number / 3 % 4 == 1;
         let mut child = place.command(verb, arguments).stdout(Stdio::null()).spawn().unwrap();
         let is_time = || if is_early { length(&part) > 0 } else { length(&file) > old_bytes };
@@ -169,7 +169,7 @@ fn a_killed_apply_leaves_the_old_list_or_the_new_one() {
 /// Number of sessions that start concurrently. Each address always belongs to one of two users, who swap all addresses.
 const SESSIONS: u8 = 150;
 
-/// An Accounting-Request: start of session `round` of an address (RFC 2866).
+/// Returns an Accounting-Request that starts session `round` of an address (RFC 2866).
 fn start(address: u8, round: usize) -> Vec<u8> {
     let user = ["left", "right"][round % 2].as_bytes();
     let session = format!("{round}-{address}");
@@ -183,7 +183,7 @@ fn start(address: u8, round: usize) -> Vec<u8> {
     packet
 }
 
-/// Starts sessions, in rounds, until `is_killed`. Returns the last round, and the addresses that were answered in it.
+/// Starts sessions, in rounds, until `is_killed`. Returns the last round, and the addresses answered in that round.
 fn swap_until(is_killed: &AtomicBool, listener: &str) -> (usize, Vec<u8>) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(listener).unwrap();
@@ -196,7 +196,7 @@ fn swap_until(is_killed: &AtomicBool, listener: &str) -> (usize, Vec<u8>) {
         let mut answer = [0; 64];
         let begin = Instant::now();
         while answered.len() < SESSIONS.into() {
-            // Requests sent before the kill are also read after it.
+            // The server receives requests sent before the kill even after it.
             let is_last = is_killed.load(Ordering::SeqCst);
             match socket.recv(&mut answer) {
                 Ok(_) => answered.push(answer[1]),
@@ -208,7 +208,7 @@ fn swap_until(is_killed: &AtomicBool, listener: &str) -> (usize, Vec<u8>) {
     unreachable!()
 }
 
-/// Two users with a very long site name, so that a kill can land within the write of a change.
+/// Two users with a very long site name, so that a kill can happen within the write of a change.
 fn two_users() -> String {
     let site = "x".repeat(400_000);
     let of = |(number, name): (usize, &str)| {

@@ -1,4 +1,4 @@
-//! Lists of subscribers that an operator imports: which rows are one subscriber, and which rows are invalid.
+//! Tests lists of subscribers that an operator imports: rows that form one subscriber, and invalid rows.
 #![cfg(feature = "ebpf")]
 
 use crate::common::{LOOPBACK, PASS, config, ipv4, replayed_later};
@@ -86,7 +86,7 @@ fn a_circuit_has_one_name_one_parent_and_one_plan() {
 #[test]
 fn a_name_that_begins_with_a_hash_is_no_comment_without_a_word() {
     let place = Place::new("");
-    // The import names a circuit without a name.
+    // The import gives a name to a circuit that has none.
     place.ok(
         "import",
         &[&place.file("shaped.csv", &format!("{SHAPED}{}", device("2", "", "", "10.0.0.2", "1,1,10,5")))],

@@ -1,4 +1,4 @@
-//! The kernel data plane on packets of network namespaces: backlog, life cycle, carriers, classes.
+//! Tests the kernel data plane in network namespaces: backlog, life cycle, carriers, classes.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::{Lab, TWO_PORTS, assert_same_labels, average_activity, port, user};
@@ -7,8 +7,8 @@ use serde_json::Value as Json;
 use std::path::Path;
 use std::process::Command;
 
-/// Sends 28 packets one by one into a TBF that passes only the first. The queue that the AQM saw before each packet
-/// must equal tc's count.
+/// Sends 28 packets one by one into a TBF that passes only the first. The queue that the AQM used for each packet must
+/// equal tc's count.
 ///
 /// 1400 bytes of payload are 1442 bytes of Ethernet. The burst of 1600 bytes passes one packet. The second lacks 1284
 /// bytes, which take two minutes at 80 bit/s.
@@ -27,7 +27,7 @@ fn backlog_equals_that_of_tc(thresholds: &str, key: &str, units_per: i64) {
         assert_eq!(seen, before * units_per, "packet {sent}");
         assert_eq!(port(&status, "out0")["accepted"], sent + 1);
     }
-    // One passed, 24 are queued, 3 found no room.
+    // One packet passed, 24 are queued, and 3 were dropped at the full queue.
     let qdisc = lab.qdisc("n", "out0");
     assert_eq!((&qdisc["qlen"], &qdisc["drops"]), (&Json::from(24), &Json::from(3)));
     lab.node_ok("n", "detach", &config);
@@ -59,8 +59,8 @@ fn the_more_active_user_loses_at_a_full_queue() {
                  interface = \"out0\"\n[ports.queue]\nscheme = \"abc\"\nq_min = \"12 packets\"\n";
     let config = lab.config("n", ports);
     lab.node_ok("n", "attach", &config);
-    // 60 packets come from one address, then one from another. At Q_min = 12 the first address is only slightly above
-    // the average, which is that of its own packets; the queue is certainly below 20 + gamma for the second address.
+    // 60 packets come from one address, then one from another. The first address is only slightly above the average,
+    // which is its own. For the second address, the queue is certainly below 20 + gamma.
     lab.send("c", "10.2.0.2", 1400, 60, 0);
     let other = "import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\ns.bind(('10.1.0.3',0))\n\
                  s.sendto(bytes(1400),('10.2.0.2',9))";
@@ -71,7 +71,7 @@ fn the_more_active_user_loses_at_a_full_queue() {
     assert_eq!(light["dropped"], 0, "{status}");
     let out = port(&status, "out0");
     assert_eq!(heavy["dropped"], out["dropped"], "{status}");
-    // At least the packets other than the one that passed and the Q_base = 20 that can be queued.
+    // All packets are dropped except one that passed and at most Q_base = 20 that are queued.
     assert!(heavy["dropped"].as_u64().unwrap() >= 60 - 21, "{status}");
     lab.node_ok("n", "detach", &config);
 }
@@ -80,7 +80,7 @@ fn the_more_active_user_loses_at_a_full_queue() {
 fn detach_leaves_the_machine_as_it_was() {
     skip_unless_live!();
     let lab = Lab::one_node();
-    // One port has a qdisc and a filter of another program, the other port has nothing.
+    // One port has a qdisc and a filter of another program, the other port has neither.
     lab.run("n", "tc qdisc add dev in0 clsact");
     lab.run("n", "tc filter add dev in0 ingress prio 7 protocol ip u32 match ip src 192.0.2.1/32 flowid 1:1");
     let before = lab.traces("n");
@@ -94,7 +94,7 @@ fn detach_leaves_the_machine_as_it_was() {
     }
     let config = lab.config("n", TWO_PORTS);
     assert_eq!(lab.node_ok("n", "detach", &config), "detached: 0 ports\n");
-    // A configuration error leaves nothing behind either.
+    // After a configuration error, no program or pin remains.
     let wrong = lab.config("w", "[[ports]]\ninterface = \"nowhere0\"\nqueue = { scheme = \"abc\" }\n");
     let output = lab.node("n", "attach", &wrong);
     assert!(!output.status.success());
@@ -119,7 +119,7 @@ fn detach_leaves_what_others_added_to_a_qdisc_that_attach_made() {
     assert!(lab.run("n", "tc filter show dev out0 egress").contains("u32"));
     assert!(!lab.run("n", "tc filter show dev out0 egress").contains("bpf"));
     assert!(!lab.run("n", "tc qdisc show dev in0").contains("clsact"));
-    // From then on the qdisc belongs to the other program, whoever created it.
+    // From then on the qdisc belongs to the other program, even if the node created it.
     lab.node_ok("n", "attach", &config);
     lab.node_ok("n", "detach", &config);
     assert!(lab.run("n", "tc filter show dev out0 egress").contains("u32"));
@@ -180,7 +180,7 @@ fn a_reload_changes_the_hook_and_goes_on_counting() {
         assert_eq!(has_filter, hook == "clsact", "{hook}");
         lab.send("c", "10.2.0.2", 100, 10, 0);
         sent += 10;
-        // Counted once each, not by both hooks.
+        // Each packet is counted once, not by both hooks.
         assert_eq!(lab.status("n", &config(hook))["ingress"]["metered"], sent, "{hook}");
     }
     assert!(!lab.run("n", "tc qdisc show dev in0").contains("clsact"));
@@ -258,14 +258,14 @@ fn a_reload_keeps_meters_and_loses_no_packet() {
     let out = "[[ports]]\ninterface = \"out0\"\nqueue = { scheme = \"abc\" }\n";
     let config = lab.config("n", &text("10 kbit/s", out));
     lab.node_ok("n", "attach", &config);
-    // SO_RCVBUFFORCE: buffer space for all packets, however late the reader is.
+    // SO_RCVBUFFORCE: the buffer has room for all packets, even if the receiver is late.
     let mut receiver = lab.start_python(
         "s",
         "import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\ns.bind(('10.2.0.2',9))\n\
          s.setsockopt(socket.SOL_SOCKET,33,1<<23)\ns.settimeout(15)\nprint('ready',flush=True)\n\
          for _ in range(4000): s.recv(2000)",
     );
-    // 4000 packets over at least two seconds, while the configuration changes ten times.
+    // 4000 packets are sent over at least two seconds, while the configuration changes ten times.
     let mut sender = lab
         .command("c", "python3")
         .arg("-c")
@@ -289,8 +289,8 @@ fn a_reload_keeps_meters_and_loses_no_packet() {
     assert!(receiver.wait().unwrap().success(), "packets were lost");
     let status = lab.status("n", &config);
     assert_eq!(user(&status, "10.1.0.0/24").unwrap()["packets"], 4000);
-    // 1024 times the reference rate lowers the activity by 10. The packets between the two readings raise it by at most
-    // one; on a busy machine, decay in between only lowers it.
+    // 1024 times the reference rate lowers the activity by 10. Packets between the two readings raise the activity by
+    // at most one. On a busy machine, decay between the readings only lowers it.
     let activity = |status: &Json| user(status, "10.1.0.0/24").unwrap()["activity"].as_f64().unwrap();
     // Its current label may use an earlier rate: the sender may have ended between two reloads.
     lab.send("c", "10.2.0.2", 100, 1, 0);
@@ -332,7 +332,7 @@ fn labels_travel_in_a_tag_and_forged_ones_are_none() {
          [[ports]]\ninterface = \"out1\"\nqdisc_class_ef = \"1:10\"\nqdisc_class_be = \"1:20\"\n\
          queue = { scheme = \"abc\", q_min = \"900 packets\" }\n",
     );
-    // An HTB with a leaf for each class, at the server's side.
+    // Adds an HTB with a leaf for each class at the server's side.
     lab.run("b", "tc qdisc add dev out1 root handle 1: htb default 99");
     for class in ["1:10", "1:20", "1:99"] {
         lab.run("b", &format!("tc class add dev out1 parent 1: classid {class} htb rate 100mbit"));
@@ -354,7 +354,7 @@ fn labels_travel_in_a_tag_and_forged_ones_are_none() {
         sent.split(' ').next().unwrap().parse::<u32>().unwrap()
     };
     assert_eq!((packets("1:10"), packets("1:20"), packets("1:99")), (7, 30, 0));
-    // 20 raw frames with a label of activity -32, in one tag and in two.
+    // A host forges labels of activity -32: 20 raw frames with one 802.1ad tag, then 20 with two.
     for (tags, count) in [(1, 20), (2, 20)] {
         let frames = format!(
             "import socket,struct\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('c0',0))\n\
@@ -369,14 +369,15 @@ fn labels_travel_in_a_tag_and_forged_ones_are_none() {
         );
         lab.python("c", &frames);
     }
-    // The kernel treats a tag with VLAN 0 as no tag: it routes the frames, with the labels of the meter and not the
+    // The kernel treats a tag with VLAN 0 as no tag: it routes the frames, with the labels of the meter, not with the
     // forged ones.
     let (at_a, at_b) = (lab.status("a", &edge), lab.status("b", &core));
     assert_eq!((&at_a["ingress"]["stripped"], &at_a["ingress"]["refused"]), (&Json::from(0), &Json::from(0)));
     assert_eq!((&at_a["ingress"]["metered"], &at_b["ingress"]["trusted"]), (&Json::from(77), &Json::from(77)));
     assert_same_labels(&at_a, &at_b);
     assert!(average_activity(&at_b, "out1") > 2.0, "{at_b}");
-    // A packet from no metered port, here from the edge itself, cannot bring a label to the core either.
+    // A packet that does not arrive at a metered port, here from the edge itself, also cannot bring a label to the
+    // core.
     let own = "import socket,struct\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('mid0',0))\n\
                for _ in range(5): \
                s.send(bytes.fromhex('02000a03000202000a030001')+struct.pack('!HHH',0x88a8,1,0x800)+bytes(60))";
@@ -392,8 +393,8 @@ fn frames_cut_off_anywhere_pass_the_meter() {
     let lab = Lab::one_node();
     let config = lab.config("n", "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n");
     lab.node_ok("n", "attach", &config);
-    // Both families, truncated at each length from the end of the Ethernet header to after the IP header: 2 times 60
-    // lengths.
+    // IPv4 and IPv6 frames are truncated at each length from the end of the Ethernet header to after the IP header: 2
+    // times 60 lengths.
     let frames = "import socket\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('c0',0))\n\
                   eth=bytes.fromhex('02000a010001'+'02000a010002')\n\
                   for kind,first in ((b'\\x08\\x00',0x45),(b'\\x86\\xdd',0x60)):\n\
@@ -432,7 +433,7 @@ fn counters_are_shown_by_status_top_and_export() {
     let mut lines = std::io::BufReader::new(export.stdout.take().unwrap());
     std::io::BufRead::read_line(&mut lines, &mut announced).unwrap();
     assert_eq!(announced, "serving http://127.0.0.1:9550/metrics\n");
-    // One peer sends nothing, one requests another page, one requests the counters.
+    // One peer sends no request, one requests another page, and one requests the counters.
     let text = lab.python(
         "n",
         "import socket,urllib.request,urllib.error\n\
@@ -444,7 +445,7 @@ fn counters_are_shown_by_status_top_and_export() {
     // `timeout` passes the signal on.
     Command::new("kill").arg(export.id().to_string()).status().unwrap();
     export.wait().unwrap();
-    // 972 bytes of payload are 1000 of IP.
+    // 972 bytes of payload are 1000 bytes of IP.
     for line in [
         "fairlane_user_packets_total{user=\"client\",key=\"10.1.0.0/24\"} 30",
         "fairlane_user_bytes_total{user=\"client\",key=\"10.1.0.0/24\"} 30000",

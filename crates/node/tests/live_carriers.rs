@@ -1,12 +1,12 @@
-//! Carriers of the label between two nodes, on packets of network namespaces.
+//! Tests carriers of the label between two nodes in network namespaces.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::{Lab, assert_same_labels, port};
 use serde_json::Value as Json;
 use std::path::PathBuf;
 
-/// client - edge a - core b - server, with both families. The link between a and b carries labels and has room for
-/// them.
+/// client - edge a - core b - server, with IPv4 and IPv6. The link between a and b carries labels, and its MTU leaves
+/// room for them.
 struct Domain {
     lab: Lab,
     edge: PathBuf,
@@ -50,7 +50,7 @@ impl Domain {
         (self.lab.status("a", &self.edge), self.lab.status("b", &self.core))
     }
 
-    /// Runs one program at the server, and another at the client when the first is ready; both must succeed.
+    /// Runs one program at the server. When it is ready, runs another at the client. Both must succeed.
     fn exchange(&self, server: &str, client: &str) {
         let mut receiver = self.lab.start_python("s", server);
         self.lab.python("c", client);
@@ -59,7 +59,8 @@ impl Domain {
 
     /// Sends UDP packets of 1500 bytes from client to server, which must all arrive complete.
     fn send(&self, to: &str, count: u32) {
-        // SO_RCVBUFFORCE: XDP moves packets into larger buffers, so a socket can hold fewer of them for a slow reader.
+        // SO_RCVBUFFORCE: XDP moves packets into larger buffers, so a receive buffer of the usual size has room for
+        // fewer packets.
         let (kind, payload) = if to.contains(':') { ("AF_INET6", 1452) } else { ("AF_INET", 1472) };
         self.exchange(
             &format!(
@@ -74,7 +75,7 @@ impl Domain {
         );
     }
 
-    /// A TCP transfer in large segments that at most the last network card splits.
+    /// Makes a TCP transfer in large segments, which only the last network card may split.
     fn transfer(&self, to: &str, bytes: u32) {
         let family = if to.contains(':') { "AF_INET6" } else { "AF_INET" };
         self.exchange(
@@ -87,8 +88,8 @@ impl Domain {
         );
     }
 
-    /// Sends a frame in hexadecimal digits from a namespace, `count` times. If it is dropped there, the socket reports
-    /// an error, which is ignored.
+    /// Sends a frame in hexadecimal digits from a namespace, `count` times. If the namespace drops the frame, the
+    /// socket reports an error, which is ignored.
     fn send_frames(&self, namespace: &str, interface: &str, frame: &str, count: u32) {
         let program = format!(
             "import socket\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('{interface}',0))\n\
@@ -97,7 +98,7 @@ impl Domain {
         self.lab.python(namespace, &program);
     }
 
-    /// Detaches both nodes, which must leave nothing behind.
+    /// Detaches both nodes and checks that no program or qdisc remains.
     fn detach(&self, before: &[String; 2]) {
         self.lab.node_ok("a", "detach", &self.edge);
         self.lab.node_ok("b", "detach", &self.core);
@@ -113,7 +114,7 @@ fn count(status: &Json, counter: &str) -> u64 {
     status["ingress"][counter].as_u64().unwrap()
 }
 
-/// A frame with Ethernet, IPv6 from `fd0X::2` to the server, the headers, UDP of 100 bytes.
+/// Builds an Ethernet frame: IPv6 from `fd0X::2` to the server, then `headers`, then UDP of 100 bytes.
 fn ipv6_frame(macs: &str, source: &str, headers: &str) -> String {
     let length = headers.len() / 2 + 108;
     let zeros = "0".repeat(24);
@@ -129,13 +130,13 @@ fn labels_travel_in_an_option_and_forged_ones_are_padding() {
     domain.attach();
     domain.send("fd02::2", 30);
     let (at_a, at_b) = domain.status();
-    // Neighbour discovery has no label, otherwise nothing would have arrived.
+    // Neighbour discovery has no label; with one, no packet would have arrived.
     assert_eq!((count(&at_b, "trusted"), port(&at_b, "mid1")["carrier"].as_str()), (30, Some("ipv6_option")));
     assert_same_labels(&at_a, &at_b);
-    // Packets of other families pass without a label.
+    // Packets of the other family pass without a label.
     domain.send("10.2.0.2", 5);
     assert_eq!(count(&domain.status().1, "trusted"), 30);
-    // A label with activity -32 from the client, and from the edge itself, whose packets have no label.
+    // The client and the edge itself send a label with activity -32. Packets of the edge itself get no label.
     let forged = "11001e04fa000000";
     domain.send_frames("c", "c0", &ipv6_frame("02000a01000102000a010002", "fd01", forged), 20);
     let (at_a, at_b) = domain.status();
@@ -185,8 +186,8 @@ fn packets_without_room_for_their_label_are_dropped_and_counted() {
     }
 }
 
-/// Client program: a connected UDP socket that forbids fragmentation sends 1500 bytes of IP twice and prints the
-/// errors.
+/// Client program: sends IP packets of 1500 bytes twice over a connected UDP socket that forbids fragmentation. Prints
+/// the errors.
 const ASKS_THE_PATH: &str = "
 import errno, socket, sys, time
 address, header, level, discover, mtu = sys.argv[1], int(sys.argv[2]), *map(int, sys.argv[3:6])
@@ -204,8 +205,8 @@ while told is None and time.monotonic() < end:
 print(told == errno.EMSGSIZE, s.getsockopt(level, mtu))
 ";
 
-/// The link has an MTU of 1500 and carries labels of 8 bytes. A route over it with `mtu 1492` makes the kernel of the
-/// router inform senders (RFC 1191, RFC 8201), so that no packet is dropped for lack of room.
+/// The link has an MTU of 1500 and carries labels of 8 bytes. A route over this link with `mtu 1492` makes the router's
+/// kernel inform senders (RFC 1191, RFC 8201). So no packet is dropped because its label does not fit.
 #[test]
 fn routes_that_leave_room_for_labels_tell_senders_the_path_mtu() {
     skip_unless_live!();
@@ -230,7 +231,7 @@ fn routes_that_leave_room_for_labels_tell_senders_the_path_mtu() {
             (0, 0, 0),
             "{carrier}"
         );
-        // At most 64 kB per packet.
+        // Each packet has at most 64 kB.
         assert!(count(&at_b, "trusted") > 15, "{at_b}");
     }
 }
@@ -242,7 +243,7 @@ fn labels_travel_in_a_shim_and_forged_ones_are_refused() {
     let before = domain.traces();
     domain.attach();
     assert!(domain.lab.run("b", "ip link show mid1").contains("xdpgeneric"));
-    // XDP has room for one program: attaching another node fails there, and leaves nothing behind.
+    // An interface has at most one XDP program. Attaching another node fails, and no part of it remains attached.
     let text = "[[ports]]\ninterface = \"mid1\"\narrivals = \"trusted\"\ncarrier = \"shim\"\n";
     let attached = domain.traces();
     let second = domain.lab.node("b", "attach", &domain.lab.config("second", text));
@@ -254,7 +255,7 @@ fn labels_travel_in_a_shim_and_forged_ones_are_refused() {
     let (at_a, at_b) = domain.status();
     assert_eq!(count(&at_b, "trusted"), 60);
     assert_same_labels(&at_a, &at_b);
-    // A shim with activity -32 around an IPv4 header, from the client and from the edge itself.
+    // The client and the edge itself send a shim with activity -32 before an IPv4 header.
     let shim = "88b5fa00000000000800";
     let packet = format!("4500008000000000401100000a0100020a020002{}", "00".repeat(108));
     domain.send_frames("c", "c0", &format!("02000a01000102000a010002{shim}{packet}"), 20);
@@ -266,7 +267,7 @@ fn labels_travel_in_a_shim_and_forged_ones_are_refused() {
     let (at_a, at_b) = domain.status();
     assert!(count(&at_b, "trusted") > 70, "{at_b}");
     assert_eq!((count(&at_a, "too_large"), count(&at_b, "refused")), (0, 0), "{at_a} {at_b}");
-    // Another carrier on the same link: no program removes shims any more.
+    // With another carrier on the same link, no program removes shims any more.
     for (name, config) in [("a", &domain.edge), ("b", &domain.core)] {
         let text = std::fs::read_to_string(config).unwrap();
         std::fs::write(config, text.replace("shim", "802.1ad")).unwrap();
@@ -282,7 +283,7 @@ fn labels_travel_in_a_shim_and_forged_ones_are_refused() {
 #[test]
 fn tags_beside_frames_stay_with_them_in_a_forwarder_on_af_xdp() {
     skip_unless_live!();
-    // client - edge, which writes labels as tags outside the frame data - forwarder - a host that counts labels.
+    // client - edge - forwarder - host. The edge writes labels as tags outside the frame data; the host counts labels.
     let lab = Lab::new(&["c", "a", "b", "s"]);
     lab.wire(("c", "c0", "10.1.0.2"), ("a", "in0", "10.1.0.1"));
     lab.wire(("a", "mid0", "10.3.0.1"), ("b", "mid1", "10.3.0.2"));

@@ -1,4 +1,4 @@
-//! Invariants of the kernel data plane: control traffic, marks of other programs, reported drops, byte counts.
+//! Tests invariants of the kernel data plane: control traffic, marks of other programs, reported drops, byte counts.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::{Lab, TWO_PORTS, port, user};
@@ -21,7 +21,7 @@ fn send_control(lab: &Lab, from: &str, first: u32, count: u32) {
 fn no_control_packet_is_lost_under_a_flood_of_twice_the_link() {
     skip_unless_live!();
     let lab = Lab::one_node();
-    // A router next to the node, behind a port that does nothing.
+    // Adds a router next to the node, behind a port without congestion.
     lab.run("n", "ip link add peer0 type veth peer name peer1");
     let other = Lab::new(&["r"]);
     lab.run("n", &format!("ip link set peer1 netns {}", other.netns_path("r")));
@@ -59,7 +59,7 @@ fn no_control_packet_is_lost_under_a_flood_of_twice_the_link() {
     send_control(&lab, "n", 0, 1000);
     send_control(&other, "r", 1000, 1000);
     let has_all = receiver.wait().unwrap().success();
-    // `timeout` ends the sender with itself.
+    // Ending `timeout` also ends the sender.
     for sender in [&mut flood, &mut echo] {
         rustix::process::kill_process(rustix::process::Pid::from_child(sender), rustix::process::Signal::TERM).unwrap();
         sender.wait().unwrap();
@@ -67,7 +67,7 @@ fn no_control_packet_is_lost_under_a_flood_of_twice_the_link() {
     let status = lab.status("n", &config);
     assert!(has_all, "{status}");
     let out = port(&status, "out0");
-    // ARP between the node and its neighbour takes another path.
+    // ARP between the node and its neighbour is not counted here.
     assert_eq!((&out["control"], &out["control_excess"]), (&Json::from(2000), &Json::from(0)), "{status}");
     // The subscriber lost about half of its packets.
     let flooder = user(&status, "default").unwrap();
@@ -88,14 +88,14 @@ fn control_traffic_passes_up_to_its_rate_only() {
     };
     let config = lab.config("n", &with_rate("8 kbit/s"));
     lab.node_ok("n", "attach", &config);
-    // The node's own traffic may send two seconds' worth at once, 2000 bytes: 14 packets of 142 bytes, plus some for
-    // the duration of the test.
+    // The node's own traffic may send the bytes of two seconds at once, 2000 bytes: 14 packets of 142 bytes, plus some
+    // for the duration of the test.
     lab.send("n", "10.2.0.2", 100, 100, 0xc0);
     let status = lab.status("n", &config);
     let out = port(&status, "out0");
     let (control, excess) = (out["control"].as_u64().unwrap(), out["control_excess"].as_u64().unwrap());
     assert!(control >= 14 && excess > 0 && control + excess == 100, "{status}");
-    // Control packets above the rate were treated like all others: 24 fit, or a few more if one had left.
+    // Control packets above the rate are treated like all others: 24 fit, or a few more if some have left.
     assert!(out["dropped"].as_u64().unwrap() + out["overlimit"].as_u64().unwrap() > 0, "{status}");
     let config = lab.config("n", &with_rate("0 bit/s"));
     lab.node_ok("n", "attach", &config);
@@ -212,7 +212,7 @@ fn aggregated_packets_count_as_those_on_the_wire() {
     lab.routes(&[("c", "default via fd01::1"), ("s", "default via fd02::1")]);
     let users = "[[users]]\nprefix = [\"10.1.0.0/24\"]\n[[users]]\nprefix = [\"fd01::/64\"]\n";
     let config = lab.config("n", &format!("{users}{TWO_PORTS}"));
-    // Headers of IP and of TCP with timestamps; a SYN has 8 more bytes of options.
+    // A packet has an IP header and a TCP header with time stamps. A SYN has 8 more bytes of options.
     for (to, who, ip, key) in [("10.2.0.2", "10.1.0.0/24", 20, "AF_INET"), ("fd02::2", "fd01::/64", 40, "AF_INET6")] {
         lab.node_ok("n", "attach", &config);
         let mut receiver = lab.start_python(
@@ -237,7 +237,7 @@ fn aggregated_packets_count_as_those_on_the_wire() {
         let came = received[0]["stats64"]["rx"]["packets"].as_u64().unwrap();
         // Segments have at most 1448 bytes; many arrived as aggregates.
         assert!(packets > BYTES / 1448 && packets > 2 * came, "{packets} {came} {status}");
-        // Retransmissions count again, such as a first SYN while the neighbour is resolved.
+        // Retransmissions count again, for example of a first SYN while the neighbour is resolved.
         let payload = bytes - packets * (ip + 32);
         assert!((BYTES + 8..BYTES + BYTES / 100).contains(&payload), "{payload} {status}");
         let out = port(&status, "out0");
@@ -266,7 +266,7 @@ fn check_names_who_uses_the_bits_of_labels() {
     let filter = "tc filter add dev out0 egress prio 3 protocol ip u32 match mark 0x20000 0xf0000 flowid 1:1";
     lab.run("n", "tc qdisc add dev out0 clsact");
     lab.run("n", filter);
-    // A kernel without this match accepts the filter but omits the match.
+    // A kernel that lacks this match accepts the filter but omits the match.
     let has_filter = lab.run("n", "tc filter show dev out0 egress").contains("mark 0x");
     let has_nft = std::process::Command::new("nft").arg("-v").output().is_ok();
     if has_nft {
@@ -284,7 +284,7 @@ fn check_names_who_uses_the_bits_of_labels() {
     for (finding, is_there) in expected {
         assert_eq!(text.contains(finding), is_there, "{finding}: {text}");
     }
-    // Other bits, which no program uses.
+    // These rules use other bits, which no program uses.
     lab.run("n", "ip -6 rule del priority 9");
     let masked = format!("mark_mask = \"0x0000ffff\"\n{TWO_PORTS}");
     let other = lab.config("n", &masked);

@@ -1,4 +1,5 @@
-//! No packet is lost because of a label that nobody strips: nodes attached and detached in any order, killed commands.
+//! Tests that no packet is lost because of a label that no node strips: with nodes attached and detached in any order,
+//! and with killed commands.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::{Lab, now_s, port};
@@ -54,7 +55,7 @@ while True:
     s.sendto(data, peer)
 ";
 
-/// Continuous packets to the server and back.
+/// Continuous traffic to the server and back.
 struct Traffic {
     server: Child,
     client: Child,
@@ -78,7 +79,7 @@ impl Traffic {
         Self { server, client, stop, lines }
     }
 
-    /// Send times of packets that did not return, without those in the given intervals.
+    /// Returns the send times of packets that did not return, except in the given intervals.
     fn lost(mut self, apart_from: &[(f64, f64)]) -> Vec<f64> {
         drop(self.stop.take());
         let mut line = String::new();
@@ -125,7 +126,7 @@ impl Routers {
 
 const CARRIERS: [&str; 3] = ["802.1ad", "shim", "ipv6_option"];
 
-/// Waits long enough for some hundred packets.
+/// Waits for the time of some hundred packets.
 fn pass_time() {
     std::thread::sleep(Duration::from_secs(1));
 }
@@ -255,7 +256,7 @@ fn labels_that_are_asserted_keep_the_core_from_going() {
     let error = String::from_utf8(refused.stderr).unwrap();
     assert_eq!(refused.status.code(), Some(3), "{error}");
     assert!(error.contains("error: ports: labels still come in at \"eth0\""), "{error}");
-    // The same for removing the package, and for a reload after which no port would read the labels.
+    // The same applies to removing the package, and to a reload after which no port would read the labels.
     let removed = remove(lab, "b", core).output().unwrap();
     let error = String::from_utf8(removed.stderr).unwrap();
     assert!(
@@ -294,7 +295,8 @@ fn a_reload_that_ends_the_reading_of_labels_loses_nothing() {
     assert_eq!(traffic.lost(&[]), Vec::<f64>::new());
 }
 
-/// Simulates a detach killed after removing the programs and some pins, and an attach killed before creating all pins.
+/// Simulates a detach that was killed after removing the programs and some pins, and an attach that was killed before
+/// creating all pins.
 #[test]
 fn pins_that_a_killed_tool_left_are_no_obstacle() {
     skip_unless_live!();
@@ -342,8 +344,8 @@ fn descendants(id: u32) -> Vec<u32> {
     children.flat_map(|id| [vec![id], descendants(id)].concat()).collect()
 }
 
-/// `apt remove`, as far as it affects the node: runs the package's script with our configuration in /etc and our tool
-/// in /usr/sbin, without systemd.
+/// Does the part of `apt remove` that affects the node: runs the package's script with the test's configuration in /etc
+/// and its tool in /usr/sbin, without systemd.
 fn remove(lab: &Lab, router: &str, config: &Path) -> Command {
     let (etc, sbin) = (lab.folder(&format!("etc-{router}/fairlane")), lab.folder("sbin"));
     let _ = std::fs::copy(config, etc.join("node.toml"));
@@ -356,7 +358,7 @@ fn remove(lab: &Lab, router: &str, config: &Path) -> Command {
     command
 }
 
-/// A case of the how-to: its commands in an order, with removal of the package from a router somewhere in between.
+/// A case of the how-to: its commands in one order, with removal of the package from a router at some point.
 struct Case {
     number: u64,
     carrier: &'static str,
@@ -365,7 +367,7 @@ struct Case {
 
 const REMOVE: &str = "apt remove fairlane-node";
 
-/// Commands that replace a qdisc. A namespace with an interface of the machine drops packets meanwhile.
+/// Commands that replace a qdisc. A namespace with an interface of the machine drops packets during the change.
 const CHANGES_A_QUEUE: &str = "tc ";
 
 impl Case {
@@ -392,7 +394,7 @@ impl Case {
                 let mut half = start();
                 std::thread::sleep(Duration::from_millis(rng.bits() % 400));
                 kill(&mut half);
-                // Some commands fail: their files do not exist yet.
+                // Some commands fail because their files do not exist yet.
                 start().wait().unwrap();
             }
             if command.starts_with(CHANGES_A_QUEUE) {
@@ -410,7 +412,7 @@ impl Case {
     }
 }
 
-/// Function that starts a command, if the command affects the node.
+/// Returns a function that starts a command, if the command affects the node.
 fn started<'a>(lab: &'a Lab, router: &'a str, command: &'a str, config: &'a Path) -> Option<impl Fn() -> Child + 'a> {
     let is_of_apt = command.starts_with("apt install");
     (!is_of_apt).then_some(move || {
@@ -453,7 +455,7 @@ fn the_commands_of_the_how_to_lose_nothing_in_any_order() {
     }
 }
 
-/// Every order in which each router's commands keep their order.
+/// Tests every order in which each router's commands keep their order.
 #[test]
 #[ignore = "half an hour: make test-long"]
 fn the_commands_of_the_how_to_lose_nothing_in_every_order() {
@@ -473,13 +475,13 @@ fn the_commands_of_the_how_to_lose_nothing_in_every_order() {
     assert_eq!(number, 210);
 }
 
-/// The path moves to a router on the same link that reads no labels, and back: failover.
+/// Tests failover: the path moves to a router on the same link that reads no labels, and back.
 #[test]
 fn of_two_routers_on_a_link_only_the_one_that_reads_labels_gets_any() {
     skip_unless_live!();
     let lab = Lab::new(&["c", "a", "x", "b", "d", "s"]);
     lab.wire(("c", "c0", "10.1.0.2"), ("a", "eth0", "10.1.0.1"));
-    // A switch with both routers behind it.
+    // A switch connects both routers.
     lab.run("x", "ip link add br0 type bridge");
     lab.run("x", "ip link set br0 up");
     for (router, port, address) in [("a", "eth1", "10.3.0.1"), ("b", "eth0", "10.3.0.2"), ("d", "eth0", "10.3.0.3")] {
@@ -520,7 +522,7 @@ fn of_two_routers_on_a_link_only_the_one_that_reads_labels_gets_any() {
     assert_eq!(traffic.lost(&[]), Vec::<f64>::new());
 }
 
-/// The questions are made of packets of 64 kB whose checksums are still to be computed.
+/// The requests to the far end are made from packets of 64 kB whose checksums are not computed yet.
 #[test]
 fn packets_that_are_cut_up_later_ask_as_well() {
     skip_unless_live!();
@@ -537,7 +539,7 @@ fn packets_that_are_cut_up_later_ask_as_well() {
     wait_until(&routers, "written");
     let held_back = at_edge(&routers)["labels_held_back"].clone();
     assert!(sender.wait().unwrap().success() && receiver.wait().unwrap().success());
-    // Longer than an answer is valid.
+    // This is longer than an answer is valid.
     assert_eq!(at_edge(&routers)["labels_held_back"], held_back);
     assert!(lab.status("b", core)["ingress"]["trusted"].as_u64().unwrap() > 100);
 }

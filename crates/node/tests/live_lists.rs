@@ -1,4 +1,4 @@
-//! An operator's lists at a running node: one meter per subscriber, with the defaults of the default user.
+//! Tests an operator's lists at a running node. Each subscriber has one meter, with the defaults of the default user.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::Lab;
@@ -37,7 +37,7 @@ impl Node {
         assert!(output.status.success(), "{verb} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// Names, packets and activities of users that have sent, ordered by key.
+    /// Returns names, packets and activities of users that have sent packets, ordered by key.
     fn users(&self) -> Vec<(String, u64, f64)> {
         let status = self.lab.status("n", &self.config);
         let of = |user: &Json| {

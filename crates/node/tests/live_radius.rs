@@ -1,4 +1,4 @@
-//! RADIUS accounting reports subscribers to a running node.
+//! Tests that RADIUS accounting reports subscribers to a running node.
 #![cfg(feature = "ebpf")]
 
 use crate::live_users::Node;
@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Sends accounting requests and prints a line for each: the code of the answer (0 if none arrives within half a
-/// second), and whether its authenticator is valid and it has the request's Proxy-State.
+/// second), then true if its authenticator is valid and it has the request's Proxy-State.
 const SERVER: &str = r#"
 import hashlib, json, socket, struct, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(.5)
@@ -56,7 +56,7 @@ impl<'a> Listener<'a> {
         Self { node, child }
     }
 
-    /// Answers to `[status, user, session, address, another secret, {more}]`.
+    /// Returns the answers to `[status, user, session, address, another secret, {more}]`.
     fn ask(&self, requests: Json) -> Vec<String> {
         self.run(SERVER, &requests.to_string()).lines().map(String::from).collect()
     }
@@ -111,7 +111,8 @@ fn sessions_of_radius_become_subscribers() {
     node.lab.node_ok("n", "attach", &node.config);
     let listener = Listener::start(&node);
     let ask = |requests: Json| listener.ask(requests);
-    // A start, a second session of the same user whose address an interim update reports, another user.
+    // The requests are a start, a second session of the same user whose address comes in an interim update, and another
+    // user.
     let answers = ask(json!([
         [1, "anna", "s1", "10.6.0.2"],
         [1, "anna", "s2"],
@@ -121,11 +122,11 @@ fn sessions_of_radius_become_subscribers() {
         [1, "dora", "s7", "0.0.0.0"]
     ]));
     assert_eq!(answers, ["5"; 6]);
-    // These repeat neither the address nor the name.
+    // These updates repeat neither the address nor the name.
     assert_eq!(ask(json!([[3, "anna", "s2"], [3, null, "s2"]])), ["5"; 2]);
     node.send_from(&[[10, 6, 0, 2], [10, 6, 0, 3], [10, 6, 0, 4]]);
     assert_eq!((node.packets("anna"), node.packets("bert")), (2, 1));
-    // Requests with a wrong secret are not answered, an address of the configuration is rejected, other requests
+    // Requests with a wrong secret are not answered. An address of the configuration is rejected. Other requests
     // succeed.
     let answers = ask(json!([
         [1, "eve", "s9", "10.6.0.9", "another secret"],
@@ -140,11 +141,11 @@ fn sessions_of_radius_become_subscribers() {
     let names: Vec<&str> = listed.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
     assert_eq!(names, ["anna", "carl"], "{listed}");
     node.send_from(&[[10, 6, 0, 2], [10, 6, 0, 3], [10, 6, 0, 4]]);
-    // One of anna's two addresses is removed, and her meter is kept: two packets before, now one from the other
-    // address. carl had sent nothing, and is charged for the packet from bert's former address. anna's former address
-    // belongs to nobody.
+    // One of anna's two addresses is removed, but her meter is kept: it has two earlier packets and one from the other
+    // address. carl had sent no packet, and now has the packet from bert's former address. anna's former address
+    // belongs to no user.
     assert_eq!(["anna", "bert", "carl", "default"].map(|name| node.packets(name)), [3, 0, 1, 1]);
-    // The access server restarts (RFC 2866 4.1 and 5.1, Acct-Status-Type 7): it has no sessions.
+    // The access server restarts (RFC 2866 4.1 and 5.1, Acct-Status-Type 7), so it has no sessions.
     assert_eq!(ask(json!([[7, null, null]])), ["5"]);
     assert_eq!(node.user_ok("list", &[]), "");
     node.send_from(&[[10, 6, 0, 3], [10, 6, 0, 4]]);
@@ -189,7 +190,7 @@ fn keys_of_a_user_outlive_its_sessions_and_may_come_before_them() {
     assert_eq!(["anna", "bert", "carl", "default"].map(|name| node.packets(name)), [0, 1, 1, 1]);
     assert_eq!(listener.ask(json!([[7, null, null]])), ["5"]);
     assert_eq!(names(&node), ["anna", "carl"]);
-    // The same after a restart of the node; the next session has the keys.
+    // The keys also survive a restart of the node. The next session has them.
     node.lab.node_ok("n", "detach", &node.config);
     assert_eq!(node.lab.node_ok("n", "attach", &node.config), "attached: 1 port\n");
     assert_eq!(listener.ask(json!([[1, "anna", "s4", "10.6.0.2"]])), ["5"]);
@@ -204,7 +205,7 @@ fn sessions_of_users_that_cannot_be_metered_end_with_those_of_others() {
     let node = Node::new(64, "[[users]]\nname = \"fixed\"\nprefix = \"10.6.0.1\"\n");
     node.lab.node_ok("n", "attach", &node.config);
     assert_eq!(Listener::start(&node).ask(json!([[1, "anna", "s1", "10.6.0.2"]])), ["5"]);
-    // Since then, the configuration has received the name of one subscriber and the address of another.
+    // The configuration now has the name of one subscriber and the address of another.
     let addresses = |addresses: &[&str]| {
         let of = |address| (format!("b{address}"), json!({"addresses": {"framed_ip_address": [address]}}));
         json!({"bng": addresses.iter().map(of).collect::<serde_json::Map<_, _>>()})
@@ -235,14 +236,14 @@ fn records_count_by_the_time_of_their_event() {
     let at = |second: u64| json!({"stamp": now() - 1000 + second});
     let start = |user: &str, session: &str, more: Json| json!([1, user, session, "10.6.0.2", null, more]);
     let stop = |session: &str, more: Json| json!([2, null, session, null, null, more]);
-    // The start arrives again after the stop: with a timestamp, with a delay time, with neither.
+    // The start arrives again after the stop, with a timestamp, with a delay time, or with neither.
     for (first, last) in [(at(1), at(5)), (json!({"delay": 9}), json!({"delay": 2})), (json!({}), json!({}))] {
         let session = format!("of {first}");
         let begin = start("anna", &session, first);
         assert_eq!(listener.ask(json!([begin, stop(&session, last), begin])), ["5"; 3]);
         assert_eq!(node.user_ok("list", &[]), "");
     }
-    // An older start takes no address from its current owner, a newer one does.
+    // An older start takes no address from its current owner; a newer start does.
     let answers = listener.ask(json!([start("bert", "s2", at(20)), start("anna", "s1", at(10))]));
     assert_eq!((answers, names(&node)), (vec!["5".into(); 2], vec!["bert".into()]));
     assert_eq!(
@@ -310,7 +311,7 @@ fn a_refused_request_does_not_slow_down_others() {
         assert_eq!(answered, COUNT - COUNT.checked_div(every).unwrap_or(0));
         f64::from(COUNT) / seconds
     };
-    // The best of three turns, since other load may use the processors.
+    // Takes the best of three rounds, since other load may use the processors.
     let (mut alone, mut with_refused) = (0.0_f64, 0.0_f64);
     for turn in [0, 2, 4] {
         alone = rate(turn, 0).max(alone);

@@ -1,4 +1,4 @@
-//! Subscribers on packets of network namespaces: both directions, interfaces without Ethernet, existing tags, `mq`.
+//! Tests subscribers in network namespaces: both directions, interfaces without Ethernet, existing tags, `mq`.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::{Lab, port, user};
@@ -16,7 +16,7 @@ fn upload_and_download_of_a_subscriber_have_a_meter_each() {
          [[ports]]\ninterface = \"out0\"\narrivals = \"meter\"\nuser_is = \"destination\"\n",
     );
     lab.node_ok("n", "attach", &config);
-    // A program listens at either end, so that no ICMP error is returned.
+    // A program listens at either end, so no ICMP error is returned.
     let listen = |name, address| {
         let program = format!(
             "import socket,time\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\ns.bind(('{address}',9))\n\
@@ -32,7 +32,7 @@ fn upload_and_download_of_a_subscriber_have_a_meter_each() {
     }
     let status = lab.status("n", &config);
     let (sent, received) = (user(&status, "10.1.0.0/24").unwrap(), user(&status, "to 10.1.0.0/24").unwrap());
-    // Each has 28 bytes of IP and UDP.
+    // Each packet has 28 bytes of IP and UDP headers.
     assert_eq!((&sent["packets"], &sent["bytes"]), (&Json::from(30), &Json::from(30 * 128)), "{status}");
     assert_eq!((&received["packets"], &received["bytes"]), (&Json::from(7), &Json::from(7 * 228)), "{status}");
     assert_eq!(user(&status, "default").unwrap()["packets"], 0, "{status}");
@@ -121,7 +121,7 @@ fn tags_of_customers_pass_a_bridge_that_meters() {
     let received = receiver.wait_with_output().unwrap();
     let status = lab.status("n", &config);
     assert!(received.status.success(), "{status}");
-    // Identified by both tags, and counted from the IP header on.
+    // The customer is identified by both tags. Bytes are counted from the IP header on.
     let customer = user(&status, "s_vlan 100 c_vlan 7").unwrap();
     assert_eq!((&customer["packets"], &customer["bytes"]), (&Json::from(10), &Json::from(860)), "{status}");
     assert_eq!(status["ingress"]["stripped"], 0);
@@ -150,7 +150,7 @@ fn queues_of_mq_are_added_up() {
          q_base = \"900 packets\"\n",
     );
     lab.node_ok("n", "attach", &config);
-    // Frames of many flows, which the two queues share. One frame in each may pass, the others are queued.
+    // The two queues share frames of many flows. One frame in each queue may pass, the others are queued.
     let send = |count: u32, first: u32| {
         lab.python(
             "n",
@@ -206,7 +206,7 @@ fn users_by_tunnel_are_those_of_the_number_that_the_interface_gives() {
     lab.send("c", "10.8.0.1", 100, 10, 0);
     lab.send("c", "10.8.0.9", 100, 3, 0);
     let status = lab.status("n", &config);
-    // Each has 28 bytes of IP and UDP; the other tunnel belongs to no user.
+    // Each packet has 28 bytes of IP and UDP headers. The other tunnel belongs to no user.
     let tunnel = user(&status, "tunnel 7").unwrap();
     assert_eq!((&tunnel["packets"], &tunnel["bytes"]), (&Json::from(10), &Json::from(1280)), "{status}");
     assert_eq!(user(&status, "default").unwrap()["packets"], 3, "{status}");

@@ -1,4 +1,4 @@
-//! Subscribers of a running node, changed while packets pass; imports.
+//! Tests changes to subscribers of a running node while packets pass, and imports.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::Lab;
@@ -28,7 +28,7 @@ impl Node {
         Self::of(&format!("[users_table]\nconfigured = {users}\n{text}"))
     }
 
-    /// A node with these tables and a port.
+    /// Creates a node with these tables and a port.
     fn of(text: &str) -> Self {
         let lab = Lab::one_node();
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -61,7 +61,7 @@ impl Node {
         String::from_utf8(output.stderr).unwrap()
     }
 
-    /// An `apply` that reads its standard input.
+    /// Starts an `apply` that reads its standard input.
     fn stream(&self) -> Child {
         let mut apply = self.tool(&["user", "apply", self.config.to_str().unwrap(), "-"]);
         apply.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
@@ -105,7 +105,7 @@ fn subscribers_come_change_and_go_while_the_node_runs() {
     assert_eq!(node.user_ok("add", &["anna", "--prefix", "10.5.0.2", "--prefix", "10.5.0.3"]), "added \"anna\"\n");
     node.send_from(&[[10, 5, 0, 1], [10, 5, 0, 2], [10, 5, 0, 3], [10, 5, 0, 9]]);
     assert_eq!(["fixed", "anna", "early"].map(|name| node.packets(name)), [1, 2, 1]);
-    // A meter is kept as long as one prefix stays.
+    // A subscriber keeps its meter as long as one of its prefixes stays.
     node.user_ok("set", &["anna", "--prefix", "10.5.0.2", "--key", "reference_rate=20 kbit/s", "--site", "A/B"]);
     node.send_from(&[[10, 5, 0, 2], [10, 5, 0, 3]]);
     assert_eq!(node.packets("anna"), 3);
@@ -124,7 +124,7 @@ fn subscribers_come_change_and_go_while_the_node_runs() {
     node.user_ok("add", &["bert", "--prefix", "10.5.0.2"]);
     node.send_from(&[[10, 5, 0, 2]]);
     assert_eq!((node.packets("bert"), node.packets("anna")), (1, 0));
-    // A meter is kept whichever prefix stays, even if another user gets the other prefix at the same time.
+    // A subscriber keeps its meter even if another user gets the other prefix at the same time.
     node.user_ok("set", &["bert", "--prefix", "10.5.0.2", "--prefix", "10.5.0.4"]);
     std::fs::write(
         node.folder.join("swap"),
@@ -137,7 +137,7 @@ fn subscribers_come_change_and_go_while_the_node_runs() {
     assert_eq!((node.packets("bert"), node.packets("anna")), (2, 1));
     node.user_ok("remove", &["anna"]);
     node.user_ok("set", &["bert", "--prefix", "10.5.0.2"]);
-    // A reload keeps the subscribers, and so does a restart.
+    // A reload and a restart keep the subscribers.
     node.send_from(&[[10, 5, 0, 2]]);
     node.lab.node_ok("n", "attach", &node.config);
     assert_eq!(node.packets("bert"), 1);
@@ -148,7 +148,7 @@ fn subscribers_come_change_and_go_while_the_node_runs() {
     let listed = node.user_ok("list", &[]);
     assert_eq!(listed.lines().count(), 2, "{listed}");
     assert!(listed.contains("bert") && listed.contains("prefix 10.5.0.2"), "{listed}");
-    // The tool notices changes by others: between two of its changes, another process wrote the file.
+    // The tool detects that another process wrote the file between two of its changes.
     let json = node.user_ok("list", &["--json"]);
     assert_eq!(serde_json::from_str::<Json>(json.lines().next().unwrap()).unwrap()["put"]["name"], "bert");
 }
@@ -190,8 +190,8 @@ fn twenty_thousand_subscribers_change_a_thousand_times_a_second_and_no_packet_is
         node.user_ok("import", &[&words(&list), "--network", &words(&network), "--rate-per-mbps", "1 kbit/s"]),
         "imported: 0 new or changed, 0 removed\n"
     );
-    // Every second user gets another rate, every fourth is removed and added again; one with traffic changes all the
-    // time.
+    // Every second user gets another rate, and every fourth is removed and added again. A user with traffic changes all
+    // the time.
     node.user_ok("add", &["client", "--prefix", "10.1.0.2"]);
     let mut text = String::new();
     for number in (0..COUNT).step_by(2) {
@@ -210,7 +210,7 @@ fn twenty_thousand_subscribers_change_a_thousand_times_a_second_and_no_packet_is
     }
     let total = text.lines().count();
     std::fs::write(&changes, text).unwrap();
-    // Packets of a subscriber that changes, 500 per second, received and counted.
+    // A changing subscriber sends 500 packets per second, which are received and counted.
     let receive = "import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\n\
                    s.setsockopt(socket.SOL_SOCKET,socket.SO_RCVBUF,1<<22)\n\
                    s.bind(('10.2.0.2',9))\ns.settimeout(3)\nn=0\nprint('ready',flush=True)\n\
@@ -221,7 +221,7 @@ fn twenty_thousand_subscribers_change_a_thousand_times_a_second_and_no_packet_is
                 time.sleep(.002)\nprint(n,flush=True)";
     let mut source = node.lab.start_python("c", send);
     let began = Instant::now();
-    // As a stream, since a file is one change, in which the last line of a name counts.
+    // Uses a stream, since a file is one change, in which only the last line of a name counts.
     let stream = std::fs::File::open(&changes).unwrap();
     let mut apply = node.tool(&["user", "apply", node.config.to_str().unwrap(), "-"]);
     assert!(apply.stdin(stream).stdout(Stdio::null()).status().unwrap().success());
@@ -280,13 +280,13 @@ fn a_broken_line_leaves_the_node_metered_and_a_full_table_is_told() {
     assert_eq!((node.packets("anna"), node.packets("bert")), (1, 1));
     let checked = || String::from_utf8(node.lab.node("n", "check", &node.config).stdout).unwrap();
     assert!(checked().contains("line 2") && !checked().contains("places are taken"), "{}", checked());
-    // A process that changes something makes a backup of the file, and reports it.
+    // A process that changes a subscriber makes a backup of the file, and reports the backup.
     let removed = node.user("remove", &["b\u{1b}"]);
     let said = String::from_utf8(removed.stderr).unwrap();
     assert!(removed.status.success() && said.contains("subscribers.damaged-1"), "{said}");
     assert_eq!(std::fs::read_to_string(node.folder.join("subscribers.damaged-1")).unwrap(), broken);
     assert_eq!(node.lab.node("n", "attach", &node.config).stderr, b"");
-    // All of four slots are taken.
+    // All four slots are in use.
     node.user_ok("add", &["carl", "--prefix", "10.5.0.5"]);
     node.user_ok("add", &["dora", "--prefix", "10.5.0.6"]);
     let full = "users table: 4 of 4 places are taken, above 80 %: subscribers that find none are refused; raise \
@@ -315,7 +315,7 @@ impl<'a> SmallDisk<'a> {
         assert!(Command::new("mount").args(words).arg(self.0).status().unwrap().success(), "{words:?}");
     }
 
-    /// Writes a file that takes all remaining space.
+    /// Writes a file that uses all remaining space.
     fn fill(&self) {
         let mut file = std::fs::File::create(self.0.join("filler")).unwrap();
         while file.write_all(&[0; 4096]).is_ok() {}
@@ -328,7 +328,7 @@ impl Drop for SmallDisk<'_> {
     }
 }
 
-/// One change per line: each adds the user of a number, with the address `10.7.A.B`.
+/// Returns one change per line. Each adds the user of a number, with the address `10.7.A.B`.
 fn puts(numbers: std::ops::Range<u32>) -> String {
     let put = |i: u32| {
         let prefix = format!("10.7.{}.{}", i / 256, i % 256);
@@ -403,7 +403,7 @@ fn what_the_kernel_refuses_half_way_is_undone() {
     assert_eq!(std::fs::read(node.folder.join("subscribers.jsonl")).unwrap(), before);
     node.send_from(&[[10, 7, 0, 5], [10, 7, 1, 5], [10, 7, 4, 0]]);
     assert_eq!(["n5", "n261", "n1024", "default"].map(|name| node.packets(name)), [1, 1, 0, 1]);
-    // A process that had read the maps before notices that restored users have other slots.
+    // A process that read the maps before detects that restored users have other slots.
     let rate = r#"{"put":{"name":"n5","user":{"prefix":["10.7.0.5"],"reference_rate":"20 kbit/s"}}}"#;
     stream.stdin.take().unwrap().write_all(rate.as_bytes()).unwrap();
     assert!(stream.wait().unwrap().success());
@@ -440,13 +440,13 @@ fn what_a_killed_tool_left_half_done_is_done_by_the_next_one() {
     };
     assert_eq!(import(), "imported: 2 new or changed, 0 removed\n");
     finds(2);
-    // The file is complete, so that importing the same list changes nothing; nevertheless it finishes the interrupted
-    // change.
+    // The file is complete, so importing the same list changes no subscriber. Nevertheless the import finishes the
+    // interrupted change.
     forget_rules(&node.lab);
     std::fs::write(&mark, "").unwrap();
     assert_eq!(import(), "imported: 0 new or changed, 0 removed\n");
     finds(2);
-    // So does a rejected command, any other change, and `attach`.
+    // A rejected command, any other change, and `attach` also finish it.
     let others: [&dyn Fn(); 3] = [
         &|| drop(node.refused("add", &["anna", "--prefix", "10.5.0.2"])),
         &|| drop(node.user_ok("add", &["carl", "--prefix", "10.5.0.4"])),
@@ -499,7 +499,7 @@ fn a_killed_change_that_has_no_room_can_be_taken_back() {
     let apply = |text: &str| node.user("apply", &[node.lab.file("changes", text).to_str().unwrap()]);
     assert!(apply(&puts(0..1000)).status.success());
     let file = node.folder.join("subscribers.jsonl");
-    // Killed after writing the file and before the maps, which would have rejected the change.
+    // The process is killed after writing the file and before writing the maps, which would have rejected the change.
     let kept = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, kept + &puts(1000..1100)).unwrap();
     let mark = node.folder.join("subscribers.unfinished");

@@ -1,4 +1,4 @@
-//! Tests of the node that need no links and no clock, in one binary: each file is a module.
+//! Tests of the node that need no links and no clock. All tests are in one binary; each file is a module.
 
 #[cfg(feature = "ebpf")]
 #[macro_use]

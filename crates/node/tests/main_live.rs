@@ -1,4 +1,4 @@
-//! Tests of the node on the links of network namespaces, in real time, in one binary: each file is a module.
+//! Tests the node in real time on the links of network namespaces. All tests are in one binary; each file is a module.
 //!
 //! `make test-live` runs four at a time.
 

@@ -1,4 +1,5 @@
-//! Manual pages and completions contain every command and option; metric names are valid in Prometheus.
+//! Tests that manual pages and completions contain every command and option, and that metric names are valid in
+//! Prometheus.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -68,7 +69,7 @@ fn keys_of(page: &str) -> BTreeSet<(String, String)> {
     let (mut keys, mut section, mut is_key) = (BTreeSet::new(), String::new(), false);
     for line in page.lines() {
         if let Some(title) = line.strip_prefix(".SH ") {
-            // Without the scheme of the section.
+            // Removes the scheme from the title of the section.
             section = title.trim_matches('"').split(" with ").next().unwrap().into();
         } else if let Some(text) = line.strip_prefix("\\fB").filter(|_| is_key) {
             keys.insert((section.clone(), text.split("\\fR").next().unwrap().into()));
@@ -100,7 +101,7 @@ fn every_key_of_the_configuration_has_its_place_in_the_manual() {
     }
     assert!(wanted.len() > 40);
     assert_eq!(wanted.difference(&found).collect::<Vec<_>>(), Vec::<&(String, String)>::new());
-    // There is no key that the file lacks, active or in a comment on the other scheme.
+    // The file has every key, active or in a comment about the other scheme.
     let is_in_file = |key: &str| every.lines().any(|line| line.contains(&format!("{key} =")));
     let more: Vec<_> = found.iter().filter(|(section, key)| section.starts_with('[') && !is_in_file(key)).collect();
     assert!(more.is_empty(), "{more:?}");

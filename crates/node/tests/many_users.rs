@@ -1,4 +1,4 @@
-//! Loading, changing and removing a hundred thousand users takes time proportional to their number.
+//! Tests that the time to load, change and remove a hundred thousand users is proportional to their number.
 #![cfg(feature = "ebpf")]
 
 use crate::common::{LOOPBACK, START_NS, config, ipv4, replayed_later};
@@ -20,7 +20,7 @@ fn users(count: u32, rate: &str) -> Json {
     (0..count).map(of).collect()
 }
 
-/// CPU time of this thread, which does not depend on other load.
+/// Returns the CPU time of this thread, which does not depend on other load.
 fn cpu_time_s() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
@@ -40,7 +40,7 @@ fn a_hundred_thousand_users_are_loaded_and_changed() {
     };
     let config = |tables| config(&json!({}), tables);
     let first = config(&first);
-    // A quadratic step took a minute of CPU time, linear ones take a second without optimization.
+    // A quadratic step took a minute of CPU time. Linear steps take a second without optimization.
     assert!(lap("checked") < 10.0);
     let programs = replayed_later(&first);
     assert!(lap("loaded") < 10.0);
@@ -50,7 +50,7 @@ fn a_hundred_thousand_users_are_loaded_and_changed() {
     lap("checked");
     configure(&programs, &second, &[LOOPBACK], START_NS).unwrap();
     assert!(lap("all changed, one removed") < 10.0);
-    // The last user that is left, and the one that was removed.
+    // The last remaining user, and the removed one.
     for (last, is_there) in [(USERS - 2, true), (USERS - 1, false)] {
         let [_, b, c, d] = last.to_be_bytes();
         programs.run("fairlane_ingress", &ipv4([10, b, c, d], 0, 100), LOOPBACK, 0, 1).unwrap();

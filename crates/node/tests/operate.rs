@@ -1,4 +1,5 @@
-//! Operational situations: interfaces that appear and disappear, folders where pins do not persist, readers that exit.
+//! Tests operational situations: interfaces that appear and disappear, folders where pins do not persist, and a
+//! standard output that closes.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::{Lab, TWO_PORTS};
@@ -15,7 +16,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// Output of `check --json`, and its exit code.
+/// Returns the output of `check --json` and its exit code.
 fn check(lab: &Lab, config: &Path) -> (Json, Option<i32>) {
     let output = lab.command("n", NODE).args(["check", "--json"]).arg(config).output().unwrap();
     (serde_json::from_slice(&output.stdout).unwrap(), output.status.code())
@@ -36,7 +37,7 @@ fn pins_that_would_vanish_with_a_private_mount_are_refused_with_the_way_out() {
     std::fs::write(&file, format!("[node]\npin_path = \"/sys/fs/bpf/fairlane-test\"\n{TWO_PORTS}")).unwrap();
     let namespace = lab.netns_path("n");
     let namespace = namespace.rsplit('/').next().unwrap();
-    // Mounts that differ from those of `ip netns exec`.
+    // These shells have other mounts than `ip netns exec`.
     for mount in ["true", "mount -t bpf bpf /sys/fs/bpf"] {
         let attach = format!("{mount} && exec {NODE} attach {}", file.display());
         let output = Command::new("ip").args(["netns", "exec", namespace, "sh", "-c", &attach]).output().unwrap();
@@ -50,7 +51,7 @@ fn pins_that_would_vanish_with_a_private_mount_are_refused_with_the_way_out() {
         assert!(String::from_utf8_lossy(&output.stdout).contains("nsenter"), "{output:?}");
     }
     std::fs::remove_file(file).unwrap();
-    // The solution: enter only the network namespace.
+    // The solution is to enter only the network namespace.
     let config = lab.config("n", TWO_PORTS);
     lab.node_ok("n", "attach", &config);
     lab.node_ok("n", "detach", &config);
@@ -68,7 +69,7 @@ fn check_fails_where_attach_would_and_says_what_may_go_wrong() {
     let (report, code) = check(&lab, &good);
     assert_eq!((&report["ok"], code), (&json!(true), Some(0)), "{report}");
     assert_eq!(findings(&report, "warning"), Vec::<String>::new());
-    // `check` leaves nothing behind, and `attach` fails or succeeds as it predicted.
+    // `check` leaves no pins, and correctly predicts if `attach` succeeds.
     assert_eq!(lab.pins(), Vec::<std::path::PathBuf>::new());
     lab.node_ok("n", "attach", &good);
     // A table of another size cannot be loaded while this one is in use.
@@ -85,7 +86,7 @@ fn check_fails_where_attach_would_and_says_what_may_go_wrong() {
     assert_eq!(findings(&report, "missing"), ["port nowhere0: there is no such interface in this network namespace"]);
     let text = lab.node("n", "check", &absent);
     assert_eq!((text.status.code(), stderr(&text).as_str()), (Some(1), "error: one thing is missing\n"));
-    // A pin path that is not on a BPF file system.
+    // This pin path is not on a BPF file system.
     let elsewhere = std::env::temp_dir().join(format!("fairlane-elsewhere-{}.toml", std::process::id()));
     std::fs::write(&elsewhere, format!("[node]\npin_path = \"/tmp/fairlane\"\n{TWO_PORTS}")).unwrap();
     let (report, code) = check(&lab, &elsewhere);
@@ -118,10 +119,10 @@ fn check_fails_where_attach_would_and_says_what_may_go_wrong() {
         let attach = lab.node(at, "attach", config);
         assert!(!attach.status.success() && stderr(&attach).contains(why), "{why}: {attach:?}");
     }
-    // The rejected change had no effect: in0, which has another index there, is still metered.
+    // The rejected change had no effect: in0 is still metered, although it has another index in the other namespace.
     lab.send("c", "10.2.0.2", 100, 10, 0);
     assert_eq!(lab.status("n", &good)["ingress"]["metered"], 10);
-    // Another node at the same interfaces: both would meter.
+    // Another node at the same interfaces would also meter.
     let second = lab.config("second", TWO_PORTS);
     let (report, code) = check(&lab, &second);
     assert!(
@@ -134,7 +135,7 @@ fn check_fails_where_attach_would_and_says_what_may_go_wrong() {
     let first = lab.node("n", "check", &good);
     assert!(!String::from_utf8_lossy(&first.stdout).contains("another node"), "{first:?}");
     lab.node_ok("n", "detach", &good);
-    // Works, but not as intended: warnings only.
+    // These configurations work, but not as intended, so there are only warnings.
     lab.run("n", "tc qdisc del dev out0 root");
     lab.run("n", "ip link set out0 down");
     for (side, offload) in [("in0", "gro"), ("out0", "gso")] {
@@ -156,7 +157,7 @@ fn check_fails_where_attach_would_and_says_what_may_go_wrong() {
 fn check_fails_for_what_is_attached_as_attach_does() {
     skip_unless_live!();
     let lab = Lab::one_node();
-    // Two indices whose difference is the number of slots.
+    // The difference between the two indices is the number of slots.
     let in0: Json = serde_json::from_str(&lab.run("n", "ip -j link show dev in0")).unwrap();
     let index = in0[0]["ifindex"].as_u64().unwrap() + u64::from(PortRecord::PLACES);
     lab.run("n", &format!("ip link add far0 index {index} type veth peer name far1"));
@@ -268,13 +269,13 @@ fn one_missing_interface_blocks_nobody_and_one_made_anew_is_metered_again() {
     assert!(follower.line().starts_with("in0: attached, index "));
     lab.send("c", "10.2.0.2", 100, 10, 0);
     assert_eq!(metered(), 20, "{}", lab.status("n", &config));
-    // With the index of the old one.
+    // The new interface has the index of the old one.
     lab.run("n", "ip link del late0");
     assert_eq!(follower.line(), "late0: gone\n");
     lab.run("n", &format!("ip link add late0 index {index} type veth peer name late1"));
     assert!(follower.line().starts_with("late0: attached, index "));
-    // Removed and immediately recreated. Whether the tool sees both events or only the last, the port finally has its
-    // program.
+    // The interface is removed and immediately recreated. The tool may see both events or only the last. In either
+    // case, the port finally has its program.
     lab.run("n", "ip link del late0");
     lab.run("n", &format!("ip link add late0 index {index} type veth peer name late1"));
     let until = Instant::now() + Duration::from_secs(10);
@@ -313,8 +314,8 @@ fn a_follower_follows_what_others_load_and_goes_on_when_the_file_is_wrong() {
     lab.run("n", "ip link add late0 type veth peer name late1");
     assert!(follower.line().starts_with("late0: attached, index "));
     wait_for(&lab, &config, "late0");
-    // The file is invalid when an interface reappears. The tool attaches the last valid configuration, and the file
-    // once it is valid.
+    // The file is invalid when an interface reappears. The tool attaches the last valid configuration. Once the file is
+    // valid again, the tool attaches the new one.
     std::fs::write(&config, "[[ports").unwrap();
     lab.run("n", "ip link del late0");
     assert_eq!(follower.line(), "late0: gone\n");
@@ -369,8 +370,8 @@ fn a_follower_keeps_its_pins_when_the_file_names_others() {
 fn marks_are_counted_where_people_look() {
     skip_unless_live!();
     let lab = Lab::one_node();
-    // A packet of 1000 bytes takes 8 ms. Of 60 packets sent at once, those that find 20 to 36 packets in the queue are
-    // marked and later ones are dropped: the default q_base and gamma.
+    // A packet of 1000 bytes takes 8 ms. Of 60 packets sent at once, those that arrive when 20 to 36 packets wait are
+    // marked, by the default q_base and gamma. Later ones are dropped.
     lab.run("n", "tc qdisc add dev out0 root tbf rate 1mbit burst 1600 limit 100000");
     let config = lab.config("n", &TWO_PORTS.replace("\"abc\" }", "\"abc\", ecn = true }"));
     lab.node_ok("n", "attach", &config);
@@ -404,7 +405,7 @@ fn counts(lab: &Lab, config: &Path, interface: &str, peer: &str) -> bool {
     }
     let metered = || lab.status("n", config)["ingress"]["metered"].as_u64().unwrap();
     let before = metered();
-    // Broadcast, with a local experimental ethertype (IEEE 802), which nobody receives.
+    // A broadcast with a local experimental ethertype (IEEE 802), which no program receives.
     let frame = "s.send(bytes.fromhex('ffffffffffff020000000001')+b'\\x88\\xb6'+bytes(60))";
     let open = format!("import socket\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('{peer}',0))\n");
     lab.python("n", &format!("{open}{frame}"));
@@ -422,7 +423,7 @@ fn a_reader_that_goes_away_ends_the_tool_without_a_word() {
         let mut command = lab.command("n", NODE);
         let mut child =
             command.args(arguments).arg(&config).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // Closed before anything can be written.
+        // Closes the pipe before the tool can write.
         drop(child.stdout.take());
         let output = child.wait_with_output().unwrap();
         assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""), "{arguments:?}");
@@ -489,7 +490,7 @@ fn a_scrape_of_many_users_is_bounded_and_has_names() {
     );
     let config = lab.config("n", &text);
     lab.node_ok("n", "attach", &config);
-    // 2000 addresses send a frame each; between two scrapes anna's address sends 5.
+    // 2000 addresses send a frame each. Between two scrapes anna's address sends 5.
     let send = |addresses: &str| {
         let frames = format!(
             "import socket,struct\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('c0',0))\n\
@@ -506,9 +507,10 @@ fn a_scrape_of_many_users_is_bounded_and_has_names() {
     assert!(text.contains("fairlane_users 2001\n") && text.contains("fairlane_users_shown 50\n"), "{text}");
     assert_eq!(counts(&text, "fairlane_user_bytes_total{"), 50);
     assert!(text.contains("fairlane_user_packets_total{user=\"anna\",key=\"10.9.0.7\"} 6"), "{text}");
-    // For any number of users: help lines and ports below 10 kB, and 4 lines of about 70 bytes for each of 50 users.
+    // The size does not depend on the number of users: help lines and ports take less than 10 kB, and each of 50 users
+    // 4 lines of about 70 bytes.
     assert!(text.len() < 30_000, "{}", text.len());
-    // Prometheus itself parses it without a complaint.
+    // Prometheus itself parses the page without an error.
     if let Ok(mut child) =
         Command::new("promtool").args(["check", "metrics"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn()
     {
@@ -523,7 +525,7 @@ fn a_scrape_of_many_users_is_bounded_and_has_names() {
     lab.node_ok("n", "detach", &config);
 }
 
-/// The units name another program, since the real one is not installed. Everything else that they name must exist.
+/// The units name another program, since the real one is not installed. All other files that they name must exist.
 #[test]
 fn systemd_takes_the_units() {
     let version = Command::new("systemd-analyze").arg("--version").output();
@@ -554,8 +556,8 @@ fn systemd_takes_the_units() {
     assert!(output.status.success() && !of_ours, "{}", stderr(&output));
 }
 
-/// Opens peers that send nothing, and one that sends a byte now and then. Prints the duration of a scrape meanwhile,
-/// whether the slow peer is disconnected, and the answer to a request with another host name.
+/// Opens peers that send no data, and a slow peer that sends a byte now and then. Prints the duration of a scrape, then
+/// true if the slow peer is disconnected, and the answer to a request with another host name.
 const SLOW_PEERS: &str = "\
 import http.client, socket, time
 def connect(): return socket.create_connection(('127.0.0.1', 9550))

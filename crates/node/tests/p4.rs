@@ -1,4 +1,4 @@
-//! `p4-commands` as called by a user: golden output in both formats, errors in one line.
+//! Tests `p4-commands` as a user calls it: golden output in both formats, and errors in one line.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -58,7 +58,7 @@ fn a_switch_compiled_for_more_users_is_told_by_an_option() {
     let output = run(&config, &["--users", "65536"]);
     let text = String::from_utf8(output.stdout).unwrap();
     let line = text.lines().find(|line| line.starts_with("table_add users set_user_of_address")).unwrap();
-    // From index 2 on; a sixteenth of 65 536.
+    // The block starts at index 2 and has a sixteenth of 65 536 registers.
     assert!(line.ends_with(" 2 2 4096"), "{line}");
     let output = run(&config, &["--users", "0"]);
     let message = String::from_utf8(output.stderr).unwrap();
@@ -108,9 +108,9 @@ fn say_the_same(name: &str) {
 
 #[test]
 fn the_numbers_follow_from_the_configuration() {
-    // Q_min 12, Q_base 20, gamma 16, limit 24 packets in sixteenths, a queue of twice that length. Accounting factor 3
-    // in Q20. 50 Mbit/s are 4166 full packets per second. A rate of 20 kbit/s is one octave, 2^31, below 10 kbit/s.
-    // 192.0.2.0/28 is a prefix of 96 + 28 bits.
+    // Q_min 12, Q_base 20, gamma 16 and limit 24 packets are in sixteenths; the queue has twice the limit. The
+    // accounting factor 3 is in Q20. 50 Mbit/s are 4166 maximum-size packets per second. A rate of 20 kbit/s is one
+    // octave, 2^31, below 10 kbit/s. 192.0.2.0/28 is a prefix of 96 + 28 bits.
     let cli = std::fs::read_to_string(root().join("crates/node/tests/golden/switch.p4cli")).unwrap();
     let words = |start: &str| -> Vec<&str> {
         cli.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{start}")).split(' ').collect()
@@ -129,8 +129,8 @@ fn the_numbers_follow_from_the_configuration() {
 
 #[test]
 fn the_numbers_of_csfq_follow_from_the_configuration() {
-    // K_c 100 ms in ns; log2(C/10 kbit/s) = log2(5000) in Q31; S at C is C K_alpha/8 = 625 000 bytes in Q16; thresholds
-    // of 0 and 12 packets, a limit of 24, in sixteenths; a tick is at most 2^-19 of K.
+    // K_c is 100 ms in ns; log2(C/10 kbit/s) = log2(5000) is in Q31. S at rate C is C K_alpha/8 = 625 000 bytes in Q16.
+    // The thresholds of 0 and 12 packets and the limit of 24 are in sixteenths. A tick is at most 2^-19 of K.
     let cli = std::fs::read_to_string(root().join("crates/node/tests/golden/switch-csfq.p4cli")).unwrap();
     let words = |start: &str| -> Vec<i64> {
         let line = cli.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{start}"));
@@ -141,7 +141,7 @@ fn the_numbers_of_csfq_follow_from_the_configuration() {
     let aqm = words("table_add aqm set_aqm 1 => ");
     assert_eq!(aqm[4..5], [100_000_000]);
     assert_eq!(aqm[5], q31(5000.0));
-    // Two constants rounded to Q31 each.
+    // Two constants are rounded to Q31 each.
     assert!((aqm[6] - q31(625_000.0 * 65_536.0)).abs() <= 2, "{}", aqm[6]);
     assert_eq!(aqm[7..], [0, 192, 384, 0]);
     let domain = words("table_set_default domain");

@@ -1,4 +1,5 @@
-//! The parsers of frames and configurations on mutated input: a million frames, as many values, whole files.
+//! Tests the parsers of frames and configurations on mutated input: a million frames, a million values, and whole
+//! files.
 
 use crate::mutate::mutate;
 use fairlane_node::config::{MarkMatch, NodeConfig, Prefix};
@@ -41,7 +42,7 @@ fn a_million_mutated_frames_are_read_within_their_bounds() {
             ip += 1;
         }
         with_ports += u32::from(frame.ports.is_some());
-        // The same bytes are the same flow.
+        // The same bytes belong to the same flow.
         assert_eq!(frame.flow(&bytes), Frame::parse(&bytes).flow(&bytes));
     }
     // Mutations leave most frames IP; otherwise nothing after the ethertype would be tested.
@@ -75,7 +76,7 @@ fn a_million_mutated_prefixes_and_marks_are_refused_or_mean_what_they_say() {
 #[test]
 fn mutated_files_are_refused_in_one_line_or_read() {
     let whole = include_str!("../../../examples/node/every-key.toml");
-    // Without comments, so that mutations affect keys and values.
+    // Removes comments, so that mutations affect keys and values.
     let lines = whole.lines().map(|line| line.split(" #").next().unwrap_or_default().trim_end());
     let text = lines.filter(|line| !line.is_empty() && !line.starts_with('#')).collect::<Vec<_>>().join("\n");
     let mut rng = Rng::stream(1, 0, "files", 0);

@@ -1,4 +1,4 @@
-//! A pilot: an access link of 50 Mbit/s in each direction, shared by subscribers of every kind, with ABC and with CSFQ.
+//! Pilot: subscribers of every kind share an access link of 50 Mbit/s in each direction, with ABC and with CSFQ.
 //!
 //! ```text
 //!   h ------------ n ------------ d ------------ s
@@ -6,8 +6,8 @@
 //!            both bottlenecks    way
 //! ```
 //!
-//! All subscribers send and receive simultaneously. At `d` the user-space forwarder adds the delay, since the kernel
-//! here has no netem.
+//! All subscribers send and receive simultaneously. At `d` the user-space forwarder adds the delay, since the test
+//! kernel has no netem.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::{Lab, mac, port};
@@ -21,7 +21,7 @@ use std::time::Duration;
 const NODE: &str = env!("CARGO_BIN_EXE_fairlane-node");
 const RATE_MBPS: f64 = 50.0;
 const SETTLE: u64 = 8;
-/// Number of intervals in which the light subscriber's delay is measured, and their length.
+/// Number and length of the intervals in which the light subscriber's delay is measured.
 const PARTS: u64 = 4;
 const PART: u64 = 5;
 
@@ -40,10 +40,11 @@ const TCP: [Tcp; 8] = [
 const UDP: &str = "10.1.0.19";
 const LIGHT: &str = "10.1.0.20";
 const UDP_SERVER: &str = "10.2.0.3";
-/// At `d`, before the delay: a packet of the light subscriber takes its queueing time plus delays of the machine.
+/// An address at `d`, before the delay. A packet of the light subscriber arrives there after its queueing time plus
+/// delays of the machine.
 const NEAR_SERVER: &str = "10.2.0.9";
 
-/// Max-min share of the link for users that demand more, in Mbit/s: the subscribers with TCP and the one with UDP.
+/// Max-min share, in Mbit/s, of each subscriber that demands more: those with TCP and the one with UDP.
 const SHARE_MBPS: f64 = RATE_MBPS / (TCP.len() + 1) as f64;
 const UDP_MBPS: f64 = 2.4 * SHARE_MBPS;
 /// Payload as a fraction of a full TCP frame, and of a frame of `send`.
@@ -105,7 +106,7 @@ impl Pilot {
         self.command(name, NODE, &arguments).stdout(Stdio::null()).spawn().unwrap()
     }
 
-    /// Clients of a subscriber with TCP, both directions simultaneously.
+    /// Starts the clients of a subscriber with TCP, in both directions simultaneously.
     fn clients(&self, first_port: usize, (_, paths, flows, control): Tcp) -> Vec<Child> {
         let client = |(index, (from, to)): (usize, &(&str, &str))| {
             let port = (first_port + index).to_string();
@@ -118,7 +119,7 @@ impl Pilot {
         paths.iter().enumerate().map(client).collect()
     }
 
-    /// Starts iperf3 servers; they end with their client or after their time.
+    /// Starts iperf3 servers, which end with their client or after a fixed time.
     fn servers(&self) -> Vec<Child> {
         let ports = (0..TCP.len()).flat_map(|user| (0..TCP[user].1.len()).map(move |path| first_port(user) + path));
         let serve = |port: usize| {
@@ -152,7 +153,7 @@ fn first_port(user: usize) -> usize {
     5200 + 10 * user
 }
 
-/// A program that ends with its client or after its time. Signals reach the program itself.
+/// Starts a program that ends with its client or after a fixed time. Signals reach the program itself.
 fn program(lab: &Lab, name: &str, program: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new("nsenter");
     command.arg(format!("--net={}", lab.netns_path(name))).args(["nice", "-n", "-19", program]).args(arguments);
@@ -190,7 +191,7 @@ fn config(marker: &str, queue: &str) -> String {
     format!("[marker]\n{marker}\n{}{others}{ports}", tcp.concat())
 }
 
-/// Goodput of a subscriber in Mbit/s: sent, received.
+/// Returns the goodput of a subscriber in Mbit/s: sent, received.
 fn goodputs(clients: Vec<Child>) -> [f64; 2] {
     let mut sums = [0.0; 2];
     for client in clients {
@@ -208,7 +209,7 @@ struct Outcome {
     way: &'static str,
     tcp: Vec<f64>,
     udp: f64,
-    /// In each interval. A machine that stops for a while raises the delay in one interval, a queue in all.
+    /// One value per interval. A pause of the machine raises the delay in one interval, a queue in all intervals.
     light_p99_ms: Vec<f64>,
     light_lost: u64,
 }
@@ -231,7 +232,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// The pilot itself, upload and download simultaneously.
+/// Runs the traffic of the pilot, upload and download simultaneously.
 fn shares(pilot: &Pilot) -> [Outcome; 2] {
     let servers = pilot.servers();
     let all = SETTLE + PARTS * PART + 4;
@@ -302,7 +303,7 @@ fn control_lost_under_a_flood(pilot: &Pilot) -> [u64; 2] {
         .map(|report| 1000 - arrived(&report))
 }
 
-/// Runs all of it and prints the results. None of the node's own control traffic may be lost.
+/// Runs all parts of the pilot and prints the results. None of the node's own control traffic may be lost.
 fn pilot(marker: &str, queue: &str) -> [Outcome; 2] {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap();
     println!("{queue}  load {}", load.split(' ').next().unwrap());
@@ -336,7 +337,7 @@ fn a_pilot_with_csfq_gives_udp_above_its_share_its_share() {
         return;
     }
     for outcome in pilot("scheme = \"csfq\"\nrate_constant = \"1 s\"", CSFQ) {
-        // Single flows lose packets at the limit of the queue; 0.82 to 0.88 in docs/node.md.
+        // Single flows lose packets at the limit of the queue. In docs/node.md they reach 0.82 to 0.88.
         assert!(outcome.worst_tcp() >= 0.7 && (0.9..=1.2).contains(&outcome.udp), "{outcome}");
     }
 }

@@ -1,5 +1,5 @@
-//! A point of presence: subscribers at the sites of a tree, identified by address, PPPoE session or tags, with real TCP
-//! in both directions.
+//! Tests a point of presence with real TCP in both directions. Subscribers are at the sites of a tree, identified by
+//! address, PPPoE session or tags.
 //!
 //! ```text
 //!                                          +-- n0 -- h0   site 0
@@ -7,9 +7,9 @@
 //!  server, BNG   edge      aggregation     +-- n2 -- h2   site 2
 //! ```
 //!
-//! `e`, `b` and `n` are nodes that bridge. `e` labels the packets to subscribers, `n` the packets from its subscribers.
-//! All labels travel in tags, also through `b`, which writes no labels. The link between `b` and each `n` is the
-//! bottleneck of the site in both directions. Users with one CUBIC or BBR flow compete with users with four.
+//! `e`, `b` and each `n` are bridging nodes. `e` labels packets to subscribers; each `n` labels packets from its
+//! subscribers. All links carry labels in tags. `b` forwards labels but writes none. The link between `b` and each `n`
+//! is the bottleneck of the site in both directions. Users with one CUBIC or BBR flow compete with users with four.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::{Lab, port};
@@ -39,11 +39,11 @@ const GOLDEN_RATIO: f64 = 1.618_033_988_749_895;
 /// Rate of each bottleneck.
 const RATE_MBPS: f64 = 24.0;
 
-/// The thresholds of the bottleneck follow from its intended number of flows. Losses in a window below four packets
-/// need timeouts (three duplicate acknowledgements, RFC 5681 3.2), and BBR keeps at least four packets in flight. So
-/// `q_base` holds four packets per flow, if all users had as many flows as the busiest. The path itself holds almost
-/// nothing here. `q_min` and `gamma` have the ratios of the P4 paper to `q_base`, 6 and 16 to 20. The unit is bytes,
-/// not packets, since acknowledgements share the queue.
+/// The thresholds of the bottleneck depend on its intended number of flows. Losses in a window below four packets need
+/// timeouts (three duplicate acknowledgements, RFC 5681 3.2), and BBR keeps at least four packets in flight. So
+/// `q_base` has room for four packets per flow, if all users have as many flows as the busiest one. Almost no packets
+/// are in flight on the path itself. `q_min` and `gamma` have the same ratios to `q_base` as in the P4 paper, 6 and 16
+/// to 20. The unit is bytes, not packets, since acknowledgements share the queue.
 const FRAME_BYTES: usize = 1518;
 const WINDOW_PACKETS: usize = 4;
 const MOST_FLOWS: usize = 4;
@@ -131,7 +131,7 @@ impl Subscriber {
         1 + self.number / self.sites
     }
 
-    /// Head of its frames: Ethernet addresses, then everything before IP and the length of PPPoE.
+    /// Head of the subscriber's frames: Ethernet addresses, then all bytes before the PPPoE length and the IP packet.
     fn head(&self, to: &str, from: &str) -> String {
         let hex = |address: &str| crate::lab::mac(address).replace(':', "");
         let head = hex(to) + &hex(from);
@@ -181,7 +181,7 @@ impl Pop {
         self.subscribers.iter().filter(move |subscriber| subscriber.site() == site)
     }
 
-    /// Makes nodes bridge all their ports; no packet is segmented late or merged.
+    /// Makes nodes bridge all their ports. Disables late segmentation and merging of packets.
     fn bridge(&self) {
         let lab = &self.lab;
         let trunk: Vec<&str> = ["trunk"].into_iter().chain(self.sites().map(|site| SITE_PORTS[site])).collect();
@@ -263,7 +263,7 @@ impl Pop {
         self.nodes = nodes.into_iter().map(|(name, text)| (name, self.lab.config(name, &text))).collect();
     }
 
-    /// Starts the equipment that adds sessions and tags to packets, at subscribers and at the BNG.
+    /// Starts programs that add sessions and tags to packets, at subscribers and at the BNG.
     fn start_access(&mut self) {
         let mut ends = vec![("g", "g0", self.subscribers.iter().collect::<Vec<_>>())];
         ends.extend(self.sites().map(|site| (SITE_HOSTS[site], "c0", self.at(site).collect())));
@@ -292,7 +292,7 @@ impl Pop {
         self.route_tunnels();
     }
 
-    /// Starts a Python program in a namespace, stopped if it outlives the test.
+    /// Starts a Python program in a namespace. The test stops it at the end.
     fn python(&self, name: &str, arguments: &[&str]) -> Child {
         let seconds = 120 + 4 * (self.size.settle + self.size.measure).as_secs();
         let mut command = self.lab.command_within(name, seconds, "python3");
@@ -320,7 +320,7 @@ impl Pop {
         self.lab.status(name, config)
     }
 
-    /// Sends a datagram to each address, which answers.
+    /// Sends a datagram to each address, and checks that the address answers.
     fn reach_everybody(&mut self) {
         let mut echo = self.python("g", &[TRAFFIC, "echo"]);
         assert_eq!(line_of(&mut echo), "ready\n");
@@ -333,13 +333,13 @@ impl Pop {
         }
     }
 
-    /// Subscribers with TCP at a site, equally many in each direction.
+    /// Returns the subscribers with TCP at a site, the same number in each direction.
     fn active(&self, site: usize, ways: Ways) -> Vec<(&Subscriber, &'static str)> {
         let ways = ways.iter().flat_map(|way| std::iter::repeat_n(*way, self.size.active / ways.len()));
         self.at(site).zip(ways).collect()
     }
 
-    /// Connections: one flow or four, CUBIC or BBR. Subscribers with two addresses use both.
+    /// Returns the connections: one flow or four, CUBIC or BBR. Subscribers with two addresses use both addresses.
     fn connections(&self, site: usize, ways: Ways) -> Vec<(String, &'static str, &'static str)> {
         let mut connections = Vec::new();
         for (index, (subscriber, way)) in self.active(site, ways).into_iter().enumerate() {
@@ -350,9 +350,9 @@ impl Pop {
         connections
     }
 
-    /// The same, each with its start time. The golden ratio spreads them over the first half of the settling time, so
-    /// that neighbours are far apart. If all start on an empty path, BBR stays behind for a long time
-    /// ([figures](../../../docs/node.md#a-point-of-presence)).
+    /// Returns the connections with their start times. The golden ratio spreads starts over the first half of the
+    /// settling time, with neighbours far apart. If all flows start on an empty path, BBR stays below its share for a
+    /// long time ([figures](../../../docs/node.md#a-point-of-presence)).
     fn beginnings(&self, site: usize, ways: Ways, start: f64) -> Json {
         let spread = self.size.settle.as_secs_f64() / 2.0;
         let at = |index: usize| start + spread * (index as f64 * GOLDEN_RATIO).fract();
@@ -417,8 +417,8 @@ impl Pop {
         active.map(of).collect()
     }
 
-    /// Checks that the meter with a subscriber's name counts each of its packets, and no others: at the edge as a
-    /// destination, at its site as a source, whatever identifies it.
+    /// Checks that the meter with a subscriber's name counts all its packets and no others, for any kind of identifier.
+    /// At the edge the subscriber is the destination, at its site the source.
     fn assert_everybody_is_metered(&self) {
         for (name, to) in [("e", "to ")].into_iter().chain(self.sites().map(|site| (SITE_NODES[site], ""))) {
             let status = self.status(name);
@@ -434,7 +434,7 @@ impl Pop {
         }
     }
 
-    /// Every packet at a bottleneck has the label of its edge, and the node in between adds none.
+    /// Checks that every packet at a bottleneck has the label of its edge, and that the node in between adds none.
     fn assert_one_label(&self) {
         let between = self.status("b");
         assert_eq!(between["ingress"]["metered"], 0);
@@ -442,8 +442,8 @@ impl Pop {
         let ups = self.sites().map(|site| port(&self.status(SITE_NODES[site]), "uplink").clone());
         for port in ports.chain(ups) {
             assert!(port["accepted"].as_u64() > Some(1000) && port["dropped"].as_u64() > Some(0), "{port}");
-            // A path that lost labels would lose those of a whole user. The nodes' kernels themselves send only single
-            // frames.
+            // A path that loses labels loses those of all packets of a user. Few packets may be unlabelled, because the
+            // nodes' kernels themselves send only single frames.
             let (accepted, unlabelled) = (port["accepted"].as_u64(), port["unlabelled"].as_u64());
             assert!(unlabelled.map(|frames| 1000 * frames) < accepted, "{port}");
         }
@@ -463,8 +463,8 @@ impl Drop for Pop {
     }
 }
 
-/// Number of connections and congestion control of a subscriber, by its index among those with TCP at its site: one
-/// connection per address, or four.
+/// Returns the number of connections (one per address, or four) and the congestion control of a subscriber. `index` is
+/// its index among those with TCP at its site.
 fn sender(index: usize, subscriber: &Subscriber) -> (usize, &'static str) {
     let flows = if (index / 2).is_multiple_of(2) { subscriber.addresses().len() } else { MOST_FLOWS };
     (flows, CONTROLS[index / 4 % 2])
@@ -480,10 +480,10 @@ fn line_of(child: &mut Child) -> String {
     line
 }
 
-/// Share of each user at a bottleneck, in Mb/s of TCP payload. All users with TCP there demand more than an equal
-/// share; acknowledgements of the other direction take less. The share ignores these, so it is too high by their rate.
-/// A frame of 1518 bytes with its label holds 1440 bytes of TCP payload behind a session or tags; plain frames have the
-/// same size.
+/// Share of each user at a bottleneck, in Mb/s of TCP payload. All users with TCP demand more than an equal share;
+/// acknowledgements of the other direction take less. The share ignores acknowledgements, so it is too high by their
+/// rate. A frame of 1518 bytes with its label has 1440 bytes of TCP payload after a session or tags. Plain frames have
+/// the same size.
 fn share_mbps(active: usize) -> f64 {
     RATE_MBPS * 1440.0 / 1518.0 / active as f64
 }
@@ -510,8 +510,8 @@ fn shares(what: &str, pop: &Pop, ways: Ways) -> f64 {
     worst
 }
 
-/// Prints the results of each kind of sender: throughput, offered load at its meter in the same time, and drops, if the
-/// node that metered it counts them by name.
+/// Prints the results of each kind of sender: throughput, offered load at the meter in the same time, and drops, if the
+/// metering node counts them by name.
 fn print_kinds(pop: &Pop, ways: Ways, goodputs: &[f64], before: &HashMap<String, [u64; 3]>) {
     let after = pop.counted();
     let seconds = (pop.size.settle + pop.size.measure).as_secs_f64() + 1.0;
@@ -568,7 +568,7 @@ fn maps(folder: &Path) -> Vec<(u32, u64)> {
     let of = |map: MapHandle| {
         let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", map.as_fd().as_raw_fd())).unwrap();
         let field = |key: &str| info.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok());
-        // Links are pinned there as well, and have no such lines.
+        // Links are pinned in the same folder, and have no such lines.
         Some((field("map_id:")? as u32, field("memlock:")?))
     };
     maps.filter_map(of).collect()
@@ -594,7 +594,7 @@ fn a_small_point_of_presence_labels_once_and_shares() {
     pop.assert_everybody_is_metered();
     let worst = shares("with ABC", &pop, BOTH);
     pop.assert_one_label();
-    // The test is too short for an exact figure; but a user that gets almost nothing is a defect.
+    // The test is too short for an exact value, but finds a user that gets almost no throughput.
     assert!(worst > 0.2, "{worst}");
     pop.detach();
 }
@@ -636,7 +636,7 @@ fn two_thousand_subscribers_of_a_tree_get_their_shares() {
         verdict(worst[1]),
         verdict(both)
     );
-    // docs/node.md has the figures. Faults would give less: 0.5 with an average over packets, 0.17 to 0.24 without ABC.
+    // docs/node.md has the values. Faults give less: 0.5 with an average over packets, 0.17 to 0.24 without ABC.
     assert!(worst.iter().chain([&both]).all(|worst| *worst >= 0.6), "{worst:?} {both}");
     assert!(worst.iter().zip(without).all(|(with, without)| *with > 2.0 * without), "{worst:?} {without:?}");
 }

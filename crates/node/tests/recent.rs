@@ -1,4 +1,5 @@
-//! Cached addresses are valid only for the current rules, and locks of programs admit one packet at a time.
+//! Tests that cached addresses are valid only for the current rules, and that locks of programs admit one packet at a
+//! time.
 #![cfg(feature = "ebpf")]
 
 use crate::common::{LOOPBACK, START_NS, config, ipv4, replayed, replayed_later, through};
@@ -11,8 +12,8 @@ use std::sync::Barrier;
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
-/// Pins this thread to the processor with this index among those it may use. Returns false if there are fewer. Each
-/// processor has its own cache.
+/// Pins this thread to the processor with this index among its allowed processors. Returns false if there are too few.
+/// Each processor has its own cache.
 fn stay(number: usize) -> bool {
     let all = sched_getaffinity(None).unwrap();
     let Some(processor) = (0..CpuSet::MAX_CPU).filter(|processor| all.is_set(*processor)).nth(number) else {
@@ -150,7 +151,7 @@ fn two_processors_count_every_packet_of_one_user_and_of_one_port() {
     }
 }
 
-/// Time at which the tests below lock meter and port.
+/// Time at which the tests lock meter and port.
 const LOCKED_NS: u64 = START_NS + 6_000_000_000;
 
 fn write_locks(programs: &Programs, lock: u32) {
@@ -164,9 +165,9 @@ fn states(programs: &Programs) -> (UserState, PortState) {
     (programs.read("users", &0u32).unwrap().unwrap(), programs.port_state(LOOPBACK).unwrap())
 }
 
-/// Sends packets of one user through two nodes. One of them loses a processor that holds both locks, as when a
-/// hypervisor deschedules it, for `back_ns`. `check` receives both outcomes of each packet in that time. Returns both
-/// nodes after a last packet, which finds the locks free.
+/// Sends packets of one user through two nodes. In one node both locks stay locked for `back_ns`, as if a hypervisor
+/// had descheduled the processor. `check` receives both outcomes of each packet in that time. Returns both nodes after
+/// a last packet, which arrives after the unlock.
 fn with_and_without_a_holder(
     config: &NodeConfig,
     gap_ns: u64,
@@ -185,10 +186,10 @@ fn with_and_without_a_holder(
     write_locks(&nodes[1], 1);
     let before = states(&nodes[1]);
     let times = (LOCKED_NS..LOCKED_NS + back_ns).step_by(gap_ns as usize).zip(1..);
-    // Queues of 0 to 29 packets: below all thresholds, above them, above the limit.
+    // Queues are 0 to 29 packets: below all thresholds, above the thresholds, or above the limit.
     let sent = times.map(|(now_ns, i)| check(&both(now_ns, i % 30))).count() as u64;
     let after = states(&nodes[1]);
-    // The time since which it has been locked, in units of 2^20 ns (planes/bpf/lock.h).
+    // The lock contains the time of locking, in units of 2^20 ns (planes/bpf/lock.h).
     assert_eq!([after.0.lock, after.1.lock], [(LOCKED_NS >> 20) as u32 | 2; 2]);
     assert_eq!((after.0.meter, after.0.packets), (before.0.meter, before.0.packets));
     assert_eq!((after.1.averager, after.1.csfq), (before.1.averager, before.1.csfq));
@@ -217,12 +218,12 @@ fn what_a_locked_meter_and_port_miss_is_added_by_the_next_packet() {
         assert_eq!((free.0.packets, free.0.bytes), (held.0.settled().packets, held.0.settled().bytes));
         assert_eq!((held.0.late_amount, held.1.late_sum, held.1.late_count, held.1.late_pending), (0, 0, 0, [0; 2]));
     };
-    // All packets at one time: nothing decays, and the meters must be equal to the last bit.
+    // All packets arrive at one time, so there is no decay, and the meters must be equal to the last bit.
     let states = with_and_without_a_holder(&abc, 1, 200, |[free, held]| assert_eq!(free.0.mark, held.0.mark));
     is_whole(&states);
     assert_eq!(states[0].0.meter, states[1].0.meter);
     // CSFQ adds the bytes of a gap as if they had arrived evenly. Bytes that arrived within 11 ms, at K = 100 ms, count
-    // as those of one gap or of two.
+    // as the bytes of one gap or of two gaps.
     let states = with_and_without_a_holder(&csfq, 50_000, 10_000_000, |_| ());
     is_whole(&states);
     let rise = (states[1].0.meter.sum as f64 / states[0].0.meter.sum as f64).log2();
@@ -234,8 +235,8 @@ fn a_holder_that_stands_still_for_half_a_second_moves_labels_by_what_did_not_dec
     skip_unless_possible!();
     let [abc, _] = nodes_of_both_schemes();
     let activity = |outcome: &Outcome| f64::from(outcome.mark & 0x3f_ffff) / 65_536.0;
-    // Without the lock, bytes do not decay by exp(-t/M_AM) in the meantime: with t = 0.5 s and M_AM = 3 s that is at
-    // most 0.24 in log2.
+    // Without the lock, bytes do not decay by exp(-t/M_AM) until the unlock. With t = 0.5 s and M_AM = 3 s, the
+    // difference is at most 0.24 in log2.
     let most = 0.5 / 3.0 * std::f64::consts::LOG2_E;
     let [free, held] = with_and_without_a_holder(&abc, 1_000_000, 500_000_000, |[free, held]| {
         let rise = activity(&held.0) - activity(&free.0);

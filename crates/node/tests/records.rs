@@ -1,5 +1,5 @@
-//! The compiler of the kernel programs lays out the records as Rust does, according to the type information in the
-//! object.
+//! Tests that the compiler of the kernel programs lays out the records as Rust does, according to the type information
+//! in the object.
 #![cfg(feature = "ebpf")]
 
 use fairlane_node::records::{PortState, UserState, layouts};

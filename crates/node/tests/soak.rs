@@ -1,5 +1,6 @@
-//! Mixed load for a while: reloads, kills, upgrades of the tool, changes of subscribers, a port that disappears and
-//! reappears, more users than slots. FAIRLANE_SOAK_SECONDS is the duration: 8 by default, 600 for the full test.
+//! Tests a mixed load for a while: reloads, kills, upgrades of the tool, changes to subscribers, a port that disappears
+//! and reappears, and more users than slots. FAIRLANE_SOAK_SECONDS is the duration: 8 by default, 600 for the full
+//! test.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::Lab;
@@ -12,7 +13,7 @@ use std::{env, fs};
 
 const KILLS: u32 = 20;
 
-/// Numbers of maps of users with this number of addresses, and of programs that use such a map.
+/// Returns the number of user maps with this number of addresses, and of programs that use such a map.
 fn in_kernel(users: u32) -> (usize, usize) {
     let places = Places { configured: 1024, addresses: users }.all();
     let maps: Vec<u32> = MapInfoIter::default().filter(|map| map.max_entries == places).map(|map| map.id).collect();
@@ -21,7 +22,8 @@ fn in_kernel(users: u32) -> (usize, usize) {
     (maps.len(), ProgInfoIter::with_query_opts(options).filter(|program| uses(&program.map_ids)).count())
 }
 
-/// Returns true if these numbers of maps and programs are reached within 5 s: the kernel frees them with some delay.
+/// Returns true if these numbers of maps and programs are reached within 5 s, because the kernel frees them with some
+/// delay.
 fn comes_to(users: u32, expected: (usize, usize)) -> bool {
     (0..50).any(|turn| {
         sleep(Duration::from_millis(if turn == 0 { 0 } else { 100 }));
@@ -33,7 +35,7 @@ fn comes_to(users: u32, expected: (usize, usize)) -> bool {
 fn reloads_kills_and_a_full_table_lose_no_packet_and_leak_nothing() {
     skip_unless_live!();
     let seconds: u64 = env::var("FAIRLANE_SOAK_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(8);
-    // A size that no other node on this machine has.
+    // This size differs from that of other nodes on this machine.
     let users = 100 + std::process::id() % 97;
     let lab = Lab::one_node();
     let state = lab.pins_of("n").with_file_name("../state").display().to_string();
@@ -57,7 +59,8 @@ fn reloads_kills_and_a_full_table_lose_no_packet_and_leak_nothing() {
     let before = lab.traces("n");
     lab.node_ok("n", "attach", &config("10 kbit/s"));
     let start_ns = lab.status("n", &config("10 kbit/s"))["start_ns"].clone();
-    // 1000 numbered packets per second, from 400 addresses in groups of 100; the server prints the number of arrivals.
+    // Sends 1000 numbered packets per second, from 400 addresses in groups of 100. The server prints the number of
+    // arrivals.
     let count = seconds * 1000;
     let run = |name: &str, program: String| {
         let mut command = lab.command_within(name, 2 * seconds + 20, "python3");
@@ -97,7 +100,7 @@ fn reloads_kills_and_a_full_table_lose_no_packet_and_leak_nothing() {
     let mut turn = 0_usize;
     while start.elapsed() < Duration::from_secs(seconds) {
         let config = config(if turn.is_multiple_of(2) { "20 kbit/s" } else { "10 kbit/s" });
-        // A port disappears and reappears, and so does a subscriber with addresses that send.
+        // A port disappears and reappears, and also a subscriber with addresses that send.
         let has_flap = turn.is_multiple_of(2);
         lab.run("n", if has_flap { "ip link add flap0 type veth peer name flap1" } else { "ip link del flap0" });
         let change = match turn % 3 {
@@ -109,7 +112,7 @@ fn reloads_kills_and_a_full_table_lose_no_packet_and_leak_nothing() {
         let user = user.args(["user", change[0]]).arg(&config).args(&change[1..]).output().unwrap();
         assert!(user.status.success(), "{change:?}: {}", String::from_utf8_lossy(&user.stderr));
         if kills < KILLS {
-            // Killed 0 to 38 ms after its start.
+            // The tool is killed 0 to 38 ms after its start.
             let mut tool = Command::new("nsenter");
             let netns = lab.netns_path("n");
             let mut tool = tool
@@ -132,9 +135,10 @@ fn reloads_kills_and_a_full_table_lose_no_packet_and_leak_nothing() {
         let now = status["ingress"]["metered"].as_u64().unwrap();
         assert!(now >= metered, "{now} after {metered}");
         metered = now;
-        // The default user, the overflow, packets without an address, the subscriber.
+        // The four are the default user, the overflow, packets without an address, and the subscriber.
         assert!(status["users"].as_array().unwrap().len() as u32 <= users + 4);
-        // One map. Its programs are ingress, egress, and the one that starts the timer, which the timer itself holds.
+        // There is one map. Its programs are ingress, egress, and the one that starts the timer, which the timer keeps
+        // loaded.
         assert!(comes_to(users, (1, 3)), "{:?}", in_kernel(users));
         turn += 1;
         sleep(Duration::from_millis(if seconds > 60 { 900 } else { 100 }));
@@ -146,7 +150,7 @@ fn reloads_kills_and_a_full_table_lose_no_packet_and_leak_nothing() {
     let ingress = &status["ingress"];
     assert_eq!(ingress["metered"], count);
     println!("{seconds} s, {turn} reloads, changes and flaps, {kills} kills: {ingress}");
-    // Four groups of 100 addresses, two seconds each: the first group expires while the third sends.
+    // Four groups of 100 addresses send for two seconds each. The first group expires while the third sends.
     assert!(ingress["expired"].as_u64().unwrap() > 0, "{ingress}");
     if turn % 2 == 1 {
         lab.run("n", "ip link del flap0");

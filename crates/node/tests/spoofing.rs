@@ -1,4 +1,4 @@
-//! Forged source addresses: whom they harm, whom they do not harm, and what they gain.
+//! Tests forged source addresses: which users they harm, and what the sender gains.
 #![cfg(feature = "ebpf")]
 
 use crate::common::{LOOPBACK, config, ipv4, label_of, replayed_later};
@@ -45,10 +45,10 @@ fn a_user_known_by_its_line_pays_for_what_it_sends_in_the_name_of_others() {
     }
     let victim = || packets(&programs, Who::Prefix("10.0.0.7".parse().unwrap()));
     assert_eq!((packets(&programs, Who::Session(9)), packets(&programs, Who::Tags(100, 2)), victim()), (5, 5, 0));
-    // The victim's own packets are attributed to the victim, whatever addresses they have.
+    // The victim's own packets are attributed to the victim, with any source address.
     meter(&programs, &in_session(&ipv4([192, 0, 2, 1], 0, 100), 7));
     assert_eq!(victim(), 1);
-    // A user identified only by an address can be charged by any host at a metered port.
+    // If a user is identified only by an address, any host at a metered port can add to its meter.
     meter(&programs, &forged);
     assert_eq!(victim(), 2);
 }
@@ -62,10 +62,11 @@ fn many_addresses_within_a_prefix_gain_nothing() {
         (0..200).map(|i| meter(&programs, &ipv4([10, 0, 0, i % addresses], 0, 1000))).collect()
     };
     assert_eq!(labels("prefix", 200), labels("prefix", 1));
-    // With per-address meters each packet is the first of its user: such users must be prefixes.
+    // With per-address meters, each forged packet is the first of its address. So such users must have one meter per
+    // prefix.
     let (all, one) = (labels("address", 200), labels("address", 1));
     assert!(all.iter().all(|label| *label == one[0]));
-    // A label is log2 of the count, in units of 2^-16. All packets arrived at once, so nothing decays.
+    // A label is log2 of the count, in units of 2^-16. All packets arrived at once, so there is no decay.
     let rise = f64::from(one[199] - one[0]) / 65536.0;
     assert!((rise - 200f64.log2()).abs() < 1e-3, "{rise}");
 }
@@ -92,7 +93,8 @@ fn a_forged_source_is_metered_before_reverse_path_filtering_drops_it() {
         (port(&status, "out0")["accepted"].clone(), user(&status, "10.77.0.7").unwrap()["packets"].clone())
     };
     assert_eq!(forge(), (9.into(), 9.into()));
-    // There is no route back to that address, so no packet leaves. The victim is charged nevertheless.
+    // There is no route back to the forged address, so no packet leaves. The victim's meter counts the packets
+    // nevertheless.
     lab.run("n", "sysctl -qw net.ipv4.conf.all.rp_filter=1 net.ipv4.conf.in0.rp_filter=1");
     assert_eq!(forge(), (9.into(), 18.into()));
     lab.node_ok("n", "detach", &config);

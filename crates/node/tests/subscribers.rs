@@ -1,4 +1,5 @@
-//! Realistic subscribers: several prefixes, tags, sessions; as sources and as destinations; with separate slots.
+//! Tests realistic subscribers: with several prefixes, tags or sessions, as sources and as destinations, and with
+//! separate slots.
 #![cfg(feature = "ebpf")]
 
 use crate::common::{LOOPBACK, PASS, START_NS, config, ethernet, ipv4, ipv6, label_of, replayed, replayed_later};
@@ -25,7 +26,7 @@ fn meter(programs: &Programs, frame: &[u8]) -> u32 {
     label_of(metered.mark)
 }
 
-/// A frame with other headers: Ethernet addresses, `between`, IP packet.
+/// Inserts other headers into a frame: Ethernet addresses, `between`, IP packet.
 fn behind(frame: &[u8], between: &[&[u8]]) -> Vec<u8> {
     [&frame[..12], &between.concat(), &frame[14..]].concat()
 }
@@ -49,7 +50,7 @@ fn several_prefixes_of_both_families_share_one_meter() {
 #[test]
 fn a_port_meters_who_receives_if_it_says_so() {
     skip_unless_possible!();
-    // 10.255.0.1 is the destination of all IPv4 frames, fdfd:... that of all IPv6 frames.
+    // All IPv4 frames have the destination 10.255.0.1, all IPv6 frames fdfd:...
     let users = json!([{"prefix": "10.255.0.0/16"}, {"prefix": ["10.0.0.0/24", "fd00::/8"]}]);
     let download = node(&json!({"user_is": "destination"}), &json!({"users": users}));
     meter(&download, &ipv4([10, 0, 0, 1], 0, 100));
@@ -58,7 +59,7 @@ fn a_port_meters_who_receives_if_it_says_so() {
     let received = |text| prefix(text).as_a(UserIs::Destination);
     assert_eq!(packets(&download, &received("10.255.0.0/16")), 2);
     assert_eq!(packets(&download, &received("10.0.0.0/24")), 1);
-    // Packets that they send are counted separately, as are earlier packets here.
+    // Packets that subscribers send are counted separately, like the earlier packets here.
     assert_eq!(packets(&download, &prefix("10.255.0.0/16")) + packets(&download, &prefix("10.0.0.0/24")), 0);
     assert_eq!(received("10.0.0.0/24").to_string(), "to 10.0.0.0/24");
     // Per-address meters.
@@ -96,7 +97,7 @@ fn ip_is_found_behind_tags_pppoe_and_mpls() {
         for way in ways {
             let programs = node(&json!({}), &json!({"users": users}));
             let parts: Vec<&[u8]> = way.iter().map(Vec::as_slice).collect();
-            // Headers below IP do not count as bytes of the user: the label is that of the plain packet.
+            // Headers below IP do not count as bytes of the user, so the label equals that of the plain packet.
             assert_eq!(meter(&programs, &behind(frame, &parts)), expected, "{way:x?}");
             assert_eq!(packets(&programs, &prefix("10.0.0.0/24")), 1, "{way:x?}");
             // Truncated anywhere before the end of the IP header, a packet belongs to no user, and no byte beyond its
@@ -104,13 +105,14 @@ fn ip_is_found_behind_tags_pppoe_and_mpls() {
             let whole = behind(frame, &parts);
             let header = whole.len() - 1000 + if i == 0 { 20 } else { 40 };
             for length in 14..header {
-                // The kernel accepts no incomplete IP header behind a plain ethertype; there is none here.
+                // The kernel accepts no incomplete IP header after a plain ethertype, but this frame has no plain
+                // ethertype.
                 meter(&programs, &whole[..length]);
             }
             assert_eq!(packets(&programs, &UserKey::UNPARSED), header as u64 - 14, "{way:x?}");
         }
     }
-    // Five labels are more than the parser skips; the control channel of PPP is not IP.
+    // The parser skips fewer than five labels. The control channel of PPP is not IP.
     let programs = node(&json!({}), &json!({"users": users}));
     let deep = behind(&plain[0], &[&[0x88, 0x47], &[0, 1, 0, 64].repeat(4), &[0, 1, 1, 64]]);
     meter(&programs, &deep);
@@ -169,7 +171,7 @@ fn addresses_never_take_the_places_of_configured_users() {
         json!([{"prefix": "10.0.1.0/24"}, {"prefix": "172.16.0.0/12", "meter_of": "address", "address_limit": 5}]);
     let tables = json!({"default_user": {"meter_of": "address"}, "users_table": {"limit": LIMIT}, "users": late});
     let programs = node(&json!({}), &tables);
-    // A user with many addresses takes as many slots as it may, and leaves the rest to others.
+    // A user with many addresses takes its maximum number of slots; the others remain free.
     for i in 0..10 {
         meter(&programs, &ipv4([172, 16, 0, i], 0, 100));
     }
@@ -209,7 +211,8 @@ fn tags_of_others_stay_where_they_are() {
         let (metered, after) = programs.pass("fairlane_ingress", &frame, LOOPBACK, 0).unwrap();
         assert_eq!((metered.verdict, &after), (PASS, &frame));
         assert_eq!(programs.ingress_stats().unwrap().stripped, 0);
-        // On a link that carries labels in tags, our tag is outside the frame data, around theirs: `live.rs` sees it.
+        // On a link that carries labels in tags, our tag is outside the frame data, before the frame's own tags.
+        // `live.rs` tests this.
         for mark in [metered.mark, 0] {
             let (sent, after) = programs.pass("fairlane_egress", &frame, LOOPBACK, mark).unwrap();
             assert_eq!((sent.verdict, &after), (PASS, &frame), "{carrier} {mark:#x}");
@@ -229,7 +232,7 @@ fn drops_count_for_the_user_that_was_metered() {
     let label = meter(&programs, &frame);
     assert_eq!(programs.run("fairlane_egress", &frame, LOOPBACK, label, 1).unwrap().verdict, crate::common::DROP);
     assert_eq!(programs.user_state(&prefix("10.0.0.0/24")).unwrap().unwrap().dropped, 1);
-    // Counted by the meter for packets without a user.
+    // The meter for packets without a user counts this frame.
     let mut other = ethernet(0x88b6);
     other.resize(64, 0);
     programs.run("fairlane_egress", &other, LOOPBACK, 0, 1).unwrap();

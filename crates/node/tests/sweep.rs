@@ -1,4 +1,4 @@
-//! The search for silent addresses does a bounded amount of work at a time, however large the table is.
+//! Tests that the search for silent addresses does a bounded amount of work at a time, for any size of the table.
 #![cfg(feature = "ebpf")]
 
 use crate::common::{LOOPBACK, config, ipv4};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 const LIMIT: u32 = 1 << 20;
 
-/// A node on the machine's clock, with a table of `limit` slots and this number of addresses in it.
+/// Creates a node on the machine's clock, with a table of `limit` slots and this number of addresses.
 fn node(limit: u32, addresses: u32, timeout: &str) -> Programs {
     let tables = json!({
         "marker": {"memory": "1 ms"},
@@ -47,13 +47,13 @@ fn swept(programs: &Programs, addresses: u32) -> PoolRecord {
 #[test]
 fn a_slice_of_the_search_is_bounded_at_any_size_of_the_table() {
     skip_unless_possible!();
-    // No address is silent for an hour, so each slice looks at as many slots as it may.
+    // No address is silent for an hour, so each slice checks its maximum number of slots.
     let programs = node(LIMIT, 0, "1 h");
     let mut before = 0;
     for addresses in [0, 52_000, 105_000, 940_000] {
         add(&programs, before, addresses - before);
         before = addresses;
-        // A new timeout makes the search fast enough for a test: the program reads it in each slice.
+        // A new timeout makes the search fast enough for a test, since the program reads the timeout in each slice.
         let mut node: fairlane_node::records::NodeRecord = programs.read("config", &0u32).unwrap().unwrap();
         (node.sweep_ns, node.user_timeout_ns) = (1, u64::MAX);
         programs.write("config", &0u32, &node).unwrap();
@@ -69,7 +69,7 @@ fn a_slice_of_the_search_is_bounded_at_any_size_of_the_table() {
 #[test]
 fn silent_addresses_lose_their_places_a_few_at_a_time_and_others_get_them() {
     skip_unless_possible!();
-    // All at once: the worst case of a slice.
+    // All addresses expire at once, the worst case of a slice.
     let programs = node(5000, 5000, "10 ms");
     assert_eq!(programs.pool().unwrap().live, 5000);
     sleep(Duration::from_millis(20));
@@ -85,7 +85,7 @@ fn silent_addresses_lose_their_places_a_few_at_a_time_and_others_get_them() {
     assert_eq!(pool.most_expired, PoolRecord::SLICE_EXPIRED);
     assert_eq!(programs.keys("addresses").len(), 0);
     assert_eq!(programs.ingress_stats().unwrap().expired, 5000);
-    // Their slots are free again, and so are their parts of the limits of user and port.
+    // Their slots are free again and no longer count for the limits of user and port.
     add(&programs, 70_000, 1000);
     let stats = programs.ingress_stats().unwrap();
     assert_eq!((stats.no_room, stats.user_full, stats.port_full), (0, 0, 0));

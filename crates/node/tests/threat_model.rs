@@ -1,4 +1,4 @@
-//! Every test that docs/security.md names in its threat model exists.
+//! Tests that every test named in the threat model of docs/security.md exists.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ const PAGE: &str = include_str!("../../../docs/security.md");
 /// Folders of the files named on the page, next to this crate.
 const FOLDERS: [&str; 3] = ["tests", "src", "../schemes/src"];
 
-/// A test file, and parts of the names of tests in it, such as the beginning; no parts mean the whole file.
+/// A test file, and parts of the names of its tests, such as the beginning. Without parts, the whole file.
 type Named<'a> = (&'a str, Vec<&'a str>);
 
 /// Names on a page: in the last column of tables of tests, and in parentheses.
@@ -81,7 +81,7 @@ fn tests_in(source: &str) -> Vec<String> {
 
 #[test]
 fn every_test_that_the_page_names_is_there() {
-    // One per line of the tables, plus those in the text.
+    // The page names one test per line of the tables, and more in the text.
     assert!(named(PAGE).len() > 50, "{:?}", named(PAGE));
     assert_eq!(missing(PAGE), Vec::<String>::new());
 }

@@ -1,5 +1,5 @@
-//! Errors in lists and streams of subscribers: rejected with one line that names the position, and nothing is changed.
-//! Nothing is attached.
+//! Tests that errors in lists and streams of subscribers give one line that names the position, and change no
+//! subscriber. No node is attached.
 #![cfg(feature = "ebpf")]
 
 use std::fs;
@@ -34,7 +34,8 @@ impl Place {
         path.to_str().unwrap().into()
     }
 
-    /// A command of the tool with the configuration. It reacts to Ctrl-C even if the test runner ignores it.
+    /// Creates a command of the tool with the configuration. The command reacts to Ctrl-C even if the test runner
+    /// ignores this signal.
     pub fn tool(&self, words: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new("env");
         command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_fairlane-node")]);
@@ -50,7 +51,7 @@ impl Place {
         self.command(verb, arguments).output().unwrap()
     }
 
-    /// Output of the command, without the text that nothing is attached.
+    /// Returns the output of the command, without the message that nothing is attached.
     pub fn ok(&self, verb: &str, arguments: &[&str]) -> String {
         let output = self.user(verb, arguments);
         assert!(output.status.success(), "{verb} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -58,7 +59,7 @@ impl Place {
         text.replace("; nothing is attached: takes effect at the next attach", "")
     }
 
-    /// Error message, without the folder. Checks that existing subscribers are unchanged.
+    /// Returns the error message without the folder. Checks that existing subscribers are unchanged.
     pub fn refused(&self, verb: &str, arguments: &[&str]) -> String {
         let before = self.ok("list", &["--json"]);
         let output = self.user(verb, arguments);
@@ -98,7 +99,7 @@ fn a_list_that_is_empty_or_cut_off_removes_nobody() {
     let told = "error: list.csv: --replace would remove 3 of 4 subscribers, more than half; to do so, add --force";
     assert_eq!(import(cut_off, &[]), told);
     assert_eq!(import(cut_off, &["--dry-run"]), told);
-    // Removing half of them is allowed; removals are reported first.
+    // Removing half of the subscribers is allowed. Removals are reported first.
     let half = place.file("list.csv", "name,prefix\na,10.0.0.1\nb,10.0.0.9\n");
     let dry = place.ok("import", &[&half, "--replace", "--dry-run"]);
     assert_eq!(dry, "would import: 1 new or changed, 2 removed; nothing was changed\n");
@@ -119,7 +120,7 @@ fn keys_may_come_before_a_prefix_and_are_counted() {
     let nothing = place.file("list.csv", "name,prefix,reference_rate\nb,,20 kbit/s\nd,,\n");
     let refused = place.refused("import", &[&nothing]);
     assert!(refused.starts_with("error: list.csv: line 3: user \"d\": prefix: missing"), "{refused}");
-    // Keys are checked, and take no slot.
+    // Keys are checked; a rejected subscriber takes no slot.
     assert!(place.refused("add", &["d", "--key", "reference_rate=fast"]).contains("reference_rate"));
     assert!(place.refused("set", &["b", "--prefix", "10.0.0.2"]).contains("1 is too few, there would be 2 users"));
 }
@@ -128,7 +129,7 @@ fn keys_may_come_before_a_prefix_and_are_counted() {
 fn a_list_replaces_what_lists_gave_and_leaves_sessions() {
     let place = Place::new("");
     place.ok("import", &[&place.file("list.csv", "name,prefix,reference_rate\na,10.0.0.1,\nb,10.0.0.2,20 kbit/s\n")]);
-    // b also has a session, r has only a session, as stored by `radius`.
+    // Subscriber b also has a session and r has only a session, as `radius` stores them.
     let session = |user: &str, name: &str, address: &str| {
         let sessions = format!(
             "\"sessions\":{{\"bng\":{{\"{name}\":{{\"addresses\":{{\"framed_ip_address\":[\"{address}\"]}}}}}}}}"
@@ -143,7 +144,7 @@ fn a_list_replaces_what_lists_gave_and_leaves_sessions() {
     let replace = |more: &[&str]| place.ok("import", &[&[list.as_str(), "--replace"], more].concat());
     let told = "1 new or changed, 0 removed, 1 left with their sessions";
     assert_eq!(replace(&["--dry-run"]), format!("would import: {told}; nothing was changed\n"));
-    // One of two subscribers from lists is not more than half, whatever the number of sessions.
+    // One of two subscribers from lists is not more than half. Sessions do not count.
     assert_eq!(replace(&[]), format!("imported: {told}\n"));
     let listed = place.ok("list", &[]);
     let of = |name: &str| {
@@ -152,7 +153,7 @@ fn a_list_replaces_what_lists_gave_and_leaves_sessions() {
     };
     assert_eq!(["a", "b", "r"].map(of), ["- prefix 10.0.0.9", "- prefix 10.1.0.2/32", "- prefix 10.1.0.3/32"]);
     assert_eq!(replace(&[]), "imported: 0 new or changed, 0 removed\n");
-    // Subscribers that would keep sessions count like removed ones, and are reported separately.
+    // Subscribers that would keep only sessions count as removed, but are reported separately.
     let more = place.file("more.csv", "name,prefix\na,10.0.0.9\nb,10.0.0.2\nc,10.0.0.5\nd,10.0.0.6\n");
     place.ok("import", &[&more]);
     let told = "error: list.csv: --replace would remove 2 of 4 subscribers and leave 1 with their sessions, more than \
@@ -160,7 +161,7 @@ fn a_list_replaces_what_lists_gave_and_leaves_sessions() {
     assert_eq!(place.refused("import", &[&list, "--replace"]), told);
     let told = "0 new or changed, 2 removed, 1 left with their sessions";
     assert_eq!(replace(&["--force"]), format!("imported: {told}\n"));
-    // Ending sessions too requires an option.
+    // Ending sessions requires another option.
     let told = "error: list.csv: --replace would remove 3 of 4 subscribers, more than half; to do so, add --force";
     assert_eq!(place.refused("import", &[&list, "--replace", "--end-sessions"]), told);
     assert_eq!(replace(&["--end-sessions", "--force"]), "imported: 0 new or changed, 3 removed\n");
@@ -184,7 +185,7 @@ fn the_list_before_an_import_can_be_brought_back() {
     assert_eq!(fs::read_to_string(&backup).unwrap(), before);
     assert_eq!(import(backup.to_str().unwrap()), "imported: 2 new or changed, 1 removed\n");
     assert_eq!(place.ok("list", &["--json"]), before);
-    // And back to the new list.
+    // Imports the backup of the new list.
     import(backup.to_str().unwrap());
     assert_eq!(place.names(), ["c", "r"]);
     let wrong = place.file("list.json", "{\"put\":{\"name\":\"a\",\"user\":{\"vlan\":0}}}\n");
@@ -239,7 +240,7 @@ fn a_mistake_in_a_list_is_told_with_file_and_line() {
 #[test]
 fn nothing_of_a_list_reaches_the_terminal_as_more_than_text() {
     let place = Place::new("");
-    // A title; a colour, by the one-byte form of ESC [; the direction of the following text.
+    // These escapes set a title, a colour (by the one-byte form of ESC [), and the direction of the following text.
     for (escape, shown, kind, code) in [
         ("\u{1b}]0;x\u{7}", "\\u001b]0;x\\u0007", "a control", "001B"),
         ("\u{9b}31m", "\\u009b31m", "a control", "009B"),
@@ -260,7 +261,7 @@ fn nothing_of_a_list_reaches_the_terminal_as_more_than_text() {
             let told = list(text);
             assert!(!told.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}']), "{told:?}");
         }
-        // A site is not a name of a user, and is stored unchanged.
+        // A site, unlike a user's name, is stored unchanged.
         place.ok("import", &[&place.file("list.csv", &format!("name,prefix,site\na,10.0.0.1,s{escape}\n"))]);
         for more in [&[][..], &["--json"]] {
             let told = place.ok("list", more);
@@ -292,7 +293,7 @@ fn a_stream_says_which_lines_were_applied() {
     );
     assert_eq!(place.refused("remove", &["nobody"]), "error: user \"nobody\": there is none");
     assert_eq!(apply(&put("\\u001b", "10.0.0.1")).matches('\u{1b}').count(), 0);
-    // A file is one change. For a stream, the number of changes applied before, 1024 lines, is reported.
+    // A file is one change. For a stream, the error reports the 1024 lines applied before.
     let many: String = (0..1100).map(|i| put(&format!("n{i}"), &format!("10.1.{}.{}", i / 256, i % 256))).collect();
     assert!(apply(&format!("{many}x\n")).ends_with("; lines 1 to 1101 were not applied"));
     let stream = fs::File::open(place.path("changes")).unwrap();
@@ -300,7 +301,7 @@ fn a_stream_says_which_lines_were_applied() {
     let told = String::from_utf8(output.stderr).unwrap();
     assert!(told.ends_with("; lines 1025 to 1101 were not applied, lines 1 to 1024 were\n"), "{told}");
     assert_eq!(place.names().len(), 1024);
-    // Singular for one change. A user that is added and removed within a step is no error.
+    // The message has the singular for one change. A user may be added and removed within a step.
     assert_eq!(place.ok("apply", &[&place.file("changes", &put("a", "10.0.0.1"))]), "applied 1 change\n");
     let both = place.file("changes", &format!("{}{{\"remove\":\"b\"}}\n", put("b", "10.0.0.2")));
     assert_eq!(place.ok("apply", &[&both]), "applied 2 changes\n");

@@ -312,7 +312,7 @@ unsafe extern "C-unwind" fn failure<S: SchemeSpec>(state: *const c_void, message
     unsafe { text::write(message, size, &(*state.cast::<Guest<S>>()).failure) };
 }
 
-/// Result of a reading call, or `otherwise` if it panics.
+/// Returns the result of a reading call, or `otherwise` if it panics.
 ///
 /// # Safety
 /// `state` must come from `create`, and no one may change it.
@@ -347,7 +347,7 @@ unsafe extern "C-unwind" fn report<S: SchemeSpec>(state: *const c_void, on_readi
     unsafe { asked::<S, _>(state, (), tell) }
 }
 
-/// A text that lives as long as the library. Equal texts are stored once.
+/// Returns a text that lives as long as the library. Equal texts are stored once.
 fn c_text(text: &str) -> *const c_char {
     static TEXTS: std::sync::Mutex<std::collections::BTreeMap<String, &'static std::ffi::CStr>> =
         std::sync::Mutex::new(std::collections::BTreeMap::new());

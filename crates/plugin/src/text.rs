@@ -15,7 +15,7 @@ pub(crate) fn text_of(value: &Json) -> String {
     value.as_str().map_or_else(|| value.to_string(), Into::into)
 }
 
-/// Text at a pointer; `None` if it is null or not UTF-8.
+/// Returns the text at a pointer; `None` if it is null or not UTF-8.
 ///
 /// # Safety
 /// `text` must be null or point to a text that ends with a zero and outlives the result.

@@ -1,4 +1,4 @@
-//! Built-in schemes give the same results over the C interface.
+//! Tests that built-in schemes give the same results over the C interface.
 
 #![allow(unsafe_code)] // a table of pointers
 

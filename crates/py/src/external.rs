@@ -226,7 +226,7 @@ impl PyScheme {
         Ok(Self { called, port, limit, kind })
     }
 
-    /// Passes the present backlog to the port, calls a method, and applies its actions.
+    /// Passes the current backlog to the port, calls a method, and applies its actions.
     fn call<'py, T>(
         &self,
         py: Python<'py>,
@@ -369,7 +369,7 @@ pub fn describe(py: Python<'_>, error: &PyErr) -> String {
     format!("{text}{place}")
 }
 
-/// Location of the innermost frame of a traceback.
+/// Returns the location of the innermost frame of a traceback.
 fn place(traceback: Bound<'_, PyTraceback>) -> PyResult<String> {
     let mut innermost = traceback.into_any();
     loop {

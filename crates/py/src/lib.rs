@@ -227,8 +227,8 @@ fn peak_memory_bytes() -> Option<u64> {
     kibibytes.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
-/// Converts the error of a run that cannot start: pthread_create(3) returns `EAGAIN` if the system has no room for a
-/// thread, file operations do not.
+/// Converts the error of a run that cannot start: pthread_create(3) returns `EAGAIN` if no further thread can be
+/// started; file operations do not.
 fn start_error(error: io::Error) -> PyErr {
     if error.kind() == io::ErrorKind::WouldBlock {
         ThreadError::new_err(format!("the system starts no thread for a run: {error}"))

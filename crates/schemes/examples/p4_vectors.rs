@@ -68,7 +68,7 @@ impl Tools {
     }
 }
 
-/// First word of a tool's version output that begins with a digit.
+/// Returns the first word that begins with a digit in a tool's version output.
 fn version(tool: &Path) -> Result<String> {
     let output = Command::new(tool).arg("--version").output()?;
     let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
@@ -129,7 +129,7 @@ fn write_capture(path: &Path, packets: &[Vec<u8>]) -> Result<()> {
     Ok(fs::write(path, bytes)?)
 }
 
-/// Reads the complete packets of a capture file that may still be written.
+/// Reads the complete packets of a capture file, which may still grow.
 fn read_capture(path: &Path) -> Vec<Vec<u8>> {
     let bytes = fs::read(path).unwrap_or_default();
     let mut packets = Vec::new();
@@ -190,7 +190,7 @@ fn record(tools: &Tools, json: &Path, folder: &Path, setup: &Setup) -> Result<Se
         }
         sleep(Duration::from_millis(50));
     }
-    // The egress queues must hold all packets, since a packet dropped there would be missing.
+    // The egress queues must have room for all packets, since a packet dropped there would be missing.
     let commands = setup.commands() + &format!("set_queue_depth {}\n", 2 * PACKETS);
     command_line(tools, thrift_port, &commands)?;
     if started.elapsed() > Duration::from_secs(SETUP_SECONDS - 1) {

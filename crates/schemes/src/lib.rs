@@ -2,9 +2,9 @@
 //!
 //! A scheme has two roles. A [`Marker`](contract::marker::Marker) at the edge meters a user and labels its packets. A
 //! [`QueueDiscipline`](contract::discipline::QueueDiscipline) at every egress port owns the waiting packets and decides
-//! by label. A scheme reads no clock, socket, file or global: time, the link's rate and random numbers are arguments,
-//! and decisions are return values. Each scheme is one module whose head gives its source, equations, cost, state and
-//! deviations.
+//! by label. A scheme uses no clock, socket, file or global variable: the caller passes time, link rate and random
+//! numbers, and decisions are return values. Each scheme is one module whose head gives its source, equations, cost,
+//! state and deviations.
 //!
 //! - [`contract`]: the interface between schemes and hosts
 //! - [`registry`]: lists all schemes and markers, including a host's external schemes, and builds them from a
@@ -30,6 +30,6 @@ pub mod queue;
 pub mod registry;
 pub mod testing;
 
-/// Re-exported for the macros that declare parameters.
+/// Re-exported for macros that declare parameters.
 #[doc(hidden)]
 pub use serde_json;

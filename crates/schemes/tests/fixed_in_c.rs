@@ -1,5 +1,5 @@
-//! The integer arithmetic in C (`planes/bpf/fixed.h`, for kernel programs) gives the same results as the library, bit
-//! for bit.
+//! Tests that the integer arithmetic in C (`planes/bpf/fixed.h`, for kernel programs) gives the same results as the
+//! library, bit for bit.
 
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};
@@ -143,14 +143,14 @@ impl Script {
             let factor = Accounting::new(0.001 + 10.0 * rng.open01()).unwrap();
             let mut now = 0u64;
             for i in 0..500 {
-                // Gaps of any magnitude; sometimes the clock runs backwards.
+                // Gaps have any magnitude. Sometimes the clock runs backwards.
                 now = if i % 50 == 49 { now - now / 8 } else { now.saturating_add(Self::number(rng) >> 24) };
                 let bytes = rng.bits() as u32 >> (rng.bits() % 32);
                 let label = meter.label(&params, bytes, factor, now);
                 self.add('m', [now, 0], [bytes.into(), factor.q20().into(), 0], label.units().into());
                 rate.update(&rates, [bytes], now);
                 self.add('r', [now, 0], [bytes.into(), 0, 0], rate.log2_sums_q31()[0]);
-                // Labels close to log2(C/unit), so that many exceed alpha.
+                // Labels are close to log2(C/unit), so many exceed alpha.
                 let label_of_csfq = Activity::from_biased((1 << 21) + (rng.bits() as u32 & 0x0f_ffff));
                 let bits = rng.bits() & 0x7_ffff_ffff;
                 let queue = QueueState { spares: bits >> 32 & 1 == 1, is_short: bits >> 33 & 1 == 1 };

@@ -54,7 +54,7 @@ fn every_scheme_keeps_its_promises_over_a_million_operations() {
 
 /// Runs at least `count` random operations for each scheme.
 fn every_scheme_keeps_its_promises(count: usize) {
-    // An operation uses 4.06 bytes on average: enqueue 112/256 * 6, dequeue 88/256 * 1, the others 56/256 * 5.
+    // An operation uses 4.06 bytes on average: enqueue 112/256 * 6, dequeue 88/256 * 1, all others 56/256 * 5.
     let noise_per_limit = count * 11 / 10 / LIMITS.len() * 4;
     let noises: Vec<_> = (0..LIMITS.len() as u64).map(|index| noise(noise_per_limit, index)).collect();
     for_all(|scheme| {
@@ -132,7 +132,7 @@ fn more_than_two_to_the_forty_bytes_pass() {
     });
 }
 
-/// State after `flows` flows have ended, a long idle time, and some time with one flow.
+/// Returns the state after `flows` flows have ended, a long idle time, and some time with one flow.
 fn state_after(scheme: Scheme, flows: u32) -> StateSize {
     let mut harness = Harness::of(scheme, QueueLimit::Packets(100), 20, 1);
     for flow in 0..flows {

@@ -1,4 +1,4 @@
-//! Tests of the schemes through their public interface, in one binary: each file is a module.
+//! Tests of the schemes through their public interface. All tests are in one binary; each file is a module.
 
 mod p4;
 

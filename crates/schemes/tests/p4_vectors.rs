@@ -1,4 +1,4 @@
-//! The P4 programs: the library reproduces their generated files and, bit for bit, their golden vectors.
+//! Tests that the library reproduces the generated files of the P4 programs and, bit for bit, their golden vectors.
 
 use crate::p4::file::{Input, Vectors};
 use crate::p4::program;
@@ -134,8 +134,8 @@ fn vectors_cover_what_they_are_to_cover() {
 
 #[test]
 fn random_numbers_at_the_edge_decide() {
-    // Alternates between the largest number that causes a drop and the smallest that does not, while alpha is below the
-    // label.
+    // While alpha is below the label, alternates between the largest random number that causes a drop and the smallest
+    // that does not.
     let vectors = vectors(Scheme::Csfq);
     let section = vectors.sections.iter().find(|section| section.name == "ties").expect("there are ties");
     let (mut before, mut edges) = (LOG2_OF_ZERO_Q31, [0, 0]);
@@ -152,7 +152,7 @@ fn random_numbers_at_the_edge_decide() {
     assert!(edges.iter().all(|&edges| edges >= 50), "{edges:?}");
 }
 
-/// Counts of a port's actions, by equation of CSFQ.
+/// Counts of a port's actions, one for each equation of CSFQ.
 #[derive(Debug, Default)]
 struct Seen {
     /// Packets without an estimate.
@@ -176,7 +176,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Counts the actions of the port; its capacity C corresponds to log2(S) = `full`.
+    /// Counts the actions of the port whose capacity C corresponds to log2(S) = `full`.
     fn of<'a>(outcomes: impl Iterator<Item = &'a Outcome>, full: i64) -> Self {
         let none = LOG2_OF_ZERO_Q31;
         let (mut seen, mut before, mut was_full, mut cuts) = (Self::default(), none, false, 0);

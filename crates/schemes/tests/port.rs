@@ -1,4 +1,4 @@
-//! A port that stores packets itself behaves like one whose discipline stores them.
+//! Tests that a port that stores packets itself behaves like one whose discipline stores them.
 
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};

@@ -1,4 +1,4 @@
-//! The state sizes in module heads and chapters are those of the code.
+//! Tests that the state sizes in module heads and chapters agree with the code.
 
 use fairlane_schemes::aqm::codel::Codel;
 use fairlane_schemes::base::rng::Rng;
@@ -12,7 +12,7 @@ use fairlane_schemes::testing::{Drops, TestPacket, read_queue};
 use serde_json::{Value as Json, json};
 use std::path::Path;
 
-/// State of a port where one packet of each of `flows` users waits.
+/// Returns the state of a port where one packet of each of `flows` users waits.
 fn state(queue: &Json, flows: u32) -> StateSize {
     let mut port = read_queue(queue.clone()).unwrap().build::<TestPacket>(BitRate(10_000_000), &Weights::equal());
     let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
@@ -24,7 +24,7 @@ fn state(queue: &Json, flows: u32) -> StateSize {
     port.state_size()
 }
 
-/// Head of a module, as one line.
+/// Returns the head of a module as one line.
 fn head(module: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/{module}.rs"));
     let text = std::fs::read_to_string(path).unwrap();
@@ -69,8 +69,8 @@ fn queues_with_a_codel_of_their_own_and_meters_have_the_bytes_that_are_stated() 
 
 #[test]
 fn the_catalogue_counts_an_idle_port() {
-    // Drop-tail has only the queue. BLUE has the probability (8 bytes), the time of its change (16) and parameters
-    // (48).
+    // Drop-tail has only the queue. BLUE stores the probability (8 bytes), the time of its last change (16) and
+    // parameters (48).
     assert_eq!([Scheme::DropTail, Scheme::Blue].map(idle_bytes::<TestPacket>), [0, 72]);
     for &scheme in Scheme::ALL {
         let state = state(&json!({"scheme": scheme.name()}), 0);

@@ -1,4 +1,4 @@
-//! Every scheme still reproduces its golden vector.
+//! Tests that every scheme reproduces its golden vector.
 
 use fairlane_schemes::registry::schemes::Scheme;
 use fairlane_schemes::testing::vectors::vector;

@@ -96,7 +96,7 @@ fn is_module(tokens: &[TokenTree]) -> bool {
     matches!(tokens, [TokenTree::Ident(word), ..] if *word == "mod")
 }
 
-/// Length of a module in tokens, up to its braces or its semicolon.
+/// Returns the length of a module in tokens, up to its closing brace or its semicolon.
 fn module(tokens: &[TokenTree]) -> usize {
     let ends = |token: &TokenTree| match token {
         TokenTree::Group(_) => true,

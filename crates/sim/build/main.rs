@@ -1,4 +1,5 @@
-//! Sets the build variable `FAIRLANE_ENGINE_FINGERPRINT` to a fingerprint of everything that can change a run's record.
+//! Sets the build variable `FAIRLANE_ENGINE_FINGERPRINT` to a fingerprint of all sources that can change a run's
+//! record.
 
 mod fingerprint;
 
@@ -33,7 +34,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Returns all source files below a folder, except files that contain only tests, in order of their paths.
+/// Returns all source files below a folder, in order of their paths, except files that contain only tests.
 fn rust_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {

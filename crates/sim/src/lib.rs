@@ -1,7 +1,7 @@
 //! A packet-level simulator of shared links.
 //!
-//! A [`scenario::Scenario`] contains everything about a run. [`engine::run`] runs one replication of it and returns a
-//! [`measure::run_record::RunRecord`]; [`engine::batch::Batch`] runs many in parallel.
+//! A [`scenario::Scenario`] contains everything about a run. [`engine::run`] runs one replication and returns a
+//! [`measure::run_record::RunRecord`]; [`engine::batch::Batch`] runs many replications in parallel.
 //! [`measure::catalogue::catalogue`] documents the numbers in a record.
 
 mod cache_line;

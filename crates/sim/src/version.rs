@@ -1,8 +1,9 @@
 //! Version of the simulator, which determines a run's record together with the scenario.
 
-/// Version of everything that can change a record: the format ([`crate::measure::run_record::SCHEMA`]), and a
-/// fingerprint of the sources of this crate and of fairlane-schemes and of the versions of all dependencies. Two builds
-/// with the same value write the same bytes. Any change except in comments, layout and tests changes the value.
+/// Version of all code that can change a record. It consists of the format ([`crate::measure::run_record::SCHEMA`]) and
+/// a fingerprint, which covers the sources of this crate and of fairlane-schemes, and the versions of all dependencies.
+/// Two builds with the same value write the same bytes. Any change except in comments, layout and tests changes the
+/// value.
 pub const ENGINE: &str = concat!("2-", env!("FAIRLANE_ENGINE_FINGERPRINT"));
 
 #[cfg(test)]

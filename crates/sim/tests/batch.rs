@@ -1,4 +1,4 @@
-//! Runs in threads: progress and cancellation while they are active.
+//! Tests progress and cancellation of runs in threads.
 
 use fairlane_sim::engine::batch::Batch;
 use fairlane_sim::scenario::Scenario;

@@ -1,4 +1,4 @@
-//! BBR in whole runs: use of a link, sharing between BBR flows, and the share left to CUBIC.
+//! Tests BBR in complete runs: use of a link, sharing between BBR flows, and the share left to CUBIC.
 
 use crate::common;
 use fairlane_sim::measure::run_record::RunRecord;
@@ -28,7 +28,8 @@ fn shares(record: &RunRecord) -> Vec<f64> {
 
 #[test]
 fn one_flow_fills_a_link_with_a_buffer_of_a_quarter_of_the_bandwidth_delay_product() {
-    // 99 % of the rate, minus 2 % in ProbeRTT. BBRv3 also drains after each probe, at 90 % for a tenth of the time.
+    // BBR gets 99 % of the rate, minus 2 % in ProbeRTT. BBRv3 also drains after each probe, at 90 % for a tenth of the
+    // time.
     for (control, least) in [("bbr1", 0.97), ("bbr3", 0.96)] {
         let record = run(&[control], 9, 60);
         assert!(record.links[0].utilisation > least, "{control}: {}", record.links[0].utilisation);
@@ -37,8 +38,8 @@ fn one_flow_fills_a_link_with_a_buffer_of_a_quarter_of_the_bandwidth_delay_produ
 
 #[test]
 fn the_queue_of_one_flow_is_a_fraction_of_the_bandwidth_delay_product_however_large_the_buffer() {
-    // CUBIC keeps 116 of 140 packets waiting. BBRv1 probes with a quarter of 33.5 packets in excess for an eighth of
-    // the time, BBRv3 with up to 1.25 BDP, less often.
+    // CUBIC keeps 116 of 140 packets waiting. BBRv1 probes with an excess of a quarter of 33.5 packets for an eighth of
+    // the time. BBRv3 probes with up to 1.25 BDP, but less often.
     for control in ["bbr1", "bbr3"] {
         let mean = run(&[control], 140, 60).links[0].queue.mean_packets;
         assert!(mean < 33.5 / 4.0, "{control}: {mean}");
@@ -59,8 +60,8 @@ fn two_flows_of_a_kind_share_equally() {
 
 #[test]
 fn bbr1_takes_most_of_a_shallow_buffer_from_cubic_and_bbr3_leaves_it_a_third_at_least() {
-    // Half a bandwidth-delay product: CUBIC backs off at losses that BBRv1 ignores, but BBRv3 does not
-    // (draft-ietf-ccwg-bbr 5.3.3.8.1).
+    // The buffer is half a bandwidth-delay product. CUBIC and BBRv3 back off at losses (draft-ietf-ccwg-bbr 5.3.3.8.1),
+    // which BBRv1 ignores.
     assert!(shares(&run(&["bbr1", "cubic"], 17, 60))[0] > 0.8);
     for limit in [17, 140] {
         let cubic = shares(&run(&["bbr3", "cubic"], limit, 60))[1];

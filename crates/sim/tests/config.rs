@@ -1,11 +1,11 @@
-//! Any scenario, however wrong, is either rejected with one line, or it is valid and reads back as written.
+//! Tests that any scenario is either rejected with one line, or is valid and unchanged after writing and reading.
 
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::registry::schemes::Scheme;
 use fairlane_sim::scenario::Scenario;
 use serde_json::{Value as Json, json};
 
-/// A scenario for a scheme with every key that has a value.
+/// Returns a scenario for a scheme with every key that has a value.
 fn complete(scheme: &str) -> Json {
     let scenario = json!({
         "topology": {"bottleneck_schedule": [{"at": "1 s", "rate": "5 Mbit/s"}]},
@@ -18,7 +18,7 @@ fn complete(scheme: &str) -> Json {
     Scenario::read(&scenario).expect("it is valid").write()
 }
 
-/// Values that a person or a program may write by mistake.
+/// Returns a value that a person or a program may write by mistake.
 fn odd_value(rng: &mut Rng) -> Json {
     let values = [
         json!(null),

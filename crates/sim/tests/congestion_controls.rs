@@ -1,4 +1,5 @@
-//! Congestion controls in a whole network: each fills a link alone, two share it, and each reaches its design goal.
+//! Tests congestion controls in a complete network: each uses a link alone, two share the link, and each reaches its
+//! design goal.
 
 use crate::common::run;
 use fairlane_sim::measure::run_record::RunRecord;
@@ -14,13 +15,13 @@ struct Case {
 }
 
 impl Case {
-    /// 10 Mbit/s with an RTT of 40 ms: 33 packets. The buffer has eight times as many.
+    /// Returns a link of 10 Mbit/s with an RTT of 40 ms, which is 33 packets. The buffer is eight times as large.
     fn deep(queue: Json) -> Self {
         Self { rate_mbps: 10.0, delay_ms: 20, queue, measure_s: 20 }
     }
 
-    /// Runs one user per control with one flow each, starting at 0 s, 2 s, ...; with ECN if the control needs all
-    /// marks.
+    /// Runs one user per congestion control with one flow each, starting at 0 s, 2 s, ... ECN is on if the control
+    /// needs all marks.
     fn run(&self, controls: &[&str]) -> RunRecord {
         self.run_from(controls, 2)
     }
@@ -52,7 +53,7 @@ fn droptail(packets: u32) -> Json {
     json!({"scheme": "droptail", "limit": format!("{packets} packets")})
 }
 
-/// A queue that marks every packet that finds more than `threshold` packets.
+/// Returns a queue that marks every packet that arrives while more than `threshold` packets wait.
 fn step(threshold: u32) -> Json {
     json!({"scheme": "red", "limit": "500 packets", "min_th": format!("{threshold} packets"),
         "max_th": format!("{} packets", threshold + 1), "weight": 1.0, "max_p": 1.0, "gentle": false, "wait": false,
@@ -93,7 +94,8 @@ fn every_control_fills_a_link_alone() {
     }
 }
 
-/// Utilisation, and share of lost packets, of a single Copa flow over an RTT of 40 ms, from its second second on.
+/// Returns the utilisation and share of lost packets of a single Copa flow over an RTT of 40 ms, from 1 s after its
+/// start.
 fn copa_alone(profile: &str, rate_mbps: u32, packets: u32) -> (f64, f64) {
     let source = json!({"kind": "tcp", "profile": profile, "congestion_control": "copa"});
     let scenario = json!({
@@ -114,8 +116,8 @@ fn copa_alone(profile: &str, rate_mbps: u32, packets: u32) -> (f64, f64) {
 #[test]
 fn copa_alone_fills_a_link_whose_buffer_is_a_tenth_of_the_bandwidth_delay_product() {
     // According to the paper the queue oscillates between 0 and 2.5 / delta = 5 packets. They fit in a tenth of 167
-    // packets and more, so the link never idles for long, and no packet is lost after slow start. A tenth is left for
-    // velocities that overshoot; a loss of 5 % is half of such a buffer, in each round trip.
+    // packets and more, so the link is never idle for long, and no packet is lost after slow start. The test allows a
+    // tenth for velocities that overshoot. A loss of 5 % would be half of such a buffer in each round trip.
     for profile in ["linux", "quic"] {
         for (rate_mbps, packets) in [(50, 17), (200, 67), (500, 167)] {
             let (used, lost) = copa_alone(profile, rate_mbps, packets);
@@ -158,7 +160,7 @@ fn two_flows_of_a_control_share_a_link() {
 
 #[test]
 fn ledbat_yields_to_cubic_where_the_buffer_is_longer_than_its_target() {
-    // 264 packets of 1500 bytes at 10 Mbit/s are 317 ms. CUBIC keeps the queue above 100 ms most of the time.
+    // 264 packets of 1500 bytes at 10 Mbit/s take 317 ms. CUBIC keeps the queue above 100 ms most of the time.
     for control in ["ledbat", "ledbat++"] {
         let share = share(&Case::deep(droptail(264)).run(&[control, "cubic"]), 0);
         assert!(share < 0.1, "{control} takes {share}");
@@ -167,7 +169,8 @@ fn ledbat_yields_to_cubic_where_the_buffer_is_longer_than_its_target() {
 
 #[test]
 fn ledbat_keeps_the_queue_at_its_target() {
-    // At most a segment up or down per round trip of 140 ms: 1.2 ms at 10 Mbit/s, plus the lag of the filter of four.
+    // The window changes by at most a segment per round trip of 140 ms, which is 1.2 ms at 10 Mbit/s, plus the lag of
+    // the filter of four.
     let mut case = Case::deep(droptail(264));
     case.measure_s = 40;
     let delay = case.run(&["ledbat"]).links[0].delay[0].p95_s;
@@ -176,8 +179,8 @@ fn ledbat_keeps_the_queue_at_its_target() {
 
 #[test]
 fn vegas_keeps_alpha_to_beta_segments_of_each_flow_in_the_queue() {
-    // Diff, rounded down, from 2 to 4: from 2 to 5 segments. The queue excludes the segment in transmission, but the
-    // base RTT includes a transmission.
+    // Diff is 2 to 4, rounded down, so there are 2 to 5 segments. The queue excludes the segment in transmission, but
+    // the base RTT includes a transmission.
     let alone = Case::deep(droptail(264)).run(&["vegas"]);
     let queue = alone.links[0].queue.mean_packets;
     assert!((1.0..5.0).contains(&queue), "{queue}");

@@ -1,4 +1,4 @@
-//! External congestion controls: they are called like the built-in ones, and their errors end the run.
+//! Tests that external congestion controls are called like the built-in ones, and that their errors end the run.
 
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_sim::engine::{self, Stop};
@@ -43,7 +43,8 @@ impl ControlFactory for Made {
     }
 }
 
-/// 10 Mbit/s, an RTT of 40 ms, 33 packets of buffer: two flows of `control` for 20 s, with `keys` in `[tcp]`.
+/// Returns a scenario with 10 Mbit/s, an RTT of 40 ms and 33 packets of buffer. Two flows of `control` send for 20 s,
+/// with `keys` in `[tcp]`.
 fn scenario(control: &str, keys: &Json) -> Json {
     let mut tcp = json!({"profile": "linux", "congestion_control": control});
     tcp.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
@@ -111,8 +112,8 @@ struct Log {
     windows: Vec<u32>,
 }
 
-/// A control that sets the window in all phases: one more segment per delivered window, and half of the window at most
-/// once per round trip with losses. Paces at twice the window per round trip.
+/// A congestion control that sets the window in all phases. It adds a segment per delivered window, and halves the
+/// window at most once per round trip with losses. Paces at twice the window per round trip.
 #[derive(Debug)]
 struct Aimd {
     mss: u32,
@@ -178,13 +179,13 @@ fn a_control_of_everything_is_told_of_each_segment_and_its_window_is_obeyed() {
     });
     let made = Made { authority: Authority::Full, ecn: EcnUse::Classic, create };
     let record = run(&scenario("mine", &json!({})), made).unwrap();
-    // AIMD with a buffer of one bandwidth-delay product fills the link, and so do two synchronised AIMD flows.
+    // With a buffer of one bandwidth-delay product, AIMD fills the link. Two synchronised AIMD flows also fill it.
     assert!(record.links[0].utilisation > 0.95, "{}", record.links[0].utilisation);
     let logs = logs.lock().unwrap();
     assert_eq!(logs.len(), 2, "a control for each flow");
     for log in logs.iter().map(|log| log.lock().unwrap()) {
         assert!(log.lost > 0 && (0..=1).contains(&log.recoveries), "{} lost, {} recoveries", log.lost, log.recoveries);
-        // Both flows share 33 packets on the path and 33 of buffer. A single flow's window can grow to at most these
+        // Both flows share 33 packets on the path and 33 of buffer. A single flow's window is at most the sum of these
         // plus one.
         let most = log.windows.iter().max().unwrap() / 1448;
         assert!((10..=67).contains(&most), "{most}");
@@ -217,19 +218,19 @@ fn marks_reach_a_control_that_wants_them_all() {
     let create = Box::new(move |_: &Connection| Ok(Box::new(Counts(of_run.clone())) as _));
     let made = Made { authority: Authority::Full, ecn: EcnUse::AccurateEct1, create };
     let mut scenario = scenario("mine", &json!({"ecn": true}));
-    // Two windows of 40 segments exceed the capacity of the path by 47, and each packet that finds more than five is
-    // marked.
+    // Two windows of 40 segments exceed the capacity of the path by 47. Each packet that arrives while more than five
+    // wait is marked.
     scenario["queue"] = json!({"scheme": "red", "limit": "100 packets", "min_th": "5 packets", "max_th": "6 packets",
         "weight": 1.0, "max_p": 1.0, "gentle": false, "wait": false, "ecn": true, "hard_drop": false});
     let record = run(&scenario, made).unwrap();
-    // 20 s at 10 Mbit/s are 16 666 packets; marks in the warm-up are reported too.
+    // 20 s at 10 Mbit/s are 16 666 packets. Marks in the warm-up are also reported.
     let marks = record.links[0].marks;
     assert!(marks > 15_000, "{marks}");
     let marked = *marked.lock().unwrap() / 1448;
     assert!((marks..marks * 22 / 20 + 100).contains(&marked), "{marked} of {marks}");
 }
 
-/// Errors that a control can make, one at a time.
+/// Errors of a congestion control, one at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Mistake {
     Create,

@@ -1,4 +1,4 @@
-//! Fingerprint of the build: which changes affect it and which do not.
+//! Tests which changes affect the fingerprint of the build.
 
 #[path = "../build/fingerprint.rs"]
 mod build;

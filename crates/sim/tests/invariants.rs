@@ -1,4 +1,4 @@
-//! Properties that are true for every scenario, checked on random ones.
+//! Tests properties that every scenario must have, on random scenarios.
 
 use crate::common::{network, read, replicate};
 use fairlane_schemes::base::units::{BitRate, Time};
@@ -41,8 +41,8 @@ fn abc_queue() -> impl Strategy<Value = Json> {
     })
 }
 
-/// Any scheme of the registry with its defaults, at a limit that is large enough for them; with marking if it supports
-/// it.
+/// Any scheme of the registry with its defaults, at a limit that is large enough for them. Marking is on if the scheme
+/// supports it.
 fn any_queue() -> impl Strategy<Value = Json> {
     let limit = prop_oneof![
         (24u32..60).prop_map(|packets| format!("{packets} packets")),
@@ -57,7 +57,7 @@ fn any_queue() -> impl Strategy<Value = Json> {
     })
 }
 
-/// Any congestion control, with either kind of sender with records.
+/// Any congestion control, with either method of loss detection that keeps records.
 fn any_control() -> impl Strategy<Value = Json> {
     let profile = prop::sample::select(&[TcpProfile::Linux, TcpProfile::Quic][..]);
     let control = prop::sample::select(CongestionControl::ALL);
@@ -74,7 +74,7 @@ fn any_control() -> impl Strategy<Value = Json> {
     )
 }
 
-/// Sets a key of a source, unless it is rejected because it has no effect.
+/// Sets a key of a source, unless the scenario rejects the key because it has no effect.
 fn set_if_it_has_an_effect(source: &mut Json, key: &str, value: &str) {
     let mut with = source.clone();
     with[key] = value.into();
@@ -218,7 +218,7 @@ fn scenario_with(queue: impl Strategy<Value = Json>) -> impl Strategy<Value = Js
     )
 }
 
-/// Sources that last for the whole run, on networks without time series, so that the engine may deliver late.
+/// Sources that last for the whole run, on networks without time series, so the engine may deliver late.
 fn lasting_scenario() -> impl Strategy<Value = Json> {
     let queue = prop_oneof![2 => abc_queue(), 3 => any_queue(), 1 => Just(json!({"scheme": "droptail"}))];
     scenario_with(queue).prop_filter_map("no source lasts", |mut scenario| {
@@ -275,8 +275,8 @@ fn check_path(path: &PathRecord) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Found by `every_packet_is_accounted_for_at_every_node`: an ACK ended a series of probes. The next probe, counted
-/// again from the last packet, had been due 30 ms before.
+/// Found by `every_packet_is_accounted_for_at_every_node`: an ACK ended a series of probes. The time of the next probe,
+/// computed again from the last packet, was 30 ms in the past.
 #[test]
 fn events_come_in_order_though_a_probe_is_overdue() {
     let sender = |control, ack: u32| {
@@ -306,7 +306,7 @@ proptest! {
             let account = link.accounting();
             prop_assert_eq!(account.arrived, account.departed + account.dropped + u64::from(link.backlog().packets));
         }
-        // Senders to access links, access links to the bottleneck.
+        // Counts packets from senders to access links, and from access links to the bottleneck.
         let bottleneck = &network.links[0];
         let (offered, refused, on_the_way) = network.hosts.accounting();
         let udp: u64 = network.sources.iter().map(|source| source.emitted()).sum();
@@ -422,8 +422,8 @@ proptest! {
     fn eq_13_scaling_all_reference_rates_by_a_power_of_two_changes_nothing(
         scenario in scenario_with(abc_queue()), power in -8i32..12,
     ) {
-        // log2(R/(s R_r)) = A - log2(s) exactly, so every decision is the same. Before the first accepted packet A_avg
-        // is 0 for any reference rate. That packet must pass, so Q_min is above 0.
+        // The scaled activity is exactly log2(R/(s R_r)) = A - log2(s), so every decision is the same. Before the first
+        // accepted packet A_avg is 0 for any reference rate. That packet must pass, so Q_min is above 0.
         let mut scenario = scenario;
         if let Some(unit) = scenario["queue"]["q_min"].as_str().and_then(|text| text.split(' ').nth(1)) {
             scenario["queue"]["q_min"] = format!("1 {unit}").into();
@@ -477,7 +477,7 @@ fn slowed(scheme: &str, k: u32) -> Json {
     })
 }
 
-/// The same scenario with a control of Linux and a queue that marks.
+/// The same scenario with a congestion control of Linux and a queue that marks.
 fn slowed_control(control: CongestionControl, k: u32) -> Json {
     let time = |ms: u32| format!("{} ms", ms * k);
     let mut scenario = slowed("codel", k);
@@ -493,8 +493,7 @@ fn slowed_control(control: CongestionControl, k: u32) -> Json {
     });
     set_if_it_has_an_effect(&mut source, "hystart", "off"); // its thresholds are times
     scenario["tcp"] = json!({});
-    // Few enough flows on a path long enough that none is at its minimum window: a bandwidth-delay product of 33
-    // packets.
+    // The bandwidth-delay product of 33 packets is large enough that no flow is at its minimum window.
     scenario["topology"]["bottleneck_delay"] = time(20).into();
     scenario["groups"][1]["users"] = 2.into();
     let flows_of = |flows: u32| {
@@ -504,7 +503,8 @@ fn slowed_control(control: CongestionControl, k: u32) -> Json {
     };
     scenario["groups"][0]["sources"] = flows_of(4);
     scenario["groups"][1]["sources"] = flows_of(1);
-    // Starts before CoDel drops a packet: a connection whose SYN is lost has no ECN, and RACK waits for milliseconds.
+    // All flows start before CoDel drops a packet, because a connection whose SYN is lost has no ECN, and RACK has
+    // fixed times of milliseconds.
     scenario["groups"][0]["start_until"] = time(50).into();
     scenario["groups"][1]["start_until"] = time(50).into();
     scenario
@@ -517,9 +517,9 @@ fn mean_ratio(scenario: &Json) -> f64 {
 #[test]
 fn slowing_everything_down_leaves_throughput_ratios() {
     for (scheme, tolerance) in [("abc", 0.03), ("droptail", 0.06)] {
-        // Random start times are rounded differently, so the runs diverge. Their standard deviation is 0.012 (ABC) and
-        // 0.3 (drop-tail) of about 1 and 10, and for the mean of six runs about a third of it. Tolerance: five of
-        // these.
+        // Random start times are rounded differently, so the runs diverge. The standard deviation of one run is 0.012
+        // of about 1 (ABC) and 0.3 of about 10 (drop-tail). For the mean of six runs it is about a third of that. The
+        // tolerance is five of these.
         let (fast, slow) = (mean_ratio(&slowed(scheme, 1)), mean_ratio(&slowed(scheme, 4)));
         assert!((fast / slow - 1.0).abs() < tolerance, "{scheme}: {fast} {slow}");
     }
@@ -530,8 +530,8 @@ fn slowing_everything_down_leaves_throughput_ratios_of_controls_without_constant
     let scale_free: Vec<_> = CongestionControl::ALL.iter().filter(|control| control.is_scale_free()).collect();
     assert!(scale_free.contains(&&CongestionControl::Reno));
     for &control in scale_free {
-        // All events happen k times as late, and are otherwise the same. For other controls most ratios differ by 0.5 %
-        // and more, for Prague by 0.04 %.
+        // All events happen k times as late and are otherwise the same. For other congestion controls most ratios
+        // differ by 0.5 % or more, for Prague by 0.04 %.
         let (fast, slow) = (mean_ratio(&slowed_control(control, 1)), mean_ratio(&slowed_control(control, 4)));
         assert!((fast / slow - 1.0).abs() < 1e-9, "{}: {fast} {slow}", control.name());
     }
@@ -564,9 +564,9 @@ fn equal_users_get_equal_shares() {
         let record = replicate(&scenario, 0);
         let fair = 10e6 / f64::from(users);
         for throughput in &record.groups[0].user_throughput_bps {
-            // Activities differ only by noise, but the threshold acts on it: the leading user changes with the meters'
-            // memory of 3 s. Shares between 0 and double, in 2000 s / 3 s periods: 0.7 / sqrt(670) = 3 %. The tolerance
-            // is three of these.
+            // Activities differ only by noise, which the threshold amplifies: the leading user changes with the meters'
+            // memory of 3 s. In each of 2000 s / 3 s periods, a share is between 0 and double. This gives 0.7 /
+            // sqrt(670) = 3 %. The tolerance is three of these.
             assert!((throughput / fair - 1.0).abs() < 0.1, "{users} users: {throughput} of {fair}");
         }
         assert!(record.jain_index.unwrap() > 0.995);
@@ -582,7 +582,7 @@ fn an_idle_link_delays_a_packet_by_its_transmission_and_drops_nothing() {
     });
     let record = replicate(&scenario, 0);
     let link = &record.links[0];
-    // 12 000 bits every 12 ms: a tenth of the link, and never two packets at once.
+    // 12 000 bits every 12 ms are a tenth of the link, and there are never two packets at once.
     assert!((link.utilisation - 0.1).abs() < 1e-4, "{}", link.utilisation);
     assert_eq!((link.queue.max_packets, link.delay[0].max_s), (0, 0.0));
     assert_eq!(link.drops.iter().map(|drops| drops.packets).sum::<u64>(), 0);
@@ -607,8 +607,8 @@ fn a_poisson_queue_is_as_long_as_theory_says() {
 
 #[test]
 fn a_lone_flow_has_one_mean_queue_under_drop_tail_and_under_a_codel_that_drops_nothing() {
-    // Neither scheme counts the packet in transmission as waiting. A CoDel with a different target drops three packets
-    // in BBR's start-up, which leaves a mean of 5.7 instead of 6.6 packets from 5 s to 20 s.
+    // Neither scheme counts the packet in transmission as waiting. With another target, CoDel would drop three packets
+    // in BBR's start-up, and the mean from 5 s to 20 s would be 5.7 instead of 6.6 packets.
     let mean = |queue: Json| {
         let scenario = json!({
             "run": {"warmup": "1 s", "measure": "5 s"},
@@ -635,10 +635,11 @@ fn a_rate_schedule_moves_capacity_and_thresholds_in_time_follow_it() {
         "probes": {"series_interval": "10 s"},
     });
     let record = replicate(&scenario, 0);
-    // 50 s at 10 Mbit/s and 50 s at 2 Mbit/s.
+    // The rate is 10 Mbit/s for 50 s and 2 Mbit/s for 50 s.
     assert!((record.links[0].throughput_bps / 6e6 - 1.0).abs() < 0.02, "{}", record.links[0].throughput_bps);
     let queue = &record.series.unwrap().queue_packets;
-    // The threshold is a time, so the queue in packets shrinks with the rate: below 24 ms * 2 Mbit/s = 4 packets.
+    // The threshold is a time, so the queue in packets shrinks with the rate, to less than 24 ms * 2 Mbit/s = 4
+    // packets.
     assert!(queue[7] > 10.0 && queue[13] < 4.5, "{queue:?}");
 }
 
@@ -651,8 +652,8 @@ fn memory_of_probes_is_bounded_by_the_queue_not_by_time() {
             "groups": [{"users": 2, "start_until": "1 s", "sources": [{"kind": "tcp", "flows": 3}]}],
         });
         let record = replicate(&scenario, 0);
-        // One entry for each length from empty to full, 0 to 24 packets, for any duration; drops always find the queue
-        // full.
+        // There is one entry for each length from empty to full, 0 to 24 packets, for any duration. The queue is full
+        // at each drop.
         assert_eq!(record.links[0].queue.distribution.len(), 25, "{seconds} s");
         assert_eq!(record.links[0].drops[1].queue_histogram.len(), 25, "{seconds} s");
         assert!(record.series.is_none());
@@ -661,8 +662,8 @@ fn memory_of_probes_is_bounded_by_the_queue_not_by_time() {
 
 #[test]
 fn the_first_replication_of_the_default_scenario_is_pinned() {
-    // These bytes are recorded, not derived. They may change only if the simulation itself changes, which the changelog
-    // must mention. They must not depend on machine, compiler or number of threads.
+    // These bytes were recorded, not derived. They may change only if the simulation itself changes; the changelog must
+    // mention this. They must not depend on machine, compiler or number of threads.
     let record = replicate(&slowed("abc", 1), 0);
     let account = record.links[0].accounting;
     assert_eq!((account.arrived, account.departed, account.dropped), PINNED);

@@ -1,11 +1,12 @@
-//! Guarantees of schemes with labels, for constant-rate sources on one link: small published cases.
+//! Tests guarantees of schemes with labels in small published cases: constant-rate sources on one link.
 
 use crate::common::{self, read, refusal};
 use fairlane_schemes::contract::marker::MarkerScheme;
 use fairlane_schemes::registry::schemes::Scheme;
 use serde_json::{Value as Json, json};
 
-/// User i sends `rates[i]` Mbit/s in packets of 1000 B, as in afpft Table II; the measurement takes `seconds`.
+/// Returns a scenario in which user i sends `rates[i]` Mbit/s in packets of 1000 B, as in afpft Table II. The
+/// measurement takes `seconds`.
 fn scenario(queue: &Json, link_mbps: u32, rates: &[f64], seconds: u32) -> Json {
     let group = |(index, rate): (usize, &f64)| {
         json!({"name": format!("user{index}"), "users": 1, "start_until": "1 s",
@@ -19,7 +20,7 @@ fn scenario(queue: &Json, link_mbps: u32, rates: &[f64], seconds: u32) -> Json {
     })
 }
 
-/// Throughput in Mbit/s of each user.
+/// Returns the throughput in Mbit/s of each user.
 fn run(scenario: &Json) -> Vec<f64> {
     common::run(scenario).groups.iter().map(|group| group.throughput_bps / 1e6).collect()
 }
@@ -51,7 +52,7 @@ fn csfq_gives_each_of_32_constant_rates_its_max_min_share_within_3_percent() {
     let queue = json!({"scheme": "csfq", "limit": "50 kB", "q_threshold": "25 kB",
         "aggregate_constant": "200 ms", "window": "200 ms"});
     // Drops are independent: the standard deviation of N passing packets is below sqrt(N). In 700 s 27 000 packets of
-    // each flow pass: 0.6 %.
+    // each flow pass, which gives 0.6 %.
     let shares = throughput(&queue, 10, &fig_6_rates(), 700);
     println!("{shares:.4?}");
     assert_close(&shares, &[0.3125; 32], 0.03);
@@ -72,9 +73,10 @@ fn afpft_fig_2_groups_above_the_share_get_the_share_only_with_the_correction_of_
     };
     let (with, without) = (shares(true), shares(false));
     println!("with {with:.4?}, without {without:.4?}");
-    // Max-min: (20 - 5*0.5 - 5*1)/10 = 1.25 Mbit/s for groups 3 and 4.
+    // The max-min share is (20 - 5*0.5 - 5*1)/10 = 1.25 Mbit/s for groups 3 and 4.
     assert_close(&with, &[0.5, 1.0, 1.25, 1.25], 0.03);
-    // Without it, group 3 gets everything that it sends, and group 4 the rest: (20 - 5*(0.5 + 1 + 1.5))/5 = 1 Mbit/s.
+    // Without the correction, group 3 gets all that it sends, and group 4 the rest: (20 - 5*(0.5 + 1 + 1.5))/5 = 1
+    // Mbit/s.
     assert_close(&without, &[0.5, 1.0, 1.5, 1.0], 0.03);
 }
 
@@ -106,7 +108,7 @@ fn per_packet_value_gives_constant_rates_their_max_min_share() {
     }
 }
 
-/// Throughput of an honest and a forging user that each send 8 Mbit/s over 10 Mbit/s.
+/// Returns the throughput of an honest and a forging user that each send 8 Mbit/s over 10 Mbit/s.
 fn beside_a_forger(scheme: &str) -> Vec<f64> {
     let mut scenario = scenario(&json!({"scheme": scheme, "limit": "50 kB"}), 10, &[8.0, 8.0], 50);
     scenario["groups"][1]["forged_labels"] = true.into();
@@ -118,15 +120,15 @@ fn beside_a_forger(scheme: &str) -> Vec<f64> {
 
 #[test]
 fn who_forges_labels_gets_all_he_asks_for_where_the_port_believes_them() {
-    // No packet of the forging user is dropped before the buffer is full, which drops of the honest user's packets
-    // prevent. So the forging user gets 8 Mbit/s, and the honest one the rest.
+    // Packets of the forging user are dropped only at a full buffer. The buffer never fills, because packets of the
+    // honest user are dropped earlier. So the forging user gets 8 Mbit/s, and the honest one the rest.
     for scheme in ["abc", "csfq", "rfq", "ppv", "pvpie"] {
         let shares = beside_a_forger(scheme);
         println!("{scheme} {shares:.4?}");
         assert!((shares[1] / 8.0 - 1.0).abs() < 0.03, "{scheme} {shares:?}");
         assert!(shares[0] < 2.2, "{scheme} {shares:?}");
     }
-    // The port of AFpFT computes the tags itself, and uses the label only to see whether the packet comes from an edge.
+    // The port of AFpFT computes the tags itself. It uses the label only to find out if the packet comes from an edge.
     let shares = beside_a_forger("afpft");
     println!("afpft {shares:.4?}");
     assert_close(&shares, &[5.0, 5.0], 0.05);
@@ -162,8 +164,8 @@ fn the_first_abc_cuts_the_throughput_of_unresponsive_heavy_users_with_gamma() {
         println!("gamma {gamma}: {shares:.4?}");
         shares[0] / shares[1]
     };
-    // With gamma = 0 only the base AQM acts: both users lose the same fraction.
+    // With gamma = 0 only the base AQM drops packets, so both users lose the same fraction.
     assert!((ratio(0.0) - 2.0).abs() < 0.1);
-    // The activities differ by 1: 4 Mbit/s pass, and the heavy user gets the other 6.
+    // The activities differ by 1. The light user gets its 4 Mbit/s, the heavy user the other 6.
     assert!(ratio(5.0) < 1.6);
 }

@@ -1,4 +1,4 @@
-//! Scenarios whose memory the ranges of single keys would not limit are rejected with one line.
+//! Tests that scenarios which need too much memory are rejected with one line, even if each key is in its range.
 
 use fairlane_sim::scenario::Scenario;
 use serde_json::{Value as Json, json};
@@ -23,7 +23,8 @@ fn groups_and_bins_of_the_series_have_a_joint_limit() {
         })
     };
     assert_eq!(problem(&scenario(&groups(1), "1 ms")), "");
-    // Six values for each group and three for the link: 12 000 000 / 18 003 = 666 bins of 150.15 ms each.
+    // Each bin has six values for each group and three for the link. 12 000 000 / 18 003 gives 666 bins of 150.15 ms
+    // each.
     let many = groups(3000);
     assert_eq!(
         problem(&scenario(&many, "1 ms")),
@@ -44,7 +45,7 @@ fn users_and_flows_with_delays_of_their_own_have_a_joint_limit() {
     };
     assert_eq!(problem(&scenario("flow", 4)), "");
     assert_eq!(problem(&scenario("user", 5)), "");
-    // 20 000 users and 100 000 flows.
+    // The scenario has 20 000 users and 100 000 flows.
     assert_eq!(
         problem(&scenario("flow", 5)),
         "probes.detail: \"flow\" is out of range, there may be 100000 users and flows, here are 120000"

@@ -1,4 +1,4 @@
-//! Tests of the simulator through its public interface, in one binary: each file is a module.
+//! Tests the simulator through its public interface. All tests are in one binary; each file is a module.
 
 mod batch;
 mod bbr;

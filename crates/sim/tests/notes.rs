@@ -1,4 +1,4 @@
-//! Notes on the results of valid scenarios.
+//! Tests notes on the results of valid scenarios.
 
 use fairlane_sim::scenario::Scenario;
 use serde_json::{Value as Json, json};
@@ -47,7 +47,7 @@ fn a_run_of_a_million_million_events_at_one_instant_is_told() {
         "kind": "web", "sessions": 1, "pages": 1_000_000, "objects": 1_000_000, "page_interval": "0 s",
         "object_interval": "0 s",
     }]});
-    // 10^12 transfers of at least one packet, at 10^6 per second: 277.8 hours.
+    // 10^12 transfers of at least one packet take 277.8 hours at 10^6 per second.
     let note = "groups[0].sources[0]: this source sends most of about 1.0e12 packets of each run: at a million a \
                 second that takes 278 hours";
     assert_eq!(notes("1 s", &json!([web])), [note]);

@@ -1,4 +1,5 @@
-//! One run on several threads: the same bytes as on one, for any number of threads and any partition of the network.
+//! Tests that a run on several threads gives the same bytes as on one, for any number of threads and any partition of
+//! the network.
 
 use crate::common::read;
 use fairlane_sim::engine::partition::{Partition, WhyWhole};
@@ -25,7 +26,7 @@ fn by(scenario: &Scenario, partition: &Partition) -> String {
     bytes(&run_by(scenario, 0, partition, &AtomicBool::new(false), &mut NoObserver).expect("nobody cancels"))
 }
 
-/// Delays are whole milliseconds and rates are multiples of each other, so that many events are simultaneous.
+/// Delays are whole milliseconds and rates are multiples of each other, so many events are simultaneous.
 fn link() -> impl Strategy<Value = Json> {
     let queue = prop_oneof![
         Just(json!({"scheme": "droptail", "limit": "20 packets"})),
@@ -94,8 +95,8 @@ fn network(sources: BoxedStrategy<Json>) -> impl Strategy<Value = Json> {
                 let mut group = json!({"name": format!("g{number}"), "users": users, "route": names, "sources": sources,
                     "access_rate": format!("{access} Mbit/s"), "start_until": "0.3 s"});
                 if *delay == SPREAD {
-                    // Three links of 10 ms leave 40 ms of it, minus the transmission of a packet on each. A spread of
-                    // 0.4 may be more than is left, and is then rejected.
+                    // Three links of 10 ms leave 40 ms of the round trip, minus the transmission of a packet on each
+                    // link. A spread of 0.4 may exceed this, and would then be rejected.
                     (group["rtt"], group["rtt_spread"]) = ("100 ms".into(), 0.39.into());
                 } else {
                     group["access_delay"] = (*delay).into();
@@ -209,7 +210,7 @@ fn an_access_network_gives_the_same_bytes_on_any_number_of_threads() {
             parts.push(partition.parts());
         }
     }
-    // Three sites with a delay to the gateway: there are partitions for two, three and more threads.
+    // Three sites have a delay to the gateway, so there are partitions for two, three and more threads.
     assert!([2, 3].iter().all(|number| parts.contains(number)) && parts.iter().any(|&number| number > 3), "{parts:?}");
 }
 
@@ -227,7 +228,8 @@ fn what_cannot_be_cut_says_why() {
     assert_eq!(why(row("htb", json!([{"kind": "tcp"}]))), WhyWhole::HoldsBack);
     assert_eq!(why(row("abc", json!([{"kind": "tcp"}]))), WhyWhole::SharedStreams);
     assert_eq!(why(row("droptail", json!([{"kind": "web", "interval": "1 s"}]))), WhyWhole::SharedStreams);
-    // 10 Mbit/s, less than one packet of 1500 bytes per millisecond, over 5 ms: too little work to partition.
+    // At 10 Mbit/s, fewer than one packet of 1500 bytes per millisecond is sent. With delays of 5 ms this is too little
+    // work for a partition.
     let slow = json!({"topology": {"kind": "parking_lot"}, "queue": {"scheme": "droptail"}, "groups": tcp});
     assert_eq!(why(slow), WhyWhole::NoGain);
     assert!(Partition::new(&read(&row("droptail", json!([{"kind": "tcp"}]))), 2).is_ok());

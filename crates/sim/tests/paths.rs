@@ -1,4 +1,4 @@
-//! Properties of paths: loss, jitter, detours, recorded traces, sources that stop, round-trip times.
+//! Tests properties of paths: loss, jitter, detours, recorded traces, sources that stop, round-trip times.
 
 use crate::common::{network, read, refusal, run};
 use fairlane_schemes::base::units::Time;
@@ -25,10 +25,10 @@ fn a_lossy_link_loses_its_share_and_tells_so() {
     assert!((lost.packets as f64 / n - share).abs() < 5.0 * (share * (1.0 - share) / n).sqrt(), "{}", lost.packets);
     assert_eq!((lost.bytes, link.user_dropped_packets[0]), (lost.packets * 1500, lost.packets));
     assert_eq!((link.accounting.dropped, record.groups[0].path.dropped_packets), (lost.packets, lost.packets));
-    // All packets sent and not lost have arrived, except those of the last 5.1 ms, one per 1.5 ms.
+    // All packets that were not lost have arrived, except those sent in the last 5.1 ms, one per 1.5 ms.
     let missing = udp.sent_packets - udp.received_packets - lost.packets;
     assert!(missing <= 5, "{missing}");
-    // The link also carries the packets that it loses; the user does not get them.
+    // The link also transmits the packets that are lost after it. The user does not receive them.
     assert!((link.utilisation - 0.8).abs() < 0.01, "{}", link.utilisation);
     assert!((record.groups[0].throughput_bps / 8e6 - (1.0 - lost.packets as f64 / n)).abs() < 1e-3);
 }
@@ -39,7 +39,7 @@ fn a_lossy_access_link_loses_before_the_bottleneck_and_tells_so() {
     group["access_loss"] = json!({"model": "periodic", "period": 10});
     let record = run(&scenario(&json!({}), &group, &json!({"warmup": "0 s", "measure": "60 s"})));
     let access = record.groups[0].access_loss.expect("the group has lossy access links");
-    // Every tenth packet of each of three users is lost; only the last, incomplete periods differ.
+    // Every tenth packet of each of three users is lost. Only the last, incomplete periods differ.
     let lost = access.lost_packets * 10;
     assert!(lost <= access.packets && access.packets - lost < 3 * 10, "{access:?}");
     assert_eq!(record.links[0].accounting.arrived, access.packets - access.lost_packets);
@@ -49,8 +49,8 @@ fn a_lossy_access_link_loses_before_the_bottleneck_and_tells_so() {
 
 #[test]
 fn tcp_over_a_lossy_path_is_as_fast_as_mathis_says() {
-    // Mathis, Semke, Mahdavi and Ott 1997, eq. (3) with an ACK for every second segment: sqrt(3/4/p) segments of 1446 B
-    // per RTT of 100 ms. The equation is derived for periodic loss. SACK repairs without timeouts.
+    // Mathis, Semke, Mahdavi and Ott 1997, eq. (3) with an ACK for every second segment, gives sqrt(3/4/p) segments of
+    // 1446 B per RTT of 100 ms. The equation is derived for periodic loss. SACK repairs the losses without timeouts.
     for (period, tolerance) in [(400, 0.2), (2000, 0.2)] {
         let topology = json!({"bottleneck_rate": "1 Gbit/s", "access_rate": "1 Gbit/s",
             "bottleneck_loss": {"model": "periodic", "period": period}});
@@ -79,7 +79,7 @@ fn jitter_that_keeps_the_order_costs_tcp_no_retransmission() {
     assert!(with(true) > 20, "{}", with(true));
 }
 
-/// Mean and maximum one-way delay in s over a link of 5 ms, for a packet every 10 ms from 1 s to 5 s.
+/// Returns the mean and maximum one-way delay in s over a link of 5 ms, for a packet every 10 ms from 1 s to 5 s.
 fn delay_of(topology: &Json, group: &Json) -> (f64, f64) {
     let mut group = group.clone();
     group["sources"] = json!([{"kind": "cbr", "rate": "1 Mbit/s", "packet_size": "1250 B"}]);
@@ -94,9 +94,10 @@ fn a_detour_makes_the_way_longer_for_a_time_wherever_it_stands() {
     let fast = json!({"bottleneck_rate": "1 Tbit/s", "access_rate": "1 Tbit/s"});
     let plain = delay_of(&fast, &json!({}));
     for (detour, share) in [
-        // Of the packets that arrive in 4 s, those sent from 3 s to 4.95 s, minus 5 ms at either end.
+        // The detour applies to packets sent from 3 s to 4.95 s, of all that arrive in 4 s, minus 5 ms at either end.
         (json!({"delay": "50 ms", "from": "3 s"}), 1.95 / 3.95),
-        // Packets sent until 2 s; those of 50 ms would otherwise have arrived before the measurement: 0.95 to 2 s.
+        // The detour applies to packets sent from 0.95 s to 2 s. The first of these would have arrived before the
+        // measurement without the detour.
         (json!({"delay": "50 ms", "from": "0 s", "until": "2 s"}), 1.05 / 4.05),
         (json!({"delay": "50 ms", "from": "2 s", "until": "3 s"}), 1.0 / 4.0),
     ] {
@@ -118,7 +119,7 @@ fn a_detour_makes_the_way_longer_for_a_time_wherever_it_stands() {
 
 #[test]
 fn a_shorter_route_reorders_the_packets_of_a_round_trip_and_no_more() {
-    // 8 Mbit/s in segments of 1500 B: 50 ms contain 33 of them, which later ones overtake.
+    // At 8 Mbit/s, 50 ms contain 33 segments of 1500 B, which later segments overtake.
     let group = json!({"access_detour": {"delay": "50 ms", "from": "0 s", "until": "10 s"}, "rtt": "100 ms",
         "start_until": "0 s", "sources": [{"kind": "tcp", "profile": "linux", "socket_buffer": "100 kB"}]});
     let record = run(&scenario(&json!({}), &group, &json!({"warmup": "8 s", "measure": "12 s"})));
@@ -149,8 +150,9 @@ fn a_link_that_follows_a_trace_has_its_mean_rate() {
     let last_ms: u32 = content.lines().last().unwrap().parse().unwrap();
     let mean = 3000.0 * 12_000.0 / (f64::from(last_ms) / 1e3);
     let trace = json!({"file": "radio.up", "gaps": gaps_of_trace(&content).unwrap()});
-    // Ten rounds, a load that always exceeds the rate, and a queue that can hold all excess packets. With packets of
-    // 1500 B, and with packets of 300 B that share opportunities: no opportunity is lost, because packets always wait.
+    // The trace is repeated ten times. The load always exceeds the rate, and the queue has room for all excess packets.
+    // Packets have 1500 B, or 300 B so that several share an opportunity. No opportunity is lost, because packets
+    // always wait.
     for size in [1500, 300] {
         let topology = json!({"bottleneck_trace": trace, "access_rate": "1 Gbit/s", "access_limit": "10000 packets"});
         let source = json!({"kind": "cbr", "rate": "30 Mbit/s", "packet_size": format!("{size} B")});
@@ -161,7 +163,7 @@ fn a_link_that_follows_a_trace_has_its_mean_rate() {
         let config = read(&scenario);
         assert!((config.topology.links[0].params.rate.as_f64() - mean).abs() < 1.0);
         let record = run(&scenario);
-        // Ten whole rounds use all opportunities, up to a packet of 1500 B at either end.
+        // Ten complete repetitions use all opportunities, except for a packet of 1500 B at either end.
         let bits = record.links[0].throughput_bps * f64::from(10 * last_ms) / 1e3;
         assert!((bits - 10.0 * 3000.0 * 12_000.0).abs() <= 2.0 * 12_000.0, "{size} B: {bits}");
         assert!((record.links[0].utilisation - 1.0).abs() < 1e-9);
@@ -170,7 +172,8 @@ fn a_link_that_follows_a_trace_has_its_mean_rate() {
 
 #[test]
 fn schemes_are_told_the_rate_of_the_link_or_the_mean_of_a_window() {
-    // 12 Mbit/s for one second, 1.2 Mbit/s for nine. The scheme converts bytes to time with the rate reported to it.
+    // The rate is 12 Mbit/s for one second and 1.2 Mbit/s for nine. The scheme converts bytes to time with the rate
+    // that the link reports.
     let content: String = (1..=1000).chain((1..=900).map(|i| 1000 + i * 10)).map(|ms| format!("{ms}\n")).collect();
     let gaps = gaps_of_trace(&content).unwrap();
     assert_eq!(gaps, "1*1000 10*900");
@@ -189,7 +192,7 @@ fn schemes_are_told_the_rate_of_the_link_or_the_mean_of_a_window() {
     let windowed = json!({"file": "steps", "gaps": gaps, "rate_window": "0.5 s"});
     let mean = with(&plain, None);
     assert_eq!(mean.links[0].rate_bps, 1900.0 * 12_000.0 / 10.0);
-    // Giving the same rate does not change the run; other rates and a window change decisions.
+    // Reporting the mean rate explicitly does not change the run. Other rates, and a window, change decisions.
     assert_eq!(with(&plain, Some("2280 kbit/s")), mean);
     assert_ne!(with(&plain, Some("12 Mbit/s")).links[0].drops, mean.links[0].drops);
     assert_ne!(with(&windowed, None).links[0].drops, mean.links[0].drops);
@@ -214,7 +217,7 @@ fn a_source_that_stops_sends_nothing_new() {
         let group = json!({"sources": [source], "start_until": "0 s"});
         scenario(&json!({}), &group, &json!({"warmup": "0 s", "measure": measure}))
     };
-    // UDP: the number of packets until 2 s does not depend on whether the run ends then or later.
+    // UDP: the number of packets until 2 s is the same if the run ends then and if it ends later.
     for source in [
         json!({"kind": "cbr", "rate": "1 Mbit/s", "jitter": 0.5}),
         json!({"kind": "poisson", "rate": "1 Mbit/s"}),
@@ -227,7 +230,7 @@ fn a_source_that_stops_sends_nothing_new() {
         assert_eq!(emitted(&run_with(stopped, "5 s")), until, "{source}");
         assert!(until > 50 && emitted(&run_with(source, "5 s")) > until);
     }
-    // TCP: all data sent by then are delivered, and no more data.
+    // TCP: all data sent until then are delivered, and no further data are sent.
     let flows = network(&run_with(json!({"kind": "tcp", "profile": "ns3.26", "flows": 3, "stop": "2 s"}), "20 s"));
     let sent = network(&run_with(json!({"kind": "tcp", "profile": "ns3.26", "flows": 3}), "2 s"));
     for (flow, earlier) in flows.flows.iter().zip(&sent.flows) {
@@ -236,7 +239,7 @@ fn a_source_that_stops_sends_nothing_new() {
         assert_eq!(flow.receiver.delivered_bytes(&flows.tcp_params[0]), new(flow.sender.stats()) * 1446);
         assert_eq!(flow.sender.timer(), Time::NEVER);
     }
-    // Repeated transfers, and those of sessions: none starts later, and all started transfers end.
+    // Repeated transfers and transfers of sessions: none starts after the stop, and all started transfers end.
     for source in [
         json!({"kind": "tcp", "flows": 3, "transfer": "20 kB", "repeat": 1000, "pause": "20 ms"}),
         json!({"kind": "web", "interval": "50 ms", "distribution": "exponential", "pages": 3,
@@ -264,8 +267,8 @@ fn round_trip_times_set_the_delay_of_access_links() {
     let given = run(&with(json!({"access_delay": "14.9 ms"})));
     assert_eq!(run(&with(json!({"rtt": "40 ms"}))), given);
     assert_eq!(run(&with(json!({"user_rtts": ["40 ms", "40 ms", "40 ms", "40 ms"]}))), given);
-    // Hosts with equal access links share lines: for each delay two upstream and, since acknowledgements pass no common
-    // bottleneck, four downstream.
+    // Hosts with equal access links share lines. Each delay has two lines upstream. It has four downstream, since
+    // acknowledgements cross no common bottleneck.
     let lines = |group| {
         let hosts = network(&with(group)).hosts;
         (hosts.up.shared_lines(), hosts.down.shared_lines())
@@ -296,12 +299,13 @@ fn spread_round_trip_times_are_drawn_for_each_user_and_change_no_other_draw() {
         let (alike, spread) = (transfers(json!({})), transfers(json!({"rtt_spread": 0.2})));
         assert_eq!(transfers(json!({"rtt_spread": 0.0})), alike);
         assert!(alike.iter().zip(&spread).all(|(one, other)| one.start_s == other.start_s));
-        // Three halves of a round trip of 32 to 48 ms; transmissions take less than a microsecond.
+        // A transfer takes one and a half round trips of 32 to 48 ms. Transmissions take less than a microsecond.
         let rtts = spread.iter().map(|transfer| (transfer.finish_s.unwrap() - transfer.start_s) / 1.5);
         let rtts: Vec<f64> = rtts.collect();
         assert!(rtts.iter().all(|rtt| (0.032..0.048 + 1e-5).contains(rtt)));
         // The mean of n uniform values over a width w has a standard deviation of w / sqrt(12 n). Half of the values
-        // are in each half of the range, with a standard deviation of sqrt(n) / 2. Tolerance: four of each.
+        // are in each half of the range, with a standard deviation of sqrt(n) / 2. The test allows four standard
+        // deviations of each.
         let mean = rtts.iter().sum::<f64>() / 400.0;
         assert!((mean - 0.04).abs() < 4.0 * 0.016 / (12.0f64 * 400.0).sqrt(), "{mean}");
         let early = rtts.iter().filter(|&&rtt| rtt < 0.04).count();
@@ -319,14 +323,14 @@ fn an_access_network_spreads_round_trip_times_by_as_much_as_the_way_leaves() {
         read.map(|scenario| (scenario.groups[0].params.rtt_spread, scenario.groups[0].access_spread))
             .map_err(|error| error.to_string())
     };
-    // Gateway, site and access point: 5 + 0.5 + 1 ms, a round trip of 13 ms.
+    // Gateway, site and access point have delays of 5 + 0.5 + 1 ms, so the round trip takes 13 ms.
     assert_eq!(spread(json!({"rtt": "30 ms"})), Ok((Some(0.1), Time::from_millis(3))));
     assert_eq!(spread(json!({"rtt": "30 ms", "rtt_spread": 0.0})), Ok((Some(0.0), Time::ZERO)));
-    // 1 of 14 ms is 0.0714.
+    // A spread of 1 ms around 14 ms is 0.0714.
     assert_eq!(spread(json!({"rtt": "14 ms"})), Ok((Some(0.071), Time::from_micros(994))));
     assert_eq!(spread(json!({"access_delay": "2 ms"})), Ok((Some(0.1), Time::from_micros(1700))));
     assert_eq!(spread(json!({"rtt": "13 ms"})), Ok((Some(0.0), Time::ZERO)));
-    // Packets to a neighbour cross two access points only: 2 ms one way.
+    // Packets to a neighbour cross only two access points, 2 ms one way.
     assert_eq!(spread(json!({"rtt": "5 ms", "direction": "local"})), Ok((Some(0.1), Time::from_micros(500))));
     let error = spread(json!({"rtt": "14 ms", "rtt_spread": 0.1})).unwrap_err();
     assert_eq!(
@@ -338,8 +342,8 @@ fn an_access_network_spreads_round_trip_times_by_as_much_as_the_way_leaves() {
 
 #[test]
 fn the_first_segment_takes_the_round_trip_time_of_its_user() {
-    // SYN and SYN-ACK take one RTT, the segment half of one: 15, 60 and 150 ms. Transmissions on links of 1 Tbit/s take
-    // less than a microsecond.
+    // SYN and SYN-ACK take one RTT, the segment half an RTT: 15, 60 and 150 ms in all. Transmissions on links of 1
+    // Tbit/s take less than a microsecond.
     let topology = json!({"bottleneck_rate": "1 Tbit/s", "access_rate": "1 Tbit/s", "bottleneck_delay": "1 ms"});
     let group = json!({"users": 3, "user_rtts": ["10 ms", "40 ms", "100 ms"], "start_until": "0 s",
         "sources": [{"kind": "tcp", "transfer": "1000 B"}]});

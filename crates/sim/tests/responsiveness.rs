@@ -22,7 +22,8 @@ fn run(scenario: &Json) -> ResponsivenessRecord {
 #[test]
 fn without_queues_responsiveness_is_that_of_the_round_trip() {
     // A window of 40 kB is a load of 8 Mbit/s and leaves the link partly idle. A round trip takes 40 ms plus at most 2
-    // ms for the packet in transmission: 1500 per minute minus at most 5 %, and 3.2 % for the histogram.
+    // ms for the packet in transmission. This gives 1500 round trips per minute minus at most 5 %. The histogram adds
+    // an error of 3.2 %.
     let record = run(&scenario(1000, json!({"kind": "rpm", "flows": 1, "socket_buffer": "40 kB"})));
     for rpm in [record.rpm, record.foreign_rpm, record.loaded_rpm] {
         let rpm = rpm.expect("probes were answered");
@@ -34,9 +35,9 @@ fn without_queues_responsiveness_is_that_of_the_round_trip() {
 
 #[test]
 fn a_full_buffer_takes_responsiveness_away() {
-    // 400 packets of 1514 bytes take 242 ms at 20 Mbit/s, so a round trip takes at most 282 ms: at least 212 per
-    // minute. CUBIC keeps the buffer more than 40 % full: at least 137 ms, at most 438 per minute. Tolerance: 3.2
-    // % for the histogram.
+    // 400 packets of 1514 bytes take 242 ms at 20 Mbit/s. So a round trip takes at most 282 ms, which gives at least
+    // 212 round trips per minute. CUBIC keeps the buffer more than 40 % full, so a round trip takes at least 137 ms: at
+    // most 438 per minute. The tolerance is 3.2 %, for the histogram.
     let record = run(&scenario(400, json!({"kind": "rpm", "flows": 4})));
     let rpm = record.rpm.expect("probes were answered");
     assert!(rpm > 212.0 * 0.967 && rpm < 438.0 * 1.033, "{record:?}");

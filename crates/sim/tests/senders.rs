@@ -1,4 +1,4 @@
-//! Senders on a complete path whose queue reacts to them.
+//! Tests senders on a complete path, whose queue reacts to them.
 
 use fairlane_schemes::base::units::Time;
 use fairlane_sim::engine;
@@ -29,8 +29,8 @@ impl Observer for Recoveries {
 #[test]
 fn a_full_queue_makes_one_recovery_of_a_lone_cubic_flow_not_two() {
     // If recovery started late, to wait for reordering, it would send into the full queue, and the next loss would come
-    // a round trip later. Whether the queue is full then depends on the phase of the ACKs; with these round-trip times
-    // it was.
+    // a round trip later. If the queue is full at that time depends on the phase of the ACKs. With these round-trip
+    // times it was full.
     for (rtt, limit) in [("32.5 ms", 24), ("33 ms", 24), ("40.5 ms", 24), ("50 ms", 24), ("42.5 ms", 25)] {
         let begun = recoveries(rtt, limit);
         assert!(begun.len() > 5, "{rtt}: {begun:?}");
@@ -40,7 +40,7 @@ fn a_full_queue_makes_one_recovery_of_a_lone_cubic_flow_not_two() {
     }
 }
 
-/// Times at which a single flow enters recovery, after the overshoot of slow start.
+/// Returns the times at which a single flow enters recovery, after the overshoot of slow start.
 fn recoveries(rtt: &str, limit: u32) -> Vec<Time> {
     let scenario = Scenario::read(&json!({
         "run": {"warmup": "0 s", "measure": "20 s"},

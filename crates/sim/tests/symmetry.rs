@@ -1,7 +1,7 @@
-//! Among equal subscribers, shares depend neither on the subscriber's number nor on its site.
+//! Tests that shares of equal subscribers depend neither on the subscriber's number nor on its site.
 //!
 //! Simultaneous events are handled in the order of host numbers. If all users have the same round-trip time, their
-//! packets repeatedly arrive simultaneously, and the number decides which packet finds room (docs/engine.md).
+//! packets repeatedly arrive simultaneously, and the number decides which packet is dropped (docs/engine.md).
 
 use crate::common::replicate;
 use serde_json::{Value as Json, json};
@@ -13,8 +13,8 @@ const SCHEMES: [&str; 4] = ["abc", "csfq", "hcsfq", "droptail"];
 /// Downloads start at once, or within a second.
 const STARTS: [&str; 2] = ["0 s", "1 s"];
 
-/// 50 subscribers at each of four sites with a download each, and 2.5 Mbit/s for each at the gateway. All other links
-/// have room for that. Twenty transmissions at the gateway take as long as one at a plan's rate.
+/// Returns a tree with 50 subscribers at each of four sites. Each has a download, and 2.5 Mbit/s at the gateway. All
+/// other links are fast enough for this. Twenty transmissions at the gateway take as long as one at a plan's rate.
 fn symmetric_tree(scheme: &str, start_until: &str) -> Json {
     json!({
         "run": {"warmup": "2 s", "measure": "4 s"}, "probes": {"user_rows": true}, "tcp": {"profile": "linux"},
@@ -33,19 +33,20 @@ fn throughputs(scenario: &Json, replication: u32) -> Vec<f64> {
     replicate(scenario, replication).groups[0].user_throughput_bps.clone()
 }
 
-/// Rank of each value, from 0; equal values share their mean rank.
+/// Returns the rank of each value, from 0. Equal values get their mean rank.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let below = |value: f64| values.iter().filter(|&&other| other < value).count();
     let equal = |value: f64| values.iter().filter(|&&other| other == value).count();
     values.iter().map(|&value| below(value) as f64 + (equal(value) - 1) as f64 / 2.0).collect()
 }
 
-/// Deviations of users' shares from chance, in standard deviations: by number, and for the most deviating site.
+/// Returns the deviations of users' shares from chance, in standard deviations: by number, and for the site with the
+/// largest deviation.
 ///
 /// If users are equal, every order of the n throughputs is equally likely. Spearman's correlation of throughput and
-/// number then has mean 0 and variance 1 / (n - 1). The mean rank of m users, drawn without replacement, has mean
-/// (n - 1) / 2 and variance (n^2 - 1) / 12 (n - m) / (n - 1) / m. Averaging over independent replications divides the
-/// variances by their number; equal values reduce them further.
+/// number then has mean 0 and variance 1 / (n - 1). The mean rank of m users, drawn without replacement, has mean (n -
+/// 1) / 2 and variance (n^2 - 1) / 12 (n - m) / (n - 1) / m. Averaging over independent replications divides the
+/// variances by the number of replications. Equal values reduce the variances further.
 fn deviations(scenario: &Json) -> (f64, f64) {
     let (n, m) = (USERS as f64, (USERS / SITES) as f64);
     let of_numbers = (n * n - 1.0) / 12.0;

@@ -1,4 +1,4 @@
-//! Topologies other than the one-sided dumbbell: conservation at every node, determinism, and closed forms.
+//! Tests topologies other than the one-sided dumbbell: packet accounting at every node, determinism, and closed forms.
 
 use crate::common::{network, read, refusal, run};
 use fairlane_sim::measure::run_record::{LinkRecord, RunRecord};
@@ -81,7 +81,7 @@ proptest! {
             entered += account.arrived;
             left += account.departed - link.on_wire() as u64;
         }
-        // Senders pass packets to access links; each packet that has crossed a link enters the next one or is
+        // Senders pass packets to access links. Each packet that has crossed a link enters the next one or is
         // delivered.
         let (offered, refused, on_the_way) = network.hosts.accounting();
         let udp: u64 = network.sources.iter().map(|source| source.emitted()).sum();
@@ -98,7 +98,8 @@ proptest! {
     }
 }
 
-/// Time of a one-segment transfer, from the opening of the connection until its last byte reaches the receiver.
+/// Returns the time of a one-segment transfer, from the opening of the connection until its last byte reaches the
+/// receiver.
 fn transfer_s(topology: Json, group: Json) -> f64 {
     let mut group = group;
     group["sources"] = json!([{"kind": "tcp", "transfer": "960 B", "profile": "ns2"}]);
@@ -113,30 +114,32 @@ fn transfer_s(topology: Json, group: Json) -> f64 {
 
 #[test]
 fn an_idle_path_takes_its_transmissions_and_delays_to_the_nanosecond() {
-    // SYN up and SYN-ACK down, 40 B each; then 1000 B up, behind an ACK of 40 B on the access link, which does not
-    // delay them further. One byte takes 8 us at 1 Mbit/s.
+    // SYN upstream and SYN-ACK downstream have 40 B each. Then 1000 B go upstream, after an ACK of 40 B that delays
+    // them only on the access link. One byte takes 8 us at 1 Mbit/s.
     let near = |measured: f64, nanos: f64| assert!((measured * 1e9 - nanos).abs() < 1.0, "{} {nanos}", measured * 1e9);
-    // Dumbbell: access 10 Mbit/s and 2 ms, bottleneck 1 Mbit/s and 1 ms, receiver 5 Mbit/s and 3 ms.
+    // The dumbbell has access links of 10 Mbit/s and 2 ms, a bottleneck of 1 Mbit/s and 1 ms, and receiver links of 5
+    // Mbit/s and 3 ms.
     let two_sided = json!({"kind": "two_sided_dumbbell", "access_rate": "10 Mbit/s", "access_delay": "2 ms",
         "bottleneck_rate": "1 Mbit/s", "bottleneck_delay": "1 ms", "receiver_rate": "5 Mbit/s",
         "receiver_delay": "3 ms"});
-    // 10.4 us per byte (0.8 + 8 + 1.6); 6 ms of propagation one way.
+    // A byte takes 10.4 us (0.8 + 8 + 1.6). Propagation takes 6 ms one way.
     near(transfer_s(two_sided.clone(), json!({})), 1080.0 * 10_400.0 + 40.0 * 800.0 + 3.0 * 6e6);
-    // The group sets the delays on both sides: 15 + 1 + 20 ms.
+    // The group sets the delays on both sides, which gives 15 + 1 + 20 ms.
     let group = json!({"access_delay": "15 ms", "receiver_delay": "20 ms"});
     near(transfer_s(two_sided, group), 1080.0 * 10_400.0 + 40.0 * 800.0 + 3.0 * 36e6);
-    // Three links of 10 Mbit/s and 1 ms between access links of 20 Mbit/s and 0.1 ms: 3 * 0.8 + 2 * 0.4 us per byte.
+    // Three links of 10 Mbit/s and 1 ms are between access links of 20 Mbit/s and 0.1 ms. A byte takes 3 * 0.8 + 2 *
+    // 0.4 us.
     let parking_lot = json!({"kind": "parking_lot", "access_rate": "20 Mbit/s", "receiver_rate": "20 Mbit/s",
         "bottleneck_delay": "1 ms"});
     near(transfer_s(parking_lot.clone(), json!({})), 1080.0 * 3200.0 + 40.0 * 400.0 + 3.0 * 3.2e6);
-    // Only the middle link: 1.6 us per byte, 1.2 ms.
+    // With only the middle link, a byte takes 1.6 us, and propagation 1.2 ms.
     near(transfer_s(parking_lot, json!({"route": ["link2"]})), 1080.0 * 1600.0 + 40.0 * 400.0 + 3.0 * 1.2e6);
 }
 
 #[test]
 fn queues_of_a_graph_are_as_long_as_theory_says() {
-    // M/D/1, mean number waiting rho^2 / (2 (1 - rho)): 1.6 at load 0.8, 0.45 at 0.6. The third link has the rate of
-    // the first, which spaces its packets by their transmission time, so none ever waits.
+    // For M/D/1, the mean number of waiting packets is rho^2 / (2 (1 - rho)): 1.6 at load 0.8, 0.45 at 0.6. The first
+    // link spaces packets by their transmission time. The third link has the same rate, so packets never wait there.
     let scenario = json!({
         "run": {"warmup": "10 s", "measure": "2000 s"},
         "topology": {"kind": "graph", "access_rate": "1 Tbit/s", "links": [
@@ -157,11 +160,11 @@ fn queues_of_a_graph_are_as_long_as_theory_says() {
 
 #[test]
 fn a_row_of_links_thins_the_long_flow_by_what_each_one_loses() {
-    // Poisson sources, so that arrivals of all flows find the queue in the same state: a full link of rate C with an
-    // offered load of r passes C/r of each flow. The rates differ: behind a link of the same rate, the long flow's
-    // packets would arrive at a fixed time within the transmissions of the next link, and find a free slot more or less
-    // often than others. Slow access links would space the packets of a user, which would then find a full queue less
-    // often than the long flow.
+    // With Poisson sources, the queue has the same distribution at arrivals of all flows. So a full link of rate C with
+    // an offered load of r passes C/r of each flow. The rates of the links must differ. After a link of the same rate,
+    // the long flow's packets would arrive at a fixed phase of the next link's transmissions, and so be dropped more or
+    // less often than others. Slow access links would space the packets of their users, which would then be dropped
+    // less often than those of the long flow.
     let rates = [10.0, 9.3, 10.7];
     let cross = |number: usize| {
         json!({"name": format!("cross{number}"), "users": 10, "route": [format!("l{number}")],
@@ -187,10 +190,10 @@ fn a_row_of_links_thins_the_long_flow_by_what_each_one_loses() {
         let drops = link.drops.iter().map(|drop| drop.packets).sum::<u64>();
         assert_eq!(link.user_dropped_packets.iter().sum::<u64>(), drops);
     }
-    // 0.11 Mb/s in 2000 s are 28 000 packets: a standard error of 0.6 %. Tolerance: five of these.
+    // 0.11 Mb/s in 2000 s are 28 000 packets, which gives a standard error of 0.6 %. The test allows five.
     let long = &record.groups[0];
     assert!((long.throughput_bps / expected - 1.0).abs() < 0.03, "{} {expected}", long.throughput_bps);
-    // Max-min: an eleventh of the slowest link for the long flow, a tenth of the remainder for the others.
+    // By max-min fairness, the long flow gets an eleventh of the slowest link, and the others a tenth of the remainder.
     let fair = 9.3e6 / 11.0;
     assert!((long.max_min_share_bps - fair).abs() < 1.0);
     assert!((record.groups[3].max_min_share_bps - (10.7e6 - fair) / 10.0).abs() < 1.0);
@@ -198,7 +201,8 @@ fn a_row_of_links_thins_the_long_flow_by_what_each_one_loses() {
 
 #[test]
 fn labels_are_written_once_at_the_edge_and_every_link_judges_by_them() {
-    // Under ABC, a flow that sends a quarter of its share loses nothing on either link, although both are overloaded.
+    // With ABC, a flow that sends a quarter of its share loses no packet on either link, although both links are
+    // overloaded.
     let record = run(&json!({
         "run": {"warmup": "20 s", "measure": "40 s"},
         "topology": {"kind": "parking_lot", "congested_links": 2},
@@ -216,8 +220,8 @@ fn labels_are_written_once_at_the_edge_and_every_link_judges_by_them() {
 
 #[test]
 fn a_fast_link_with_a_large_buffer_is_full() {
-    // afpft III-C without its schemes: 1 Gb/s, 5 ms, 500 packets, 100 flows with four round-trip times. Drop-tail keeps
-    // it busy.
+    // This is afpft III-C without its schemes: 1 Gb/s, 5 ms, 500 packets, 100 flows with four round-trip times.
+    // Drop-tail keeps the link busy.
     let group = |number: usize, rtt_ms: f64| {
         let each = (rtt_ms - 10.0) / 4.0;
         json!({"name": format!("G{}", number + 1), "users": 25, "start_until": "1 s",
@@ -239,8 +243,8 @@ fn a_fast_link_with_a_large_buffer_is_full() {
 
 #[test]
 fn places_of_flows_are_as_many_as_were_ever_open_at_once() {
-    // 25 transfers per second over an idle link: by Little's law, 25 times a fraction of a second are open, for any
-    // duration.
+    // 25 transfers start per second over an idle link. By Little's law, 25 times a fraction of a second are open, for
+    // any duration of the run.
     let scenario = |seconds: u32| {
         json!({
             "run": {"warmup": "0 s", "measure": format!("{seconds} s")},

@@ -1,4 +1,4 @@
-//! Observers: they change nothing, and their output agrees with the counters of the run.
+//! Tests that observers do not change a run, and that their output agrees with its counters.
 
 use fairlane_schemes::base::units::Time;
 use fairlane_sim::engine;
@@ -49,7 +49,7 @@ fn capture(scenario: &Scenario, options: PcapOptions) -> (RunRecord, Vec<u8>) {
     (record, pcap.close().unwrap())
 }
 
-/// All rows of a traced run by table and column, with numbers of all types converted to floats.
+/// Returns all rows of a traced run by table and column, with all numbers converted to floats.
 fn tables(scenario: &Scenario, interval: Time) -> (RunRecord, BTreeMap<String, Vec<f64>>) {
     let mut tables: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     let sink = |chunk: Chunk| {
@@ -117,7 +117,7 @@ fn watching_changes_nothing() {
 
 #[test]
 fn names_that_are_longer_than_an_option_are_cut_in_a_capture() {
-    // An option can have 65 535 bytes; these names have 70 000, two per character.
+    // An option has at most 65 535 bytes. These names have 70 000 bytes, two per character.
     let mut document = document();
     let long = "\u{e4}".repeat(35_000);
     document["name"] = long.clone().into();
@@ -215,7 +215,7 @@ fn a_queue_table_has_the_mean_and_the_maximum_of_the_probe() {
     assert!(times.is_sorted());
 }
 
-/// Values at the multiples of an interval, from a table of changes; `key` identifies rows.
+/// Converts a table of changes to values at the multiples of an interval. The column `key` tells rows apart.
 fn held(tables: &BTreeMap<String, Vec<f64>>, table: &str, key: &str, columns: &[&str]) -> Vec<Vec<f64>> {
     let times = &tables[&format!("{table}.time_s")];
     let keys = &tables[&format!("{table}.{key}")];
@@ -246,7 +246,7 @@ fn sampled(tables: &BTreeMap<String, Vec<f64>>, table: &str, key: &str, columns:
 fn samples_are_the_changes_held() {
     let changes = tables(&scenario(), Time::ZERO).1;
     let samples = tables(&scenario(), Time::from_millis(10)).1;
-    // NaN (no RTT sample) compares as -1.
+    // NaN (no RTT sample) is compared as -1.
     let tidy = |rows: Vec<Vec<f64>>| -> Vec<Vec<i64>> {
         let number = |value: f64| if value.is_nan() { -1 } else { (value * 1e9).round() as i64 };
         rows.into_iter().map(|row| row.into_iter().map(number).collect()).collect()
@@ -280,13 +280,13 @@ fn a_table_comes_in_chunks() {
         rows.push((chunk.table, chunk.rows()));
         true
     };
-    // 400 ms / 2 us including both ends: 200 001 samples of the queue.
+    // In 400 ms there are 200 001 samples of the queue, one every 2 us including both ends.
     observed(&scenario, &mut Trace::new(Time::from_micros(2), sink));
     let queue: Vec<_> = rows.iter().filter(|(table, _)| *table == "queue").map(|&(_, rows)| rows).collect();
     assert_eq!(queue, [ROWS_PER_CHUNK, 200_001 - ROWS_PER_CHUNK]);
 }
 
-/// A writer with room for this number of bytes.
+/// A writer that fails after this number of bytes.
 struct SmallDisk(usize);
 
 impl Write for SmallDisk {
@@ -336,7 +336,7 @@ fn what_cannot_be_watched_is_refused_with_its_bound() {
     short["tcp"] = json!({"header_bytes": 39});
     let error = pcap::check(&Scenario::read(&short).unwrap()).unwrap_err().to_string();
     assert!(error.contains("groups[0].sources[0].header_bytes: 39") && error.contains("at least 40"), "{error}");
-    // 6 s, 6 flows and a queue: 42 s / 10^9 = 42 ns.
+    // For 6 s, 6 flows and a queue, the minimum interval is 42 s / 10^9 = 42 ns.
     let error = trace::check(&scenario(), Time(41_000)).unwrap_err().to_string();
     assert!(error.contains("trace_interval") && error.contains("from 0.000042 ms up"), "{error}");
     assert!(trace::check(&scenario(), Time(42_000)).is_ok());

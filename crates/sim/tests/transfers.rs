@@ -16,16 +16,16 @@ fn scenario(source: Json) -> Json {
 
 #[test]
 fn a_load_below_saturation_is_the_utilisation() {
-    // Sizes from 0 to 100 kB, uniform: mean 50 kB, 35.03 segments of 1448 bytes; about 60e6/8/52e3 = 144 transfers per
-    // second, 8650 in all. The relative standard deviation of the sum is sqrt((1 + 1/3)/8650) = 1.2 %. The tolerance is
-    // five of these, plus 0.3 % for handshakes.
+    // Sizes are uniform from 0 to 100 kB. The mean is 50 kB, 35.03 segments of 1448 bytes. About 60e6/8/52e3 = 144
+    // transfers start per second, 8650 in all. The relative standard deviation of the sum is sqrt((1 + 1/3)/8650) = 1.2
+    // %. The tolerance is five of these, plus 0.3 % for handshakes.
     let points = json!({"file": "uniform", "points": "0:0 100000:1"});
     let record = run(&scenario(json!({"kind": "transfers", "load": "60 %", "cdf": points})));
     let link = &record.links[0];
     assert!((link.utilisation / 0.6 - 1.0).abs() < 0.065, "{}", link.utilisation);
     let times = record.groups[0].transfer_times.as_ref().expect("there are transfers");
     assert!((times.started as f64 / 8650.0 - 1.0).abs() < 5.0 / 8650f64.sqrt(), "{}", times.started);
-    // Mean of a uniform size; its standard error is 100 kB/sqrt(12)/sqrt(8650).
+    // The standard error of the mean size is 100 kB/sqrt(12)/sqrt(8650).
     let mean = times.mean_bytes.expect("some started");
     assert!((mean - 50_000.0).abs() < 5.0 * 28_868.0 / 8650f64.sqrt(), "{mean}");
     assert_eq!(times.refused, 0);
@@ -40,7 +40,8 @@ fn the_load_of_a_group_does_not_depend_on_the_number_of_its_users() {
         scenario["groups"][0]["users"] = users.into();
         run(&scenario).groups[0].transfer_times.as_ref().expect("there are transfers").started as f64
     };
-    // 7 segments of at most 1448 bytes: (10000 + 7 * 66) bytes; 30e6/8/10462 = 358 per second, 21506 per minute.
+    // A transfer has 7 segments of at most 1448 bytes, 10000 + 7 * 66 bytes in all. 30e6/8/10462 = 358 transfers start
+    // per second, 21506 per minute.
     for users in [1, 10] {
         assert!((offered(users) / 21_506.0 - 1.0).abs() < 5.0 / 21_506f64.sqrt(), "{users}: {}", offered(users));
     }
@@ -48,11 +49,11 @@ fn the_load_of_a_group_does_not_depend_on_the_number_of_its_users() {
 
 #[test]
 fn a_transfer_alone_takes_the_ideal_time_and_one_of_two_windows_a_round_trip_more() {
-    // One-way delay 20 ms. Ten segments of 1448 + 66 bytes at 10 Mbit/s: 12.112 ms, ideal 72.112 ms. The first window,
-    // ten segments, leaves at once after the handshake. The difference is below 0.2 ms: headers of the SYN (78 B: 62.4
-    // us at 10 Mbit/s, 0.6 us at 1 Gbit/s), of the SYN-ACK, and the first segment's transmission over the access link
-    // (12.1 us). Eleven segments wait for the ACKs of the first ones: at most a round trip of 40 ms more than 73.323
-    // ms.
+    // The one-way delay is 20 ms. Ten segments of 1448 + 66 bytes take 12.112 ms at 10 Mbit/s, so the ideal time is
+    // 72.112 ms. The first window, ten segments, leaves at once after the handshake. The actual time is longer by less
+    // than 0.2 ms. The SYN (78 B) takes 62.4 us at 10 Mbit/s and 0.6 us at 1 Gbit/s, the SYN-ACK a similar time, and
+    // the first segment 12.1 us on the access link. With eleven segments, the last one waits for an ACK: the time is at
+    // most a round trip of 40 ms more than 73.323 ms.
     let mean = |segments: u32| {
         let mut scenario = scenario(json!({"kind": "transfers", "interval": "2 s", "cdf":
             {"file": "constant", "points": format!("{0}:0 {0}:1", 1448 * segments)}}));
@@ -87,7 +88,7 @@ fn the_fair_share_of_a_group_counts_each_of_its_sources_once() {
     sources.push(quic);
     let group = &run(&scenario).groups[0];
     let offered = group.transfer_times.as_ref().expect("there are transfers").offered_bps;
-    // Ten users; a segment of 1448 bytes has 52 bytes of headers, one of 1165 bytes has 63.
+    // There are ten users. A segment of 1448 bytes has 52 bytes of headers, one of 1165 bytes has 63.
     let overhead = 10.0 * group.max_min_share_bps / offered;
     assert!((1500.0 / 1448.0..1228.0 / 1165.0).contains(&overhead), "{overhead}");
 }

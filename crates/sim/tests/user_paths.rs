@@ -1,11 +1,11 @@
-//! Paths from host to receiver, compared with values computed from rates, lengths and delays.
+//! Tests paths from host to receiver against values computed from rates, lengths and delays.
 
 use crate::common::run;
 use fairlane_sim::measure::run_record::{PathRecord, RunRecord};
 use fairlane_sim::measure::times_record::TimesRecord;
 use serde_json::{Value as Json, json};
 
-/// Access links of 100 Mbit/s and 1 ms, a bottleneck of 10 Mbit/s and 5 ms.
+/// Returns a topology with access links of 100 Mbit/s and 1 ms, and a bottleneck of 10 Mbit/s and 5 ms.
 fn topology() -> Json {
     json!({"access_rate": "100 Mbit/s", "access_delay": "1 ms", "bottleneck_rate": "10 Mbit/s",
         "bottleneck_delay": "5 ms"})
@@ -39,7 +39,7 @@ fn a_lone_stream_below_the_rate_of_the_link_takes_its_transmissions_and_the_prop
     }));
     let path = &record.groups[0].path;
     assert_constant(path.one_way_delay, UNLOADED_S);
-    // 5 Mbit/s are a packet every 2.4 ms: 4166.7 of them in 10 s.
+    // 5 Mbit/s are a packet every 2.4 ms, 4166.7 packets in 10 s.
     assert!((4166..=4167).contains(&path.delivered_packets), "{}", path.delivered_packets);
     assert_eq!((path.dropped_packets, path.lost_share, path.marked_share), (0, Some(0.0), Some(0.0)));
     assert_eq!(path.rtt, None, "nobody samples round-trip times of datagrams");
@@ -65,8 +65,8 @@ fn a_stream_at_twice_the_rate_of_the_link_waits_for_the_whole_buffer_and_loses_h
         "groups": [cbr("flood", "20 Mbit/s")],
     }));
     let path = &record.groups[0].path;
-    // Every second packet arrives when a transmission starts. It takes the slot that becomes free, and waits for the
-    // packet in transmission and nine others.
+    // Every second packet arrives when a transmission starts. It takes the free slot, and waits for the packet in
+    // transmission and nine others.
     assert_constant(path.one_way_delay, UNLOADED_S + 10.0 * 1.2e-3);
     let lost = path.lost_share.expect("packets");
     assert!((lost - 0.5).abs() < 1e-3, "{lost}");
@@ -75,7 +75,8 @@ fn a_stream_at_twice_the_rate_of_the_link_waits_for_the_whole_buffer_and_loses_h
 
 #[test]
 fn what_the_host_itself_drops_is_lost_too() {
-    // 30 Mbit/s over an access link of 10: two of three packets are dropped before they reach a queue.
+    // The host sends 30 Mbit/s over an access link of 10 Mbit/s, so two of three packets are dropped before they reach
+    // a queue.
     let mut topology = topology();
     topology["access_rate"] = json!("10 Mbit/s");
     topology["bottleneck_rate"] = json!("100 Mbit/s");
@@ -104,8 +105,8 @@ fn a_window_of_one_segment_samples_the_round_trip_alone() {
 
 #[test]
 fn users_and_flows_have_delays_of_their_own_if_asked_for() {
-    // Each group sends packets every 4 ms that take 12 us on the link, so they do not meet. Only the access delays
-    // differ.
+    // Each group sends a packet every 4 ms, which takes 12 us on the link, so packets never wait for each other. Only
+    // the access delays differ.
     let mut topology = topology();
     topology["bottleneck_rate"] = json!("1 Gbit/s");
     let group = |name: &str, delay: &str, users: u32, sources: Json| {
@@ -138,7 +139,7 @@ fn users_and_flows_have_delays_of_their_own_if_asked_for() {
     assert_eq!(tcp.delivered_packets + udp.delivered_packets, far.path.delivered_packets);
     assert_eq!((tcp.rtt, &far.user_paths[0]), (far.path.rtt, &far.path));
 
-    // Less detail does not change the other values.
+    // A lower level of detail does not change the other values.
     let users = run(&scenario("user"));
     assert_eq!(users.groups[1].user_paths, record.groups[1].user_paths);
     assert!(users.groups[1].tcp.as_ref().expect("TCP").flow_paths.is_empty());
@@ -165,12 +166,12 @@ fn who_floods_a_fair_queue_delays_itself_and_nobody_else() {
     // The light user waits for a buffer that is full except for the packet that left last: at least 99 packets of 1.2
     // ms.
     assert!(delay(&droptail, 1).mean_s > UNLOADED_S + 99.0 * 1.2e-3, "{:?}", delay(&droptail, 1));
-    // With FQ-CoDel the light user's queue is empty when a packet arrives, so it is sent next, after the one in
-    // transmission.
+    // With FQ-CoDel the light user's queue is empty when a packet arrives, so this packet is sent right after the one
+    // in transmission.
     assert!(delay(&fair, 1).max_s <= UNLOADED_S + 1.2e-3 + 1e-12, "{:?}", delay(&fair, 1));
     assert_eq!(fair.groups[1].path.lost_share, Some(0.0));
-    // Nine tenths of the packets belong to the flood and dominate the delay of the class, which does not show the light
-    // user's.
+    // Nine tenths of the packets belong to the flood. They dominate the delay of the class, which hides the delay of
+    // the light user.
     let of_class_s = fair.links[0].delay[0].mean_s;
     let of_flood_s = delay(&fair, 0).mean_s - UNLOADED_S;
     assert!(of_class_s > 0.8 * of_flood_s && of_class_s > 10.0 * 1.2e-3, "{of_class_s} {of_flood_s}");
@@ -194,7 +195,7 @@ fn marks_are_those_that_reach_the_receiver() {
     assert_eq!((dropped.marked_packets, dropped.marked_share), (0, Some(0.0)));
     assert!(dropped.dropped_packets > 0);
 
-    // The series has the same values in bins: without a warm-up, the means of bins, weighted by packets, give the
+    // The series has the same values in bins. Without a warm-up, the mean of all bins, weighted by packets, is the
     // overall mean.
     let series = &record.series.as_ref().expect("wanted").groups;
     let shares = series[0].marked_share.iter().flatten();

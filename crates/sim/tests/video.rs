@@ -1,10 +1,11 @@
-//! Videos over a link: bitrate, stalls, switches, start-up.
+//! Tests videos over a link: bitrate, stalls, switches, start-up.
 
 use crate::common::{refusal, run};
 use fairlane_sim::measure::run_record::{RunRecord, VideoRecord};
 use serde_json::{Value as Json, json};
 
-/// A single player with a small buffer on a link of `rate`: bitrates of 1, 2 and 4 Mbit/s, chunks of 2 s.
+/// Returns a scenario with a single player with a small buffer on a link of `rate`. Bitrates are 1, 2 and 4 Mbit/s,
+/// chunks have 2 s.
 fn scenario(rate: &str, profile: &str) -> Json {
     json!({
         "run": {"warmup": "60 s", "measure": "120 s", "seed": 4},
@@ -28,12 +29,12 @@ fn above_its_ladder_a_video_plays_the_highest_bitrate_without_a_stall() {
         let video = video(&record);
         assert_eq!((video.bitrate_bps, video.stalls, video.switches), (Some(4e6), 0.0, 0.0), "{profile}: {video:?}");
         assert_eq!(video.stalled_share, Some(0.0));
-        // A player with a full buffer requests a chunk every 2 s: 60 of 1 MB in 120 s, up to one more or less at either
-        // end. Whole segments make each up to 0.2 % larger; headers do not count as goodput.
+        // A player with a full buffer requests a chunk every 2 s: 60 chunks of 1 MB in 120 s, one more or less at
+        // either end. Rounding to whole segments makes a chunk up to 0.2 % larger. Headers do not count as goodput.
         let goodput = record.groups[0].goodput_bps;
         assert!((goodput / 4e6 - 1.0).abs() < 1.0 / 60.0 + 0.002, "{profile}: {goodput}");
-        // The first chunk has 250 kB: 0.2 s at 10 Mbit/s plus 1.5 round trips of 40 ms. Slow start from one segment to
-        // the 35 in flight, growing by a half per round trip, takes at most nine round trips more, plus a delayed ACK.
+        // The first chunk has 250 kB and takes 0.2 s at 10 Mbit/s plus 1.5 round trips of 40 ms. Slow start from one
+        // segment to 35 in flight, growing by a half per round trip, adds at most nine round trips and a delayed ACK.
         let startup = video.startup_s.expect("it played");
         assert!(startup > 0.26 && startup < 0.26 + 0.36 + 0.2, "{profile}: {startup}");
     }
@@ -41,8 +42,9 @@ fn above_its_ladder_a_video_plays_the_highest_bitrate_without_a_stall() {
 
 #[test]
 fn between_two_bitrates_it_takes_both_by_turns_and_fills_the_link() {
-    // 3 Mbit/s minus headers (1500 over 1446 or 1514 over 1448 bytes per segment) and the 40 ms pause for the request
-    // in each chunk of about 2 s: 3 * 0.957 to 0.964 * 0.98 = 2.8 Mbit/s, to within a chunk of 4 Mbit in 120 s.
+    // Headers (1500 over 1446, or 1514 over 1448 bytes per segment) leave 0.957 to 0.964 of 3 Mbit/s. The 40 ms pause
+    // for the request, in each chunk of about 2 s, leaves 0.98. The result is 2.8 Mbit/s, to within a chunk of 4 Mbit
+    // in 120 s.
     for profile in ["ns3.26", "linux"] {
         let record = run(&scenario("3 Mbit/s", profile));
         let video = video(&record);
@@ -72,7 +74,7 @@ fn a_video_that_stops_ends_without_a_stall() {
     let record = run(&scenario);
     let video = video(&record);
     assert_eq!((video.stalls, video.stalled_s), (0.0, 0.0), "{video:?}");
-    // From 60 s to 100 s one chunk every 2 s.
+    // One chunk is requested every 2 s from 60 s to 100 s.
     assert!((record.groups[0].goodput_bps / (4e6 / 3.0) - 1.0).abs() < 1.0 / 20.0 + 0.002);
 }
 
@@ -87,7 +89,7 @@ fn videos_beside_other_sources_count_for_themselves() {
     let video = video(&record);
     assert_eq!((video.players, video.player_bitrate_bps.len()), (2, 2));
     assert_eq!(video.stalls, 0.0);
-    // 2 users with one session per second for 120 s: 240 transfers, none of them a chunk. Tolerance: five
+    // 2 users with one session per second for 120 s make 240 transfers; chunks do not count. The tolerance is five
     // standard deviations.
     let times = record.groups[0].transfer_times.as_ref().expect("there are transfers");
     assert!((times.started as f64 - 240.0).abs() < 5.0 * 240f64.sqrt(), "{}", times.started);

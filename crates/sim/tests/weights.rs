@@ -1,4 +1,4 @@
-//! Weights of users, and meters of short-lived flows.
+//! Tests weights of users, and meters of short-lived flows.
 
 use crate::common::{network, run};
 use serde_json::{Value as Json, json};
@@ -18,8 +18,8 @@ fn weighted(queue: &Json) -> Json {
 
 #[test]
 fn schemes_of_every_kind_share_by_weight() {
-    // 10 Mbit/s in the ratio 1 : 3. Schedulers achieve this to within a quantum, by flow and by user; dropping by
-    // labels to within a tenth.
+    // The users share 10 Mbit/s in the ratio 1 : 3. Schedulers achieve this to within a quantum, by flow and by user.
+    // Schemes that drop by labels achieve it to within a tenth.
     let cases = [
         (json!({"scheme": "drr"}), 0.01),
         (json!({"scheme": "wfq", "share_per": "flow"}), 0.01),
@@ -55,8 +55,8 @@ fn a_weight_multiplies_the_reference_rate_of_abc() {
 
 #[test]
 fn meters_of_flows_that_have_ended_are_forgotten() {
-    // 25 transfers per second for 100 s, a handful open at once. Each of the two long-lived flows of the other users
-    // has one meter.
+    // 25 transfers start per second for 100 s; a handful are open at once. The other users have two long-lived flows
+    // with one meter each.
     let network = network(&json!({
         "run": {"warmup": "0 s", "measure": "100 s"},
         "topology": {"bottleneck_rate": "100 Mbit/s", "access_rate": "1 Gbit/s"},

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Compiler named by an environment variable, or the usual one; prints a message and returns `None` if there is none.
+/// Returns the compiler named by an environment variable, or the usual one. If there is none, prints a message and
+/// returns `None`.
 pub fn compiler(variable: &str, usual: &str) -> Option<Command> {
     let name = std::env::var_os(variable).unwrap_or_else(|| usual.into());
     let is_there = Command::new(&name).arg("--version").output().is_ok_and(|output| output.status.success());
@@ -27,7 +28,7 @@ pub fn with_host<T>(mut compiler: Command, source: &str, run: impl FnOnce(&Path)
     result
 }
 
-/// Path of the static library, which cargo puts next to the tests that need it.
+/// Returns the path of the static library, which cargo puts next to the tests that need it.
 fn library() -> PathBuf {
     let deps = std::env::current_exe().unwrap().parent().unwrap().to_owned();
     let found = std::fs::read_dir(&deps).unwrap().map(|entry| entry.unwrap().path()).filter(|path| {

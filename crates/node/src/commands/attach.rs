@@ -22,7 +22,7 @@ pub struct Attach {
 impl Attach {
     /// Attaches or reloads, and follows with `--follow`.
     pub fn run(self) -> Outcome {
-        // Opened first, so that no event is missed before the first attach.
+        // Opens the event sources first, to miss no event before the first attach.
         let sources = self.follow.then(Sources::open).transpose()?;
         let stamp = Stamp::of(&self.config);
         let config = NodeConfig::load(&self.config)?;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// Arguments of `check`.
 #[derive(Args)]
 pub struct Check {
-    /// Configuration to check; without one, only the kernel's features are checked
+    /// Configuration to check [default: check only the kernel's features]
     config: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]

@@ -1,7 +1,7 @@
 //! `export`: counters as Prometheus text (exposition format 0.0.4) over HTTP, on the loopback interface only.
 //!
 //! Up to a limit, each user has its own series. With more users, only those that sent most since the previous scrape
-//! have a series. Aggregates cover all users, so the size of a scrape does not grow with their number.
+//! have one. Aggregates cover all users, so the size of a scrape does not grow with their number.
 
 use super::{Outcome, absent, attached, http, print_out};
 use clap::Args;
@@ -23,7 +23,8 @@ pub struct Export {
     /// Loopback address to listen on
     #[arg(long, default_value = "127.0.0.1:9550")]
     listen: SocketAddr,
-    /// Maximum number of users with their own series; if there are more, those that sent most since the previous scrape
+    /// Maximum number of users with their own series. If there are more users, the series are of those that sent most
+    /// since the previous scrape
     #[arg(long, default_value_t = 1000)]
     users: usize,
 }
@@ -36,7 +37,7 @@ impl Export {
             return Err(format!("--listen: {} is not a loopback address such as 127.0.0.1:9550", self.listen).into());
         }
         let listener = TcpListener::bind(self.listen).map_err(|error| format!("--listen: {}: {error}", self.listen))?;
-        // Scrapes work without a standard output.
+        // Ignores errors: scrapes work without a standard output.
         let _ = print_out(&format!("serving http://{}/metrics\n", listener.local_addr()?));
         let mut exporter = Exporter { path: self.config, most_users: self.users, before: HashMap::new() };
         http::serve(&listener, || match exporter.text() {
@@ -81,7 +82,7 @@ impl Exporter {
     }
 }
 
-/// A metric of each port or user: name, kind, help, value.
+/// A metric of all ports or users: name, kind, help, value.
 type Metric<T> = (&'static str, &'static str, &'static str, fn(&T) -> f64);
 
 /// A metric of those ports that have a value: name, help, value.
@@ -229,12 +230,12 @@ fn of_users(text: &mut String, snapshot: &Snapshot, shown: &[&UserView], names: 
     head(text, SHOWN_NAME, "gauge", "Users with their own series in this scrape.");
     line(text, SHOWN_NAME, &[], shown.len() as f64);
     head(text, QUANTILES_NAME, "gauge", "Activity at the last packet, quantiles over all users that have sent.");
-    // Users that have sent nothing have no activity.
+    // Users that have not sent packets have no activity.
     let active = snapshot.users.iter().filter(|user| user.state.packets > 0);
     let mut activities: Vec<f64> = active.map(|user| user.state.activity().to_f64()).collect();
     activities.sort_by(f64::total_cmp);
     for quantile in QUANTILES.iter().filter(|_| !activities.is_empty()) {
-        // Nearest-rank percentile; quantile 0 is the minimum.
+        // Nearest-rank percentile. Quantile 0 is the minimum.
         let rank = (quantile * activities.len() as f64).ceil().max(1.0) as usize;
         line(text, QUANTILES_NAME, &[("fraction", &quantile.to_string())], activities[rank - 1]);
     }

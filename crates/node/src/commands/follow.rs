@@ -1,9 +1,9 @@
-//! `attach --follow`: keeps the attached programs in step with the interfaces and the configuration.
+//! `attach --follow`: updates the attached programs when the interfaces or the configuration change.
 //!
 //! There are three kinds of events: an interface appears, disappears or is recreated (rtnetlink); a reload is requested
 //! (SIGHUP, sent by `systemctl reload`); pins are removed (inotify). The command ends if `detach` removed the pins. A
-//! changed configuration file is also read at the next event of any interface, since another process may have loaded
-//! it.
+//! changed configuration file is loaded at a reload, and also at the next event of any interface, since another process
+//! may have loaded the file.
 
 use super::with_subscribers::{attach, ports_in_words};
 use super::{Outcome, print_out, warn};
@@ -24,7 +24,7 @@ const SETTLE: Duration = Duration::from_millis(50);
 /// Delays before a failed action is retried: initial and maximum. The delay doubles each time.
 const RETRY: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 
-/// Sources of events. Opened before any state is read, so that no event is missed.
+/// Sources of events. Open them before reading any state, to miss no event.
 pub(super) struct Sources {
     links: LinkEvents,
     hangups: OwnedFd,
@@ -47,7 +47,7 @@ impl Stamp {
     }
 }
 
-/// Keeps the attached programs in step with the interfaces.
+/// Updates the attached programs when the interfaces change.
 pub(super) struct Follower {
     path: PathBuf,
     /// Version of the file when it was last read and attached.
@@ -55,9 +55,10 @@ pub(super) struct Follower {
     /// The attached configuration, without subscribers.
     config: NodeConfig,
     attached: Attached,
-    /// Attach even if no interface's index has changed: an event happened that the index does not show.
+    /// True if the programs must be attached even if no index has changed, because an event happened that does not
+    /// change the index.
     is_stale: bool,
-    /// Load the file even if it is unchanged: a reload was requested, or the last load failed.
+    /// True if the file must be loaded even if it is unchanged, because a reload was requested or the last load failed.
     is_pending: bool,
     /// The current problem, logged once.
     problem: Option<String>,
@@ -68,7 +69,7 @@ impl Follower {
         Self { path, stamp, config, attached, is_stale: false, is_pending: false, problem: None }
     }
 
-    /// Runs until a signal, which leaves everything attached, or until a `detach`.
+    /// Runs until a signal or a `detach`. After a signal, the programs stay attached.
     pub(super) fn follow(mut self, sources: &Sources) -> Outcome {
         let pins = PinWatch::of(Path::new(&self.config.node.pin_path))?;
         self.notify(true);
@@ -89,7 +90,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Waits for an event, at most for `patience`. Returns true if there may be something to do.
+    /// Waits for an event, at most for `patience`. Returns true if an action may be needed.
     fn wait(&mut self, sources: &Sources, pins: &PinWatch, patience: Option<Duration>) -> std::io::Result<bool> {
         let others = [sources.hangups.as_fd(), pins.as_fd()];
         let events = sources.links.next(&others, patience)?;
@@ -125,8 +126,8 @@ impl Follower {
         is_news
     }
 
-    /// Attaches the current configuration to the current interfaces. If that fails, attaches the previous configuration
-    /// to them.
+    /// Attaches the current configuration to the current interfaces. If this fails, attaches the previous
+    /// configuration.
     fn catch_up(&mut self) -> Outcome {
         let stamp = Stamp::of(&self.path);
         match self.load() {
@@ -158,7 +159,7 @@ impl Follower {
         }
         let Ports { present, absent } = kernel::ports_of(&config)?;
         if self.is_stale || present != self.attached.present || absent != self.attached.absent {
-            // Set also if attaching fails half-way.
+            // Set before attaching, which may fail half-way.
             self.is_stale = true;
             let (attached, _) = attach(&config, &self.path)?;
             let _ = print_out(&changes(&self.attached, &attached));
@@ -169,14 +170,14 @@ impl Follower {
         Ok(())
     }
 
-    /// Records that nothing is left to do.
+    /// Records that no action is pending.
     fn is_well(&mut self) -> Option<Duration> {
         self.problem = None;
         self.notify(false);
         None
     }
 
-    /// Logs a problem unless it was the last one logged. Returns the time of the next attempt.
+    /// Logs a problem, unless it is the same as the last logged one. Returns the time of the next attempt.
     fn is_wrong(&mut self, problem: &str, patience: Option<Duration>) -> Option<Duration> {
         if self.problem.as_deref() != Some(problem) {
             warn(&format!("{problem}; going on with the configuration before, and trying again"));
@@ -194,7 +195,7 @@ impl Follower {
         if let Some(problem) = &self.problem {
             status += &format!("; {problem}");
         }
-        // A line break would start another message.
+        // Without this, a line break would start another message.
         let status = printable(&status).replace('\n', " ");
         let states = [NotifyState::Status(&status), NotifyState::Ready];
         // Fails if systemd did not start the tool.
@@ -212,7 +213,7 @@ fn is_hung_up(hangups: &OwnedFd) -> std::io::Result<bool> {
     }
 }
 
-/// Lines that report which ports appeared or disappeared.
+/// Returns lines that report which ports appeared or disappeared.
 fn changes(before: &Attached, now: &Attached) -> String {
     let came = now.present.iter().filter(|port| !before.present.contains(port));
     let went = now.absent.iter().filter(|name| !before.absent.contains(name));

@@ -48,7 +48,7 @@ impl Forward {
     }
 }
 
-/// Index of the port with this interface; `default` without one.
+/// Returns the index of the port with this interface, or `default` if no interface is given.
 fn port(config: &ForwardConfig, interface: Option<&str>, default: usize) -> Result<usize, String> {
     let Some(interface) = interface else { return Ok(default) };
     let found = config.ports.iter().position(|port| port.interface == interface);

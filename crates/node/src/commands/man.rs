@@ -34,7 +34,7 @@ impl Man {
     /// Prints the page of the tool, or writes all pages.
     pub fn run(self, command: Command) -> Outcome {
         let mut command = command.disable_help_subcommand(true);
-        // Subcommands are named with the full command line.
+        // This names subcommands with the full command line.
         command.build();
         match self.out {
             None => Ok(print_out(&page(&command, MORE)?)?),

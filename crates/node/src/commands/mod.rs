@@ -45,7 +45,7 @@ fn attached(pin_path: &std::path::Path) -> Result<fairlane_node::kernel::Snapsho
     there(pin_path, fairlane_node::kernel::Snapshot::read(pin_path)?)
 }
 
-/// Like [`attached`], but without users, so that the time does not depend on their number.
+/// Like [`attached`], but without users, so the time does not depend on their number.
 #[cfg(feature = "ebpf")]
 fn attached_without_users(pin_path: &std::path::Path) -> Result<fairlane_node::kernel::Snapshot, Box<dyn Error>> {
     there(pin_path, fairlane_node::kernel::Snapshot::without_users(pin_path)?)
@@ -56,7 +56,7 @@ fn there<T>(pin_path: &std::path::Path, snapshot: Option<T>) -> Result<T, Box<dy
     snapshot.ok_or_else(|| format!("nothing is attached: no pins in {}", pin_path.display()).into())
 }
 
-/// Label of a user in a table: its name, followed by its key if they differ.
+/// Label of a user in a table: the name, followed by the key if it differs.
 #[cfg(feature = "ebpf")]
 fn label(names: &fairlane_node::names::Names, user: &fairlane_node::kernel::UserView) -> String {
     let (name, key) = (names.get(&user.key), user.key.to_string());
@@ -69,7 +69,7 @@ fn marked_title(snapshot: &fairlane_node::kernel::Snapshot) -> String {
     if marks(snapshot) { format!(" {:>9}", "marked") } else { String::new() }
 }
 
-/// Number of packets that a port marked instead of dropped, for that column.
+/// Cell of that column: number of packets that a port marked instead of dropping them.
 #[cfg(feature = "ebpf")]
 fn marked(snapshot: &fairlane_node::kernel::Snapshot, port: &fairlane_node::kernel::PortView) -> String {
     if marks(snapshot) { format!(" {:>9}", port.counts.marked) } else { String::new() }
@@ -100,8 +100,8 @@ fn duration(text: &str) -> Result<Time, String> {
     read_value("time", &Json::from(text), None).map_err(|error| error.problem)
 }
 
-/// Prints to standard output, with control characters escaped. Returns an error if the output is closed; `main` then
-/// ends silently.
+/// Prints to standard output, with control characters escaped. Returns an error if the output is closed. `main` then
+/// exits without a message.
 fn print_out(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(printable(text).as_bytes()).and_then(|()| out.flush())

@@ -1,4 +1,4 @@
-//! `p4-commands`: table entries for a P4 switch.
+//! `p4-commands`: prints table entries for a P4 switch.
 
 use super::{Outcome, complain, print_out};
 use clap::{Args, ValueEnum};

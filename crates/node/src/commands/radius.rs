@@ -1,4 +1,4 @@
-//! `radius`: listens to RADIUS accounting and turns sessions of an access network into subscribers of the node.
+//! `radius`: receives RADIUS accounting and adds a subscriber for each session of an access network.
 
 use super::{Outcome, print_out, warn};
 use clap::Args;
@@ -87,7 +87,7 @@ impl Radius {
         }
     }
 
-    /// Returns the pending requests, or waits for the next one. Returns none if a report is due first.
+    /// Returns the pending requests, or waits for the next one. Returns an empty list if a report is due first.
     fn receive(&self, socket: &UdpSocket, secret: &[u8], tally: &mut Tally) -> std::io::Result<Vec<Waiting>> {
         let mut requests = Vec::new();
         let mut bytes = [0; MOST_BYTES];
@@ -166,7 +166,7 @@ fn apply<'a>(live: &mut Live, ended: &mut Ended, requests: &'a [Waiting], tally:
     kept
 }
 
-/// Returns true if the file or the maps failed, not a single change.
+/// Returns true if writing the file or the maps failed, not a single change.
 fn is_of_the_disk(error: &ChangeError) -> bool {
     matches!(error, ChangeError::Store(_) | ChangeError::NotKept(_) | ChangeError::Half { .. })
 }

@@ -1,4 +1,4 @@
-//! `send`: UDP packets at constant or exponential gaps.
+//! `send`: sends UDP packets at constant or exponential gaps.
 
 use super::{Outcome, duration, print_out};
 use clap::Args;
@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 pub struct Send {
     /// Address and port of the receiver
     to: SocketAddr,
-    /// Rate, IP and UDP headers included, such as "40 Mbit/s"
+    /// Rate, including IP and UDP headers, such as "40 Mbit/s"
     #[arg(long, value_parser = rate)]
     rate: BitRate,
     /// Payload of a packet in bytes

@@ -17,8 +17,8 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// Receives. Prints a line of JSON when it is ready, at every SIGUSR1 and at the end. Each report covers the time
-    /// since the previous one.
+    /// Receives packets. Prints a line of JSON when ready to receive, at every SIGUSR1 and at the end. Each report
+    /// covers the time since the previous one.
     pub fn run(self) -> Outcome {
         sink::receive(self.address, self.time, print_line)?;
         Ok(())

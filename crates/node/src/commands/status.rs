@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 pub struct Status {
     /// Configuration file: names of users, absent ports
     config: PathBuf,
-    /// Maximum number of users shown, ordered by bytes, then drops [default: 20, or all with --json]. With 0, users are
-    /// not read
+    /// Maximum number of users shown, ordered by bytes, then drops [default: 20, or all with --json]. With 0, no users
+    /// are read from the maps
     #[arg(long)]
     users: Option<usize>,
     /// Print JSON
@@ -130,7 +130,7 @@ fn neighbour(neighbour: &Neighbour) -> Json {
     json!({"mac": neighbour.to_string(), "reads": neighbour.waits_s.is_none(), "waits_seconds": neighbour.waits_s})
 }
 
-/// Returns one line per port whose label state is worth reporting.
+/// Returns one line for each port that sends or drops labels, or waits for its neighbour.
 fn labels(snapshot: &Snapshot) -> String {
     let lines = snapshot.ports.iter().flat_map(|port| {
         let silent = port.is_silent.then(|| SILENT.to_string());

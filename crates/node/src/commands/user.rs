@@ -16,7 +16,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// Maximum number of lines of a stream in one change. A file is always one change.
+/// Maximum number of lines of a stream that are applied as one change. A file is always one change.
 const MOST_AT_ONCE: usize = 1024;
 
 /// Suffix for subscribers that keep only their RADIUS sessions.
@@ -95,13 +95,14 @@ struct Import {
     /// network.json of LibreQoS, in which each parent is looked up
     #[arg(long, value_name = "FILE")]
     network: Option<PathBuf>,
-    /// Reference rate per Mbit/s of "Download Max Mbps" [default: all have the reference rate of the default user]
+    /// Reference rate per Mbit/s of "Download Max Mbps" [default: every subscriber has the default user's reference
+    /// rate]
     #[arg(long, value_name = "RATE", value_parser = rate)]
     rate_per_mbps: Option<BitRate>,
     /// Remove subscribers that are not in the list. Keeps RADIUS sessions. Removing more than half requires --force
     #[arg(long)]
     replace: bool,
-    /// Let --replace change more than half of the subscribers
+    /// Let --replace remove more than half of the subscribers
     #[arg(long, requires = "replace")]
     force: bool,
     /// Let --replace also end RADIUS sessions of subscribers that are not in the list
@@ -237,7 +238,7 @@ impl Import {
         let make = |live: &Live| {
             let changes = self.changes(live, &mut list)?;
             counts = counts_of(&changes, &list);
-            // Also reports values that are impossible.
+            // A dry run also reports impossible values.
             if self.dry_run { live.try_out(&changes).map(|()| Vec::new()) } else { Ok(changes) }
         };
         let changed = live.replace(make);
@@ -267,7 +268,7 @@ impl Import {
         Ok(list)
     }
 
-    /// Changes that turn the current subscribers into those of the list. Moves the subscribers out of `list`, since
+    /// Returns the changes from the current subscribers to those of the list. Moves subscribers out of `list`, since
     /// there may be a million.
     fn changes(&self, live: &Live, list: &mut List) -> Result<Vec<Change>, ChangeError> {
         let mut changes = if self.replace { self.gone(live, list)? } else { Vec::new() };
@@ -281,7 +282,7 @@ impl Import {
         Ok(changes)
     }
 
-    /// Changes of subscribers that are missing from the list. RADIUS sessions are kept.
+    /// Returns the changes for subscribers that are missing from the list. RADIUS sessions are kept.
     fn gone(&self, live: &Live, list: &List) -> Result<Vec<Change>, ChangeError> {
         let replaceable = live.subscribers().values().filter(|there| self.end_sessions || there.is_given());
         let (here, gone): (Vec<_>, Vec<_>) = replaceable.partition(|there| list.lines.contains_key(&there.name));
@@ -342,7 +343,7 @@ fn counts_of(changes: &[Change], list: &List) -> String {
     )
 }
 
-/// Applies the changes of a stream as they arrive. Lines that arrive together form one change.
+/// Applies the changes of a stream when they arrive. Lines that arrive together form one change.
 fn apply(config: &Path, file: &Path) -> Outcome {
     let is_stdin = file == Path::new("-");
     let name = if is_stdin { "standard input".into() } else { file.display().to_string() };
@@ -423,7 +424,7 @@ impl Batch {
         }
     }
 
-    /// States what happened to the other lines when one failed.
+    /// Returns a text about the other lines when one failed.
     fn fate(&self) -> String {
         let first = self.before + 1;
         let these = if first == self.last {

@@ -16,8 +16,8 @@ pub(super) fn ports_in_words(attached: &Attached) -> String {
     }
 }
 
-/// Attaches the configuration that was read from `path` with all subscribers, which it locks meanwhile. Returns the
-/// ports, and the configuration with its subscribers.
+/// Attaches the configuration that was read from `path` with all subscribers, and locks the subscribers during this
+/// time. Returns the ports, and the configuration with its subscribers.
 pub(super) fn attach(config: &NodeConfig, path: &Path) -> Result<(Attached, NodeConfig), Box<dyn Error>> {
     let folder = config.state_folder();
     let held = store::hold(&folder)?;

@@ -19,7 +19,7 @@ pub struct LoadError {
 }
 
 impl LoadError {
-    /// One line for each of the first errors, and one with the number of further errors.
+    /// Returns one line for each of the first errors, and one with the number of further errors.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let path = self.path.display();
@@ -106,7 +106,7 @@ fn not_utf8(error: &std::string::FromUtf8Error) -> (Option<usize>, String) {
 fn mistakes(text: &str, first: toml::de::Error) -> Vec<(Option<usize>, String)> {
     let (_, mut errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
-        // Valid TOML with a value that no type can hold.
+        // The text is valid TOML, but a value is out of range for every type.
         errors.push(first);
     }
     let at = |error: &toml::de::Error| {
@@ -119,8 +119,8 @@ fn mistakes(text: &str, first: toml::de::Error) -> Vec<(Option<usize>, String)> 
     problems
 }
 
-/// First byte of the value at a key such as `ports[1].queue.q_min`. If there is none, first byte of the innermost
-/// existing table.
+/// Returns the first byte of the value at a key such as `ports[1].queue.q_min`. If there is no value, returns the first
+/// byte of the innermost existing table.
 fn start_of(root: &DeTable<'_>, key: &str) -> Option<usize> {
     let (mut table, mut start) = (root, None);
     for step in key.split('.') {

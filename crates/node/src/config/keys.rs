@@ -1,4 +1,4 @@
-//! Every key of a configuration, for the manual. Taken from the declarations of the keys.
+//! Lists every key of a configuration for the manual, from the declarations of the keys.
 
 use super::port::INTERFACE_DOC;
 use super::user::{PREFIX_DOC, UserKeys};

@@ -1,4 +1,4 @@
-//! The TOML file of a node: every key with its range; each error is one line with key, value and allowed values.
+//! The TOML file of a node: every key with its range. Each error is one line with key, value and allowed values.
 //!
 //! `examples/node/every-key.toml` lists every key. Sections: `[node]`, `[marker]`, `[users_table]`, `[default_user]`,
 //! `[[users]]`, `[[ports]]` with `[ports.queue]`.
@@ -42,7 +42,7 @@ choices! {
 }
 
 choices! {
-    /// Quantity that labels carry and ports decide by; the same on all nodes of a domain.
+    /// Scheme of the labels, which ports use for their decisions; the same on all nodes of a domain.
     pub enum NodeScheme {
         /// The activity of ABC.
         Abc = "abc",
@@ -54,7 +54,7 @@ choices! {
 params! {
     /// Settings of the whole node.
     pub struct NodeParams {
-        /// Folder on a BPF file system that holds maps and programs while the tool is not running.
+        /// Folder on a BPF file system in which maps and programs are pinned.
         pin_path: String = "/sys/fs/bpf/fairlane", source "our choice";
         /// Hook at which the programs are attached.
         hook: Hook = "auto", source "our choice";
@@ -68,8 +68,8 @@ params! {
 params! {
     /// Quantity that labels carry; the other keys of the marker are those of its scheme.
     pub struct MarkerParams {
-        /// Quantity that labels carry and ports decide by. All keys of the marker must be the same on all nodes of a
-        /// domain.
+        /// Scheme of the labels, which ports use for their decisions. All keys of the marker must be the same on all
+        /// nodes of a domain.
         scheme: NodeScheme = "abc", source "our choice";
     }
 }
@@ -104,7 +104,7 @@ pub struct NodeConfig {
     pub csfq_marker: CsfqMarkerParams,
     /// `[users_table]`: number of meters and their timeout.
     pub users_table: UserTableParams,
-    /// `[default_user]`: senders with addresses of no user.
+    /// `[default_user]`: senders whose addresses belong to no user.
     pub default_user: UserParams,
     /// `[[users]]`; their prefixes are distinct.
     pub users: Vec<User>,
@@ -164,7 +164,7 @@ impl NodeConfig {
     /// Like [`Self::read`], but returns the first error of every table.
     ///
     /// # Errors
-    /// As for [`Self::read`]; at least one error.
+    /// See [`Self::read`]. Returns at least one error.
     pub fn read_all(json: &Json) -> Result<Self, Vec<ConfigError>> {
         let mut errors = Vec::new();
         match Self::read_tables(json, &mut errors) {
@@ -233,7 +233,7 @@ impl NodeConfig {
     /// Adds users after the existing ones.
     ///
     /// # Errors
-    /// A user has an identifier of another user, or there is no room.
+    /// A user has an identifier of another user, or there are too many users.
     pub fn add_users(&mut self, users: impl Iterator<Item = User>) -> Result<(), ConfigError> {
         self.users.extend(users);
         check_users(&self.users, &self.users_table)
@@ -245,7 +245,7 @@ fn kept<T>(read: Result<T, ConfigError>, errors: &mut Vec<ConfigError>) -> Optio
     read.map_err(|error| errors.push(error)).ok()
 }
 
-/// Checks that no two users share an identifier or a name, and that all have room.
+/// Checks that no two users share an identifier or a name, and that the table has enough slots.
 fn check_users(users: &[User], table: &UserTableParams) -> Result<(), ConfigError> {
     let (mut known, mut names) = (HashSet::new(), HashSet::new());
     for (i, user) in users.iter().enumerate() {
@@ -271,7 +271,7 @@ fn check_users(users: &[User], table: &UserTableParams) -> Result<(), ConfigErro
     }
 }
 
-/// Reads `[marker]`: its scheme, and the parameters of both schemes. The parameters of the unused scheme are defaults.
+/// Parses `[marker]`: the scheme, and the parameters of both schemes. The parameters of the unused scheme are defaults.
 fn read_marker(root: &mut Table<'_>) -> Result<(NodeScheme, AbcMarkerParams, CsfqMarkerParams), ConfigError> {
     let (mut abc, mut csfq) = (AbcMarkerParams::default(), CsfqMarkerParams::default());
     let Some(mut table) = root.table("marker")? else { return Ok((NodeScheme::Abc, abc, csfq)) };
@@ -312,7 +312,7 @@ mod tests {
         NodeConfig::read(json).unwrap_err().to_string()
     }
 
-    /// The example configuration with one value changed.
+    /// Returns the example configuration with one value changed.
     fn changed(pointer: &str, value: Json) -> Json {
         let mut json = example();
         *json.pointer_mut(pointer).unwrap() = value;

@@ -36,8 +36,8 @@ pub fn check_name(name: &str) -> Result<(), String> {
 }
 
 /// Returns true for control characters, line separators, and the invisible characters of Unicode's category Cf. With
-/// these, two names could look the same but have different meters; and some of these characters reverse the text after
-/// them.
+/// such characters, two names could look the same but have different meters. Some of the characters reverse the
+/// following text.
 fn is_unseen(character: char) -> bool {
     let is_format = matches!(character,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'

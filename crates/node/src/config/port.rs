@@ -31,7 +31,7 @@ choices! {
 }
 
 choices! {
-    /// Decision on packets that leave a port.
+    /// Scheme that decides on packets that leave a port.
     pub enum QueueScheme {
         /// Only the qdisc drops, when it is full.
         DropTail = "droptail",
@@ -49,9 +49,9 @@ choices! {
         None = "none",
         /// An 802.1ad tag.
         Tag = "802.1ad",
-        /// An IPv6 hop-by-hop option; other packets have no label on the link.
+        /// An IPv6 hop-by-hop option. Packets of other protocols have no label on the link.
         Ipv6Option = "ipv6_option",
-        /// A shim of 8 bytes after the Ethernet header; all neighbours on the link must be nodes.
+        /// A shim of 8 bytes after the Ethernet header. All neighbours on the link must be nodes.
         Shim = "shim",
     }
 }
@@ -59,9 +59,9 @@ choices! {
 choices! {
     /// Source of the assurance that the far end of a link strips labels.
     pub enum FarEnd {
-        /// The far end announces it on the link; until then, no labels are written.
+        /// The far end announces on the link that it strips labels. Until then, no labels are written.
         Announced = "announced",
-        /// The operator asserts it: labels are always written.
+        /// The operator asserts that the far end strips labels, so they are always written.
         Reads = "reads",
     }
 }
@@ -95,7 +95,7 @@ params! {
         far_end: FarEnd = "announced", source "our choice";
         /// Rate of the link; needed by thresholds in time and by the virtual queue.
         rate: Option<BitRate> = null, in "1 kbit/s"..="1 Tbit/s", symbol "C_b", source "our choice";
-        /// Rate up to which control traffic bypasses the AQM; "0 bit/s": none does.
+        /// Rate up to which control traffic bypasses the AQM; "0 bit/s": no traffic bypasses it.
         control_rate: BitRate = "1 Mbit/s", in "0 bit/s"..="1 Tbit/s", source "our choice";
         /// Qdisc class of best-effort packets, such as "1:20".
         qdisc_class_be: Option<String> = null, source "our choice";
@@ -111,7 +111,7 @@ params! {
         scheme: QueueScheme = "droptail", source "our choice";
         /// Queue that the AQM reads.
         backlog: BacklogSource = "qdisc", source "our choice";
-        /// Maximum queue, tested after the AQM; without it only the qdisc's own limit applies.
+        /// Maximum queue, tested after the AQM. If absent, only the qdisc's own limit applies.
         limit: Option<QueueLimit> = null, in "1 packets"..="16777216 packets", symbol "Q_max", source "abc2018 Table 1";
     }
 }
@@ -187,7 +187,7 @@ impl Port {
         Ok(())
     }
 
-    /// Checks across keys of the queue. `rate` is the full name of the rate's key, for errors.
+    /// Checks conditions that involve several keys of the queue. `rate` is the full name of the rate's key, for errors.
     fn check_queue(&self, table: &Table<'_>, rate: &str) -> Result<(), ConfigError> {
         let QueueParams { scheme, backlog, limit } = self.queue;
         let thresholds = self.thresholds();
@@ -248,8 +248,8 @@ impl Port {
         }
     }
 
-    /// Returns true if Q_min is above 0. When rounded to whole units it then stays above 0, so that an empty queue
-    /// accepts packets. The rounding changes no decision, since a non-empty queue holds at least one unit.
+    /// Returns true if Q_min is above 0. Q_min then stays above 0 when it is rounded to whole units, so an empty queue
+    /// accepts packets. The rounding changes no decision, since a non-empty queue has at least one unit.
     #[must_use]
     pub fn has_q_min(&self) -> bool {
         self.thresholds()[0].1.magnitude() > 0.0

@@ -21,7 +21,7 @@ impl Prefix {
         Self { address, length: if address.is_ipv4() { 32 } else { 128 } }
     }
 
-    /// Creates the prefix of a given length that contains an address. The length is limited to that of the address.
+    /// Creates the prefix of a given length that contains an address. The length is at most that of the address.
     #[must_use]
     pub fn within(address: IpAddr, length: u8) -> Self {
         let length = length.min(Self::of(address).length);
@@ -34,7 +34,7 @@ impl Prefix {
         self.address
     }
 
-    /// Address as 128 bits; IPv4 is mapped into IPv6 (`::ffff:0:0/96`).
+    /// Address as 128 bits. IPv4 is mapped into IPv6 (`::ffff:0:0/96`).
     #[must_use]
     pub fn octets(&self) -> [u8; 16] {
         match self.address {
@@ -108,7 +108,7 @@ pub enum PrefixError {
         /// Number of bits of the address.
         most: u8,
     },
-    /// A bit after the length is set, probably by mistake. Holds the prefix without such bits.
+    /// A bit after the length is set, probably by mistake. The value is the prefix without such bits.
     #[error("has bits behind its length, {0} has none")]
     HostBits(Prefix),
 }

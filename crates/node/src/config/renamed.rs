@@ -3,8 +3,8 @@
 use fairlane_schemes::base::config::ConfigError;
 use serde_json::Value as Json;
 
-/// Rejects a configuration that uses a renamed key. `renamed` has pairs of an old pattern, such as `users[].class`, and
-/// the new name.
+/// Rejects a configuration that uses a renamed key. `renamed` contains pairs of an old pattern, such as
+/// `users[].class`, and the new name.
 pub(crate) fn refuse_renamed(json: &Json, renamed: &[(&str, &str)]) -> Result<(), ConfigError> {
     match renamed.iter().find_map(|(old, new)| Some((fitting(json, old)?, new))) {
         Some((key, new)) => Err(ConfigError::new(key, format!("is now {new}"))),

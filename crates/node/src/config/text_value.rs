@@ -1,4 +1,4 @@
-//! Configuration values written as strings: types with `FromStr` and `Display`.
+//! Configuration values written as strings, for types with `FromStr` and `Display`.
 
 /// Implements the value trait for a type: the type, its name in errors, an example.
 macro_rules! text_value {

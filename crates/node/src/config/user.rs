@@ -21,11 +21,11 @@ choices! {
 }
 
 choices! {
-    /// The prefixes or addresses that have one meter.
+    /// Addresses that share one meter.
     pub enum MeterOf {
         /// The prefix as a whole.
         Prefix = "prefix",
-        /// Each address in the prefix, each with the whole reference rate.
+        /// Each address in the prefix has a meter, with the whole reference rate.
         Address = "address",
     }
 }
@@ -39,7 +39,7 @@ params! {
         traffic_class: ClassRule = "BE", source "abc2018 III-D";
         /// Unit that is metered.
         meter_of: MeterOf = "prefix", source "our choice";
-        /// Maximum number of per-address meters at a time; without it only users_table.limit bounds them.
+        /// Maximum number of per-address meters at a time. If absent, only users_table.limit limits them.
         address_limit: Option<u32> = null, in 1..=1048576, source "our choice";
     }
 }
@@ -51,18 +51,18 @@ params! {
         limit: u32 = 65536, in 1..=1048576, source "our choice";
         /// Table entries reserved for configured users; default: twice the number of users at attach.
         configured: Option<u32> = null, in 1..=1048576, source "our choice";
-        /// A meter that has been idle for this time may be replaced; at least 10 memories, after which e^-10 of its
-        /// value is left.
+        /// Idle time after which a meter may be replaced. At least 10 times the memory, when e^-10 of the value is
+        /// left.
         timeout: Time = "60 s", in "10 ms"..="24 h", source "our choice";
     }
 }
 
 params! {
-    /// Identifiers of a user, besides prefixes, and its name.
+    /// Name of a user, and its identifiers other than prefixes.
     pub struct UserKeys {
         /// Name in reports; default: the first identifier of the user.
         name: Option<String> = null, source "our choice";
-        /// Outermost 802.1Q tag of its packets.
+        /// Outermost 802.1Q tag of the user's packets.
         vlan: Option<u32> = null, in 1..=4094, source "our choice";
         /// Outer of two tags, 802.1Q, 802.1ad or 0x9100; without c_vlan also a single 802.1ad tag.
         s_vlan: Option<u32> = null, in 1..=4094, source "our choice";
@@ -82,8 +82,8 @@ pub(super) const PREFIX_DOC: &str = "Prefix or address, or a list of them, of bo
                                      the prefixes of several users that have an address, the longest counts.";
 
 impl UserParams {
-    /// Default values for `[[users]]`: rate and class of the default user. Its other keys, which group unknown
-    /// addresses, are not inherited: a user has one meter unless it specifies otherwise.
+    /// Default values for `[[users]]`: rate and class of the default user. Other keys of the default user, which group
+    /// unknown addresses, are not inherited: a user has one meter unless its keys say otherwise.
     fn of_users(&self) -> Self {
         let (reference_rate, traffic_class) = (self.reference_rate, self.traffic_class);
         Self { reference_rate, traffic_class, meter_of: MeterOf::Prefix, address_limit: None }
@@ -91,7 +91,7 @@ impl UserParams {
 }
 
 impl UserTableParams {
-    /// Checks the timeout: a meter may be forgotten only when its value has decayed to almost nothing.
+    /// Checks the timeout: a meter may be deleted only when its value has decayed to almost zero.
     pub(super) fn check(&self, key: &str, memory: Time) -> Result<(), ConfigError> {
         let least = Time(memory.0.saturating_mul(10));
         if self.timeout >= least {
@@ -105,9 +105,9 @@ impl UserTableParams {
 /// Identifier of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Who {
-    /// Addresses; the longest matching prefix counts.
+    /// Addresses. The longest matching prefix applies.
     Prefix(Prefix),
-    /// Outermost 802.1Q tag of its packets, 1 to 4094.
+    /// Outermost 802.1Q tag of the user's packets, 1 to 4094.
     Vlan(u32),
     /// Two tags, outer and inner, 802.1Q or 802.1ad each.
     Tags(u32, u32),
@@ -117,7 +117,7 @@ pub enum Who {
     Session(u32),
     /// Tunnel number as reported by the kernel's tunnel interfaces: VNI or GRE key.
     Tunnel(u32),
-    /// Mark of its packets when the program sees them.
+    /// Mark of the user's packets when the program processes them.
     Mark(MarkMatch),
 }
 
@@ -195,7 +195,7 @@ impl fmt::Display for Who {
     }
 }
 
-/// A user: all its identifiers share one meter.
+/// A user. All identifiers share one meter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct User {
     /// Name in reports.
@@ -207,7 +207,7 @@ pub struct User {
 }
 
 impl User {
-    /// Maximum number of marks of users, which are tried one by one.
+    /// Maximum number of marks of users. The programs compare them one by one.
     pub const MOST_MARKS: usize = 16;
 
     /// Reads a user from a table as in `[[users]]`, given the default user.
@@ -239,7 +239,7 @@ impl User {
     }
 
     fn read_keys(table: &mut Table<'_>, default: &UserParams) -> Result<Option<Self>, ConfigError> {
-        // Created once: there may be a hundred thousand users.
+        // Created once, since there may be a hundred thousand users.
         static NONE: LazyLock<UserKeys> = LazyLock::new(UserKeys::default);
         let keys = UserKeys::read_over(NONE.clone(), table)?;
         let who = Who::read(table, &keys)?;

@@ -12,7 +12,7 @@ pub enum Target {
     Port(usize),
     /// All ports of the bridge except the one at which the frame arrived.
     All,
-    /// No port: the destination is on the link from which the frame came.
+    /// No port, because the destination is on the link at which the frame arrived.
     None,
 }
 
@@ -25,8 +25,8 @@ pub struct Bridge {
 }
 
 impl Bridge {
-    /// Creates a bridge. Each port with a peer is a wire; all other ports form one bridge, which is again a wire if it
-    /// has two ports.
+    /// Creates a bridge. Each port with a peer is one end of a wire. All other ports form one bridge; a bridge of two
+    /// ports is also a wire.
     #[must_use]
     pub fn new(mut peers: Vec<Option<usize>>) -> Self {
         let bridged: Vec<usize> = (0..peers.len()).filter(|&port| peers[port].is_none()).collect();
@@ -36,13 +36,13 @@ impl Bridge {
         Self { peers, seen: HashMap::new() }
     }
 
-    /// Returns true if the port belongs to the bridge; a wire does not.
+    /// Returns true if the port belongs to the bridge, false if it is one end of a wire.
     #[must_use]
     pub fn is_bridged(&self, port: usize) -> bool {
         self.peers[port].is_none()
     }
 
-    /// Destination of a frame that arrived at `port`.
+    /// Returns the destination of a frame that arrived at `port`.
     #[inline]
     pub fn target(&mut self, frame: &[u8], port: usize) -> Target {
         if let Some(peer) = self.peers[port] {

@@ -18,9 +18,9 @@ use std::str::FromStr;
 choices! {
     /// Input and output of frames.
     pub enum PacketIo {
-        /// Copies of received frames from a packet socket's ring; the kernel's own stack sees the frames as well.
+        /// Copies of received frames, from a packet socket's ring. The kernel's own stack receives the frames as well.
         Packet = "af-packet",
-        /// Frames taken from the driver by an XDP program; the kernel's stack does not see them.
+        /// Frames that an XDP program takes from the driver. The kernel's stack does not receive them.
         Xdp = "af-xdp",
     }
 }
@@ -34,14 +34,14 @@ params! {
         /// Input and output of frames. AF_XDP needs the kernel data plane in the build, a driver with XDP, and CAP_BPF,
         /// CAP_NET_ADMIN and CAP_PERFMON in addition to CAP_NET_RAW.
         io: PacketIo = "af-packet", source "our choice";
-        /// Maximum number of frames held; a frame beyond it is dropped and counted.
+        /// Maximum number of stored frames. Further frames are dropped and counted.
         frames: u32 = 32768, in 64..=4194304, source "our choice";
-        /// Longest frame, including tags, without the frame check sequence.
+        /// Maximum frame size, including tags, without the frame check sequence.
         frame_size: Bytes = "1600 B", in "64 B"..="65535 B", source "MTU 1500 with four VLAN tags";
         /// Frames that the kernel buffers for each port until they are read.
         ring: u32 = 4096, in 16..=65536, source "our choice";
-        /// Priority in the scheduling class SCHED_FIFO; 0 for the ordinary class. Without permission the ordinary class
-        /// is used and reported.
+        /// Priority in the scheduling class SCHED_FIFO; 0 for the ordinary class. Without permission, the forwarder
+        /// uses the ordinary class and reports this.
         realtime_priority: u32 = 50, in 0..=99, source "our choice";
         /// Seed of the random numbers of schemes.
         seed: u64 = 1, in 0..=18446744073709551615, source "our choice";
@@ -63,13 +63,14 @@ params! {
 params! {
     /// The emulated link on which a port sends.
     pub struct EgressParams {
-        /// Rate; without it packets leave immediately and there is no queue.
+        /// Rate. Without a rate, packets leave immediately and there is no queue.
         rate: Option<BitRate> = null, in "1 kbit/s"..="1 Tbit/s", symbol "C_b", source "our choice";
         /// Propagation delay.
         delay: Time = "0 s", in "0 s"..="10 s", symbol "D_b", source "our choice";
-        /// Rate up to which control traffic overtakes the queue; "0 bit/s": none does.
+        /// Rate up to which control traffic overtakes the queue; "0 bit/s": control traffic has no precedence.
         control_rate: BitRate = "1 Mbit/s", in "0 bit/s"..="1 Tbit/s", source "our choice";
-        /// Largest IP packet of the link; a router drops larger ones and reports it to their senders (RFC 1191).
+        /// Maximum size of an IP packet on the link. A router drops larger packets and informs their senders (RFC
+        /// 1191).
         mtu: Option<Bytes> = null, in "68 B"..="65535 B", source "our choice";
     }
 }
@@ -94,7 +95,7 @@ pub struct User {
 pub struct Egress {
     /// Rate and delay.
     pub params: EgressParams,
-    /// Discipline, if there is a rate.
+    /// Queue discipline, if there is a rate.
     pub queue: Option<QueueConfig>,
     /// Meters before the discipline.
     pub marker: MarkerConfig,
@@ -112,7 +113,7 @@ impl Address {
     /// The subnet.
     ///
     /// # Panics
-    /// Never: an address masked to the length of its prefix is a prefix.
+    /// Never, because an address masked to the length of its prefix is a prefix.
     #[must_use]
     pub fn subnet(&self) -> Prefix {
         let network = Ipv4Addr::from_bits(self.ip.to_bits() & self.mask());
@@ -167,7 +168,7 @@ pub struct Route {
 pub struct Port {
     /// Name of the network interface.
     pub interface: String,
-    /// Index of the port to which all arriving frames go. Without it the port belongs to the bridge.
+    /// Index of the port to which all arriving frames go. If absent, the port belongs to the bridge.
     pub peer: Option<usize>,
     /// Address of the port. If ports have addresses, the forwarder is a router.
     pub address: Option<Address>,
@@ -182,7 +183,7 @@ pub struct Port {
 pub struct ForwardConfig {
     /// `[forward]`.
     pub forward: ForwardParams,
-    /// `[default_user]`: senders with addresses of no user.
+    /// `[default_user]`: senders whose addresses belong to no user.
     pub default_user: ForwardUserParams,
     /// `[[users]]`.
     pub users: Vec<User>,

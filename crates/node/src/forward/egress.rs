@@ -1,4 +1,4 @@
-//! Outgoing link of a port: meters, then either a queue with a rate or a wire without both.
+//! Outgoing link of a port: meters, then either a queue with a rate, or a wire without queue and rate.
 
 use super::config;
 use super::frame_pool::FramePool;
@@ -16,7 +16,7 @@ use fairlane_schemes::registry::markers::AnyMeterBank;
 use fairlane_schemes::registry::schemes::AnyDiscipline;
 use std::collections::VecDeque;
 
-/// How packets get to the other end of the link.
+/// Path of packets to the other end of the link.
 #[derive(Debug)]
 enum Way {
     /// Through a queue, at a rate.
@@ -25,7 +25,7 @@ enum Way {
     Wire(Wire<NodePacket>),
 }
 
-/// The link with its waiting packets and those in flight.
+/// The link, with packets waiting and in flight.
 #[derive(Debug)]
 pub struct EgressLink {
     rate: Option<BitRate>,
@@ -127,13 +127,13 @@ impl EgressLink {
         {
             port.serve_until(now, &mut Recorder { pool, stats: &mut self.stats });
             if port.busy_until() <= now {
-                // Packets dropped at the head left the queue at the time when the link became idle.
+                // Packets dropped at the head left the queue when the link became idle.
                 self.stats.queued(port.backlog(), port.busy_until());
             }
         }
     }
 
-    /// Time at which the next packet is due at the other end; [`Time::NEVER`] if none is in flight.
+    /// Time at which the next packet reaches the other end; [`Time::NEVER`] if no packet is in flight.
     #[inline]
     pub fn next_due(&self) -> Time {
         match &self.way {
@@ -142,8 +142,8 @@ impl EgressLink {
         }
     }
 
-    /// Takes the next packet due by `now`. Returns its due time and the packet, and writes changes by the scheme into
-    /// its frame.
+    /// Takes the next packet due by `now`. Returns the due time and the packet. Writes changes by the scheme into the
+    /// packet's frame.
     #[inline]
     pub fn take_due(&mut self, now: Time, pool: &mut FramePool) -> Option<(Time, NodePacket)> {
         let due = self.next_due();
@@ -161,8 +161,8 @@ impl EgressLink {
     }
 }
 
-/// A scheme with a priority queue for control packets. The rate of control traffic limits the length of that queue and
-/// its share of the link.
+/// A scheme with a priority queue for control packets. The control rate limits the length of that queue and its share
+/// of the link.
 #[derive(Debug)]
 struct ControlFirst {
     control: VecDeque<NodePacket>,

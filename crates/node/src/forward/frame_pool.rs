@@ -1,7 +1,7 @@
 //! Memory for frames: chunks of one size, allocated once.
 //!
-//! With `AF_XDP` the kernel shares the memory. A chunk is either free, or holds a frame of the forwarder, or belongs to
-//! the kernel, which writes an arriving frame into it or sends the frame in it.
+//! With `AF_XDP` the kernel shares the memory. A chunk is free, contains a frame of the forwarder, or belongs to the
+//! kernel. The kernel writes an arriving frame into its chunk, or sends the frame in the chunk.
 
 use crate::io::Memory;
 
@@ -28,7 +28,7 @@ struct Place {
 /// Layout of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Maximum number of frames that the forwarder holds.
+    /// Maximum number of frames that the forwarder stores.
     pub frames: u32,
     /// Additional chunks for the kernel.
     pub for_kernel: u32,
@@ -136,7 +136,7 @@ impl FramePool {
         self.free.push(id.0);
     }
 
-    /// Number of frames that the forwarder holds.
+    /// Number of frames that the forwarder stores.
     #[must_use]
     pub fn used(&self) -> usize {
         self.held as usize
@@ -159,7 +159,7 @@ impl FramePool {
         self.free.pop().map(FrameId)
     }
 
-    /// Chunk that contains an address of the kernel.
+    /// Returns the chunk that contains an address passed by the kernel.
     #[must_use]
     #[inline]
     pub fn chunk_at(&self, at: usize) -> FrameId {
@@ -174,8 +174,8 @@ impl FramePool {
         (self.start_of(id) + start as usize, bytes)
     }
 
-    /// Takes a chunk back from the kernel with a frame of `bytes` at offset `at`. Returns `false` and frees the chunk
-    /// if the forwarder already holds its maximum.
+    /// Takes a chunk back from the kernel with a frame of `bytes` at offset `at`. If the forwarder already stores its
+    /// maximum number of frames, frees the chunk and returns `false`.
     #[inline]
     pub fn take_over(&mut self, id: FrameId, at: usize, bytes: u32) -> bool {
         if self.held == self.layout.frames {

@@ -1,8 +1,8 @@
 //! ICMP of the router (RFC 792, RFC 1812 sections 4.3 and 5.2.7): replies and errors.
 //!
-//! Deviations: 1. A packet that is too large is never fragmented: its sender always gets the MTU of the next link (RFC
-//! 1191 section 4 requires that only if the packet forbids fragments). 2. No redirects, timestamps or source quench
-//! (RFC 1812 does not require the latter two).
+//! Deviations: 1. The router never fragments a packet that is too large: it always reports the MTU of the next link to
+//! the sender. RFC 1191 section 4 requires this only if the packet forbids fragments. 2. The router sends no redirects,
+//! timestamps or source quench (RFC 1812 does not require timestamps and source quench).
 
 use std::net::Ipv4Addr;
 
@@ -55,8 +55,8 @@ pub fn error(packet: &[u8], message: Message, from: Ipv4Addr) -> Option<Vec<u8>>
     Some(ipv4(&mut icmp, from, to, ERROR_TOS))
 }
 
-/// Checks whether an error may be sent (RFC 1812, 4.3.2.7): not about errors or fragments other than the first, and not
-/// to addresses that do not identify one host.
+/// Checks whether an error may be sent (RFC 1812, 4.3.2.7): not about errors, not about fragments except the first, and
+/// not to addresses that do not identify one host.
 fn may_be_told(packet: &[u8]) -> bool {
     let header_bytes = usize::from(packet[0] & 15) * 4;
     let is_first = u16::from_be_bytes([packet[6], packet[7]]) & 0x1fff == 0;

@@ -1,7 +1,7 @@
 //! An emulated link without a scheme: a drop-tail queue, a rate, a delay.
 //!
-//! A packet is never dropped after it has been queued, so its times follow from its arrival: its transmission starts
-//! when the previous ones have ended, and it leaves one delay after its transmission ends.
+//! A packet is never dropped after it has been queued, so all its times are known at its arrival. Its transmission
+//! starts when the previous ones have ended. It leaves one propagation delay after its transmission ends.
 
 use super::packet::NodePacket;
 use fairlane_schemes::base::units::{BitRate, QueueLimit, Time};
@@ -22,7 +22,7 @@ params! {
     }
 }
 
-/// The link with its waiting packets and those in flight.
+/// The link, with packets waiting and in flight.
 #[derive(Debug)]
 pub struct IngressLink {
     params: IngressParams,

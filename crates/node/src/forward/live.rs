@@ -14,15 +14,15 @@ use serde_json::{Value as Json, json};
 
 pub use super::ports::OpenError;
 
-/// Maximum wait while idle, after which signals are checked: one may arrive just before the wait.
+/// Maximum wait while idle. Signals are checked after the wait, because one may arrive just before it.
 const LOOK: Time = Time::from_millis(50);
 /// Maximum interval between reads of the rings while frames are in flight. At a million frames per second, a thousand
-/// frames wait.
+/// frames arrive in this time.
 const MOST_UNREAD: Time = Time::from_millis(1);
 
-/// Forwards until a signal (SIGINT, SIGTERM) or until `duration` has passed. `report` gets `{"ready": true}` and the
-/// I/O mode of each port once all are open. Then it gets the counters since the last report at every SIGUSR1 and at the
-/// end.
+/// Forwards until a signal (SIGINT, SIGTERM) or until `duration` has passed. Once all ports are open, calls `report`
+/// with `{"ready": true}` and the I/O mode of each port. Later calls `report` with the counters since the last report,
+/// at every SIGUSR1 and at the end.
 ///
 /// # Errors
 /// An interface cannot be opened.
@@ -40,7 +40,7 @@ pub fn run(config: &ForwardConfig, duration: Option<Time>, report: impl FnMut(&J
     }
 }
 
-/// Runs on one kind of sockets. Generic, so that the per-frame code is compiled for each kind.
+/// Runs on one kind of sockets. The function is generic, so the per-frame code is compiled for each kind.
 fn run_on<P: Ports>(
     config: &ForwardConfig,
     duration: Option<Time>,
@@ -71,7 +71,7 @@ fn run_on<P: Ports>(
         if next <= now {
             continue;
         }
-        // Waking up for an arrival costs more than forwarding it, both for the forwarder and for the sender.
+        // Waking up for a frame costs more than forwarding it, for the forwarder and for the sender.
         match unread.filter(|_| host.core.held() > 0) {
             Some(unread) => io::sleep_until(host.clock.monotonic(next.min(now + unread))),
             None => {
@@ -83,11 +83,11 @@ fn run_on<P: Ports>(
     }
 }
 
-/// Time for which frames may stay in the rings if all links have at least this delay; `None` if they must be read
-/// immediately.
+/// Returns the time for which frames may stay in the rings if all links have at least the delay `shortest_line`.
+/// Returns `None` if frames must be read immediately.
 ///
-/// Timestamps give the arrival times, and a frame has no event before the end of its link. Half of the delay is kept as
-/// slack.
+/// This is possible because timestamps give the arrival times, and a frame has no event before the end of its link.
+/// Half of the delay is kept as a margin.
 fn may_stay_unread(shortest_line: Time) -> Option<Time> {
     (shortest_line > Time::ZERO).then_some(Time(shortest_line.0 / 2).min(MOST_UNREAD))
 }

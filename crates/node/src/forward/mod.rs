@@ -1,4 +1,4 @@
-//! The user-space forwarder: a bridge or router whose links have configurable rate, delay, buffer and scheme.
+//! The user-space forwarder: a bridge or router whose links have a configurable rate, delay, buffer and scheme.
 //!
 //! [`core::Core`] is the forwarder without clock and sockets. [`live`] runs it on network interfaces (`AF_PACKET` or
 //! `AF_XDP`), [`offline`] on a capture file.

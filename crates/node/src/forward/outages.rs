@@ -1,14 +1,14 @@
 //! Ports whose interface is down or missing, polled until it is back.
 //!
 //! An `AF_PACKET` socket reports `ENETDOWN` when its interface goes down (packet(7)). Until the error is read, every
-//! wait returns immediately. An `AF_XDP` socket reports nothing before a send, so its interface is polled.
+//! wait returns immediately. An `AF_XDP` socket reports no error before a send, so its interface is polled.
 
 use super::core::Core;
 use super::ports::Ports;
 use crate::io;
 use fairlane_schemes::base::units::Time;
 
-/// Polling interval of interfaces: a port stays closed for at most this time after its interface is back.
+/// Polling interval of interfaces. A port stays closed for at most this time after its interface is back.
 const LOOK: Time = Time::from_millis(100);
 
 /// State of the ports.
@@ -56,7 +56,7 @@ impl Outages {
             if P::IS_SILENT && up != Some(ports.index(port)) {
                 self.begin(port, ports, core);
             }
-            // The interface may be gone again; the next wait or poll notices that.
+            // The interface may have disappeared again; the next wait or poll detects this.
             if self.is_down[port]
                 && let Some(index) = up
                 && ports.reopen(port, name, index, core).is_ok()

@@ -1,4 +1,4 @@
-//! A packet as schemes see it: fields parsed from its frame, and its slot in the pool.
+//! A packet for schemes: fields parsed from the frame, and the slot in the pool.
 
 use super::frame_pool::FrameId;
 use crate::control::Control;
@@ -10,7 +10,7 @@ use fairlane_schemes::contract::packet::{Ecn, Packet, TrafficClass};
 pub struct NodePacket {
     /// The marker's label.
     pub label: f64,
-    /// Time at which it entered its current queue.
+    /// Time at which the packet entered its current queue.
     pub enqueued_at: Time,
     /// Slot of its frame.
     pub frame: FrameId,
@@ -18,7 +18,7 @@ pub struct NodePacket {
     pub flow: u32,
     /// Index of the user.
     pub user: u32,
-    /// Bytes that it occupies on a link.
+    /// Bytes that the packet occupies on a link.
     pub bytes: u32,
     /// Traffic class.
     pub class: TrafficClass,

@@ -1,4 +1,4 @@
-//! Ports on `AF_PACKET`: frames are copied from the kernel's rings, and back to the kernel when they are sent.
+//! Ports that use `AF_PACKET`. Frames are copied from the kernel's rings, and back to the kernel when they are sent.
 
 use super::config::ForwardConfig;
 use super::core::Core;
@@ -9,7 +9,7 @@ use fairlane_schemes::base::units::Time;
 use std::io::Error;
 use std::os::fd::AsFd;
 
-/// Bytes of both addresses of a frame.
+/// Length of the two Ethernet addresses of a frame.
 const ADDRESSES: usize = 12;
 
 /// An interface for each port.
@@ -80,7 +80,7 @@ impl Ports for PacketPorts {
         self.interfaces[port].index()
     }
 
-    /// Nothing to close: the socket works again when the interface is up.
+    /// Need not close the socket, which works again when the interface is up.
     fn close(&mut self, _: usize, _: &mut Core) {}
 
     /// Replaces the socket if the interface was recreated.

@@ -7,7 +7,7 @@ use crate::io;
 use fairlane_schemes::base::units::Time;
 use std::io::{Error, ErrorKind};
 
-/// Maximum age of a frame when it is read. Older timestamps are limited to this age, since clocks may step.
+/// Maximum age of a frame when it is read. Older timestamps are limited to this age, since clocks may jump.
 const OLDEST: Time = Time::from_millis(100);
 
 /// Reason why the forwarder cannot run.
@@ -59,8 +59,8 @@ impl Clock {
         self.start + at
     }
 
-    /// Arrival time of a frame with age `age` at `now`. If the timestamp is later than the clock, the age wraps to a
-    /// huge value.
+    /// Returns the arrival time of a frame with age `age` at `now`. If the timestamp is in the future, the age wraps to
+    /// a huge value.
     #[inline]
     pub fn arrival(now: Time, age: u64) -> Time {
         let age = if age > u64::MAX / 2 { Time::ZERO } else { Time(age).min(OLDEST) };
@@ -70,20 +70,20 @@ impl Clock {
 
 /// Sockets of all ports, of one kind.
 pub trait Ports: Sized {
-    /// True if sockets do not report that their interface went down, so that it must be polled.
+    /// True if sockets do not report that their interface went down. The interface must then be polled.
     const IS_SILENT: bool;
 
-    /// Opens all ports and the filters of their frames, with memory as the sockets require.
+    /// Opens all ports and the filters of their frames, with the memory that the sockets require.
     ///
     /// # Errors
     /// An interface is missing or cannot be opened.
     fn open(config: &ForwardConfig) -> Result<(Self, Core), OpenError>;
 
-    /// Hands a batch of frames that arrived at `port` to `core`.
+    /// Passes a batch of frames that arrived at `port` to `core`.
     fn receive(&mut self, port: usize, core: &mut Core, clock: Clock, now: Time);
 
-    /// Sends frames in order, at most [`io::BATCH`]. `core` no longer holds the accepted frames. Returns their number,
-    /// and the reason if not all were accepted.
+    /// Sends frames in order, at most [`io::BATCH`]. Removes the frames accepted by the kernel from `core`. Returns
+    /// their number, and the error if not all were accepted.
     fn send(&mut self, port: usize, core: &mut Core, frames: &[FrameId]) -> (usize, Option<Error>);
 
     /// Waits for a frame at a port that is up, a signal, or the end of `timeout`. Returns true if a socket has an
@@ -99,10 +99,10 @@ pub trait Ports: Sized {
     /// Releases the resources of a port whose interface is down or missing.
     fn close(&mut self, port: usize, core: &mut Core);
 
-    /// Reopens a port: the interface called `name` is up again, with this index.
+    /// Reopens a port after the interface `name` is up again, with this index.
     ///
     /// # Errors
-    /// The interface is gone again.
+    /// The interface has disappeared again.
     fn reopen(&mut self, port: usize, name: &str, index: u32, core: &mut Core) -> Result<(), OpenError>;
 
     /// Counts frames of a port that the kernel dropped since the last call.

@@ -1,9 +1,9 @@
-//! IPv4 router: longest-prefix match, with ARP on every port.
+//! An IPv4 router with longest-prefix match, and ARP on every port.
 //!
 //! Packets are processed by RFC 1812 section 5.2 (header check, TTL, checksum by RFC 1624) and RFC 826 (ARP). A packet
-//! whose next hop is unresolved is dropped and replaced by an ARP request. ICMP reports expired TTLs, missing routes
-//! and exceeded MTUs; echo requests are answered ([`icmp`]). Not implemented: IPv6, fragmentation, router options,
-//! ageing of neighbours.
+//! whose next hop is unresolved is dropped and replaced by an ARP request. The router reports expired TTLs, missing
+//! routes and exceeded MTUs by ICMP, and answers echo requests ([`icmp`]). Not implemented: IPv6, fragmentation, router
+//! options, ageing of neighbours.
 
 use super::config::{Address, Route};
 use super::icmp::{self, Message};
@@ -19,7 +19,7 @@ const ASK_EVERY: Time = Time::from_secs(1);
 
 /// Mean interval between ICMP messages: 1000 per second.
 const ICMP_EVERY: Time = Time::from_millis(1);
-/// Length of a burst, as a time at that rate.
+/// Length of a burst of ICMP messages, as a time at that mean rate.
 const ICMP_BURST: Time = Time::from_millis(100);
 
 const ETHERNET_BYTES: usize = 14;
@@ -36,7 +36,7 @@ const REPLY: u8 = 2;
 type Mac = [u8; 6];
 const BROADCAST: Mac = [0xff; 6];
 
-/// Decision on a frame, which has been rewritten for it.
+/// Decision on a frame, which has been rewritten accordingly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Leave by this port.
@@ -50,9 +50,9 @@ pub enum Action {
 /// Frame that an ARP frame replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instead {
-    /// The ARP request that this frame answers.
+    /// The ARP request that the ARP frame answers.
     Request,
-    /// A packet with an unresolved next hop, which is lost.
+    /// A packet with an unresolved next hop, which is dropped.
     Packet,
 }
 
@@ -155,8 +155,8 @@ impl Router {
         if frame.get(12..14) != Some(&ETHERTYPE_IPV4[..]) {
             return None;
         }
-        // The frame may be padded, so the packet's length is taken from its header. The packet is valid, otherwise
-        // `reason` would differ.
+        // The frame may be padded, so take the packet's length from its header. The packet is valid; otherwise `reason`
+        // would be different.
         let stated = usize::from(u16::from_be_bytes([*frame.get(16)?, *frame.get(17)?]));
         let packet = frame.get(ETHERNET_BYTES..ETHERNET_BYTES + stated)?;
         let source = Ipv4Addr::from(<[u8; 4]>::try_from(packet.get(12..16)?).ok()?);
@@ -184,7 +184,7 @@ impl Router {
         Some(Answer { port: out, frame: [head, message].concat() })
     }
 
-    /// Limits ICMP messages by one token bucket for all kinds (RFC 1812, 4.3.2.8).
+    /// Limits ICMP messages of all kinds by one token bucket (RFC 1812, 4.3.2.8).
     fn may_send_icmp(&mut self, now: Time) -> bool {
         let start = self.icmp_at.max(now.saturating_sub(ICMP_BURST));
         let is_allowed = start <= now;
@@ -297,7 +297,7 @@ mod tests {
     /// A time at which the bucket is full.
     const NOW: Time = Time::from_secs(1);
 
-    /// Port 0 is in 10.0.1.0/24, port 1 in 10.0.2.0/24 with 10.9.0.0/16 behind it.
+    /// Returns a router with port 0 in 10.0.1.0/24 and port 1 in 10.0.2.0/24. 10.9.0.0/16 is reached through port 1.
     fn router() -> Router {
         let addresses = ["10.0.1.1/24", "10.0.2.1/24"].map(|text| text.parse().unwrap());
         let route =
@@ -323,7 +323,7 @@ mod tests {
         let mut router = router();
         let mut frame = packet(&router, [10, 9, 3, 4], 64);
         assert_eq!(router.route(&mut frame, 0, Time::ZERO), Action::Arp(1, Instead::Packet));
-        // ARP: who has 10.0.2.9, tell 10.0.2.1.
+        // ARP: who has 10.0.2.9? Tell 10.0.2.1.
         assert_eq!((&frame[..6], &frame[12..14], frame[21]), (&BROADCAST[..], &[8, 6][..], REQUEST));
         assert_eq!((&frame[28..32], &frame[38..42]), (&[10, 0, 2, 1][..], &[10, 0, 2, 9][..]));
         let mut again = packet(&router, [10, 9, 3, 4], 64);
@@ -482,7 +482,8 @@ mod tests {
             let sum = (!sum(&frame[14..34])).to_be_bytes();
             frame[24..26].copy_from_slice(&sum);
         };
-        // A later fragment, an ICMP error, a sender whose address does not identify one host (RFC 1812, 4.3.2.7).
+        // No error may be sent about a later fragment, an ICMP error, or a sender whose address does not identify one
+        // host (RFC 1812, 4.3.2.7).
         let changes: [fn(&mut Vec<u8>); 3] =
             [|frame| frame[21] = 1, |frame| (frame[23], frame[34]) = (1, 3), |frame| frame[26..30].fill(0)];
         for change in changes {
@@ -491,7 +492,7 @@ mod tests {
             fix(&mut frame);
             assert_eq!(told(&mut router, &mut frame, NOW), (Reason::TtlExpired, None));
         }
-        // A burst of 100 and one more, then 1000 per second.
+        // The limit is a burst of 100 and one more, then 1000 per second.
         let count = |router: &mut Router, now: Time| {
             (0..1000)
                 .filter(|_| {

@@ -32,15 +32,15 @@ pub struct IngressStats {
     pub received: Count,
     #[serde(skip)]
     last: Option<Time>,
-    /// Times from the end of one frame to the end of the next.
+    /// Times from the end of one frame to the end of the next one.
     #[serde(serialize_with = "histogram::serialize")]
     gaps: DelayHistogram,
     /// Frames dropped at the tail of the emulated link's queue.
     pub line_drops: u64,
     /// Frames dropped because they exceed the maximum length.
     pub oversized: u64,
-    /// Frames dropped because their checksum is missing: it was left to a network card that does not exist. Disable the
-    /// `tx` offload at the sender.
+    /// Frames dropped because the checksum is missing: the sender's kernel left it to a network card that does not
+    /// exist. Disable the `tx` offload at the sender.
     pub without_checksum: u64,
     /// Frames dropped because the pool had no free slot.
     pub no_frame: u64,
@@ -106,7 +106,7 @@ pub struct EgressStats {
     pub control_excess: u64,
     /// Delay between due time and sending.
     pub lateness: DelayHistogram,
-    /// Frames that the kernel refused to send.
+    /// Frames that the kernel did not accept for sending.
     pub send_errors: u64,
 }
 
@@ -155,7 +155,7 @@ impl EgressStats {
         self.busy += busy;
     }
 
-    /// Records the backlog from `now` on.
+    /// Records the backlog, which applies from `now` on.
     #[inline]
     pub fn queued(&mut self, backlog: Backlog, now: Time) {
         self.queue.change(backlog, now);

@@ -1,11 +1,12 @@
-//! Ports on `AF_XDP`: a frame stays in its memory until it has been sent. An XDP program passes every arriving frame to
-//! the port's socket, with its arrival time before the frame. The kernel's stack does not see it.
+//! Ports that use `AF_XDP`. A frame stays in its memory until it has been sent. An XDP program passes every arriving
+//! frame to the port's socket, with the arrival time before the frame. The kernel's stack does not receive the frame.
 //!
 //! A single-threaded forwarder reads one receive queue per interface, so interfaces with several queues are rejected.
-//! Some features make frames at XDP differ from frames on the wire. If these features can be detected, they are
-//! rejected at the start. Otherwise the program reverses their effect, or drops and counts the frames:
-//! - *VLAN offload*: tags removed by a card are missing at XDP, so `rxvlan` must be off. At veth they are restored.
-//! - *Checksum offload*: veth flags each such frame; they are dropped and counted, as with `AF_PACKET`.
+//! Some offloads make frames at XDP differ from frames on the wire. If such an offload can be detected, the port is
+//! rejected at the start. Otherwise the program reverses the effect, or drops and counts the frames:
+//! - *VLAN offload*: tags removed by a card are missing at XDP, so `rxvlan` must be off. At veth the tags are restored.
+//! - *Checksum offload*: veth flags each frame with a partial checksum. Such frames are dropped and counted, as with
+//!   `AF_PACKET`.
 //! - *Aggregated frames* (TSO, GSO): the kernel disables them at the other end of a veth while the program is attached,
 //!   and cards with large receive offload reject the program. GRO comes after XDP.
 //! - *Frames longer than `frame_size`* are dropped and counted; the kernel rejects an MTU of several pages.
@@ -20,9 +21,9 @@ use fairlane_schemes::base::units::Time;
 use std::io::Error;
 use std::os::fd::AsFd;
 
-/// Maximum number of frames that a port has handed to the kernel for sending.
+/// Maximum number of frames of a port in the kernel's transmit ring.
 const SEND_RING: u32 = 2048;
-/// Time to wait before frames that the kernel has not accepted are offered again.
+/// Time after which frames that the kernel has not accepted are offered again.
 const RETRY: Time = Time::from_micros(100);
 /// Bytes of a frame to prefetch: all headers including the transport ports.
 const PREFETCHED: usize = 56;
@@ -74,7 +75,7 @@ impl Shape {
     }
 
     fn layout(self, config: &ForwardConfig) -> Layout {
-        // Frames that are sent but not yet returned, in addition to the pending ones.
+        // Includes frames that are sent but whose chunks are not returned yet, in addition to the pending frames.
         let rings = self.rings.receive + self.rings.send * 2;
         Layout {
             frames: config.forward.frames,
@@ -135,8 +136,8 @@ impl Open {
             match self.socket.flush() {
                 Ok(()) => return Ok(()),
                 Err(error) if is_outage(&error) => return Err(error),
-                // The kernel accepts a limited number per call, or it dropped one, or it has no room. Freeing the
-                // chunks of sent frames may make room.
+                // The kernel accepts a limited number of frames per call, has dropped one, or its buffers are full.
+                // Freeing the chunks of sent frames may help.
                 Err(_) if self.socket.unsent() < before => self.reap(pool),
                 Err(_) => return Ok(()),
             }
@@ -228,8 +229,8 @@ impl Ports for XdpPorts {
             let pool = core.pool();
             let chunk = pool.chunk_at(*at);
             open.lent[chunk.number()] = false;
-            // The timestamp uses the program's clock. It is cleared, so that the next frame in this chunk does not seem
-            // as old as this one.
+            // The timestamp uses the program's clock. Clear it, so that the next frame in this chunk does not seem as
+            // old as this one.
             let stamp: &mut [u8; STAMP] = pool.in_front_of(*at);
             let came_ns = match u64::from_ne_bytes(std::mem::take(stamp)) {
                 0 => now_ns,
@@ -272,7 +273,7 @@ impl Ports for XdpPorts {
 
     fn wait(&mut self, timeout: Time) -> bool {
         let sockets = || self.ports.iter().filter_map(|port| port.open.as_ref());
-        // The kernel keeps pending frames, and a wait offers them to it again.
+        // Pending frames stay in the ring, and a wait offers them to the kernel again.
         let timeout = if sockets().any(|open| open.socket.unsent() > 0) { timeout.min(RETRY) } else { timeout };
         io::wait(sockets().map(|open| open.socket.as_fd()), timeout, &mut self.descriptors)
     }

@@ -33,7 +33,7 @@ pub fn set_ecn(frame: &mut [u8], parsed: &Frame, ecn: Ecn) {
     }
 }
 
-/// Checksum after a change of one word: HC' = ~(~HC + ~m + m'), RFC 1624 eq. (3).
+/// Returns the checksum after a change of one word: HC' = ~(~HC + ~m + m'), RFC 1624 eq. (3).
 fn updated(checksum: u16, old: u16, new: u16) -> u16 {
     let sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
     let folded = (sum & 0xffff) + (sum >> 16);

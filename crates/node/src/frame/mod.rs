@@ -2,8 +2,8 @@
 //!
 //! Supports up to four VLAN tags, IPv4, IPv6 with extension headers, and the ports of TCP, UDP, DCCP, SCTP and
 //! UDP-Lite. Parsing never fails: a frame that is truncated or has wrong lengths is parsed as far as possible, and
-//! missing fields are absent. The size is that of the frame, not the header's length field, so that a host cannot
-//! understate it. Only the padding of short frames is excluded.
+//! missing fields are absent. The size is that of the frame, not the header's length field, so a host cannot understate
+//! it. Only the padding of short frames is excluded.
 
 mod ecn;
 mod users;
@@ -56,9 +56,9 @@ pub struct Frame {
     pub destination: [u8; 16],
     /// Transport protocol; 0 if unknown.
     pub protocol: u8,
-    /// Source and destination port; absent in fragments, so that all fragments of a datagram are one flow.
+    /// Source and destination port; absent in fragments, so all fragments of a datagram belong to one flow.
     pub ports: Option<(u16, u16)>,
-    /// Bytes of the packet including the network header: its size on a link.
+    /// Size of the packet on a link in bytes, including the network header.
     pub bytes: u32,
     /// True if the packet's DSCP is expedited forwarding.
     pub is_expedited: bool,
@@ -93,13 +93,13 @@ impl Frame {
             _ => None,
         };
         let Some((parsed, stated)) = read else { return blank };
-        // The sender is not charged for padding. Above the minimum frame size, the length field is not trusted.
+        // Padding does not count. Above the minimum frame size, the length field is not trusted.
         let bytes = if frame.len() <= SHORTEST_FRAME { blank.bytes.min(stated) } else { blank.bytes };
         Self { bytes, ..parsed }
     }
 
-    /// Hash that identifies the flow: of addresses, protocol and ports. For protocols other than IP, of the Ethernet
-    /// addresses.
+    /// Returns a hash that identifies the flow, of addresses, protocol and ports. For protocols other than IP, the hash
+    /// is of the Ethernet addresses.
     #[must_use]
     #[inline]
     pub fn flow(&self, frame: &[u8]) -> u32 {
@@ -114,7 +114,7 @@ impl Frame {
         let key = u32::from(from) << 16 | u32::from(to);
         let halves = |address: &[u8; 16]| (word(&address[..8]), word(&address[8..]));
         let ((a, b), (c, d)) = (halves(&self.source), halves(&self.destination));
-        // Chained, so that packets in the reverse direction are another flow.
+        // Chains the hashes, so packets in the reverse direction belong to another flow.
         let mut state = u64::from(hash(key, u64::from(self.protocol)));
         for part in [a, b, c, d] {
             state = state << 32 | u64::from(hash(state as u32, part));

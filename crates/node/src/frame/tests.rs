@@ -4,7 +4,7 @@ use super::*;
 use etherparse::PacketBuilder;
 use proptest::prelude::*;
 
-/// A frame with given tags, addresses, ports, ECN and payload.
+/// Description of a frame: tags, addresses, ports, ECN and payload.
 #[derive(Clone, Debug)]
 struct Made {
     tags: usize,
@@ -83,7 +83,7 @@ proptest! {
         prop_assert_eq!(frame.bytes as usize, bytes.len() - frame.network_at);
     }
 
-    /// In a frame truncated anywhere, present fields are read, missing ones are absent, and the size is that of the
+    /// In a frame truncated anywhere, present fields are parsed, missing fields are absent, and the size is that of the
     /// frame.
     #[test]
     fn a_frame_that_ends_early_is_read_as_far_as_it_goes(made in made(), cut in any::<prop::sample::Index>()) {
@@ -100,7 +100,7 @@ proptest! {
     #[test]
     fn any_bytes_can_be_read_and_marked(mut bytes in prop::collection::vec(any::<u8>(), 0..200), ip in any::<bool>()) {
         if ip && bytes.len() >= 15 {
-            // Most random bytes are not IP: turn them into IP.
+            // Most random bytes are not IP, so turn them into IP.
             (bytes[12], bytes[13]) = if bytes[14] & 1 == 0 { (8, 0) } else { (0x86, 0xdd) };
             bytes[14] = if bytes[14] & 1 == 0 { 0x40 } else { 0x60 } | bytes[14] & 15;
         }
@@ -167,8 +167,8 @@ fn fragments_of_a_datagram_are_one_flow() {
         let frame = Frame::parse(&bytes);
         (frame.ports, frame.flow(&bytes))
     };
-    // The first fragment ("more fragments" is set) has the ports; later ones have payload at their offset. "Don't
-    // fragment" alone is no fragment.
+    // The first fragment ("more fragments" is set) has the ports. Later fragments have payload at the same place. A
+    // packet with only "don't fragment" is no fragment.
     let (first, later) = (with_fragment_field(0x2000, 1000), with_fragment_field(0x00b9, 77));
     assert_eq!((first.0, later.0), (None, None));
     assert_eq!(first.1, later.1);

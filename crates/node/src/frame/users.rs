@@ -12,7 +12,7 @@ pub struct UserIndex {
 }
 
 impl UserIndex {
-    /// Numbers users in the order of `prefixes`, which must be distinct. All other addresses have the number after the
+    /// Numbers users in the order of `prefixes`, which must be distinct. All other addresses get the number after the
     /// last.
     #[must_use]
     pub fn new(prefixes: &[Prefix]) -> Self {
@@ -27,7 +27,7 @@ impl UserIndex {
         Self { tables: tables.collect(), default: prefixes.len() as u32 }
     }
 
-    /// Index of the user with `address`.
+    /// Returns the index of the user with `address`.
     #[must_use]
     #[inline]
     pub fn of(&self, address: [u8; 16]) -> u32 {

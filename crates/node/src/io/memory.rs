@@ -7,15 +7,15 @@ use std::slice;
 
 /// Zeroed pages.
 ///
-/// Bytes are accessed by ranges, never as a whole: the kernel may write to other ranges meanwhile. The caller tracks
-/// which ranges the kernel owns (the frame pool of [`crate::forward`]).
+/// Access is by ranges, never to the whole memory, because the kernel may write to other ranges at the same time. The
+/// caller, the frame pool of [`crate::forward`], tracks the ranges that the kernel owns.
 #[derive(Debug)]
 pub struct Memory {
     start: NonNull<u8>,
     bytes: usize,
 }
 
-// SAFETY: the pages belong to this value alone, on any thread.
+// SAFETY: only this value owns the pages, on any thread.
 unsafe impl Send for Memory {}
 
 impl Memory {
@@ -24,13 +24,13 @@ impl Memory {
     pub fn new(bytes: usize) -> Self {
         let bytes = bytes.max(1);
         let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: a new mapping, checked below.
+        // SAFETY: creates a new mapping; the result is checked below.
         let start = unsafe { libc::mmap(ptr::null_mut(), bytes, access, kind, -1, 0) };
         let Some(start) = NonNull::new(start.cast::<u8>()).filter(|_| start != libc::MAP_FAILED) else {
             handle_alloc_error(Layout::new::<u8>())
         };
-        // Large pages need fewer TLB entries; without them the kernel uses small ones. SAFETY: the mapping that was
-        // just made.
+        // Large pages need fewer TLB entries. If there are none, the kernel uses small pages. SAFETY: the range is the
+        // mapping just created.
         unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
         Self { start, bytes }
     }
@@ -47,7 +47,7 @@ impl Memory {
         self.bytes
     }
 
-    /// A range to which the kernel must not be writing.
+    /// Returns a range to which the kernel must not be writing.
     ///
     /// # Panics
     /// If the range exceeds the end.
@@ -55,8 +55,8 @@ impl Memory {
     #[inline]
     pub fn slice(&self, range: Range<usize>) -> &[u8] {
         assert!(range.start <= range.end && range.end <= self.bytes);
-        // SAFETY: within the mapping, which is initialised and lives as long as `self`; the kernel does not write to a
-        // borrowed range.
+        // SAFETY: the range is within the mapping, which is initialised and lives as long as `self`. The kernel does
+        // not write to a borrowed range.
         unsafe { slice::from_raw_parts(self.start.as_ptr().add(range.start), range.len()) }
     }
 
@@ -67,7 +67,7 @@ impl Memory {
     #[inline]
     pub fn slice_mut(&mut self, range: Range<usize>) -> &mut [u8] {
         assert!(range.start <= range.end && range.end <= self.bytes);
-        // SAFETY: as above, and `self` is borrowed mutably.
+        // SAFETY: as in `slice`, and `self` is borrowed mutably.
         unsafe { slice::from_raw_parts_mut(self.start.as_ptr().add(range.start), range.len()) }
     }
 }
@@ -80,7 +80,7 @@ impl Memory {
         #[cfg(target_arch = "x86_64")]
         for at in range.step_by(64) {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            // SAFETY: a prefetch is only a hint and reads nothing, whatever the address.
+            // SAFETY: a prefetch is only a hint, and valid for any address.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(self.start.as_ptr().wrapping_add(at).cast()) };
         }
         #[cfg(not(target_arch = "x86_64"))]
@@ -101,7 +101,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: the mapping that `new` made, no longer borrowed. The kernel keeps the pages that it uses.
+        // SAFETY: `new` created this mapping, which is no longer borrowed. The kernel keeps the pages that it uses.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }

@@ -1,5 +1,5 @@
-//! System interface of forwarder and senders: frames of an interface ([`packet_socket`], `xdp_socket`), clocks,
-//! waiting, priority, signals.
+//! Operating-system functions for the forwarder and the senders: frames of an interface ([`packet_socket`],
+//! `xdp_socket`), clocks, waiting, priority, signals.
 //!
 //! This is the only module with `unsafe` code besides the kernel data plane.
 #![allow(unsafe_code)]
@@ -32,7 +32,7 @@ const SEND_BUFFER: c_int = 8 << 20;
 /// The interface does not exist.
 pub fn index_of(name: &str) -> Result<u32> {
     let name = CString::new(name).map_err(|_| Error::from_raw_os_error(libc::ENODEV))?;
-    // SAFETY: a zero-terminated string that outlives the call.
+    // SAFETY: the string is zero-terminated and outlives the call.
     match unsafe { libc::if_nametoindex(name.as_ptr()) } {
         0 => Err(Error::last_os_error()),
         index => Ok(index),
@@ -55,7 +55,7 @@ const AGGREGATING: [(&str, u32); 3] = [("tso", 0x1e), ("gso", 0x23), ("gro", 0x2
 /// `SIOCETHTOOL` of linux/sockios.h.
 const SIOCETHTOOL: libc::Ioctl = 0x8946;
 
-/// Enabled offloads among `tso`, `gso`, `gro` of the interface `name`; none if they cannot be queried.
+/// Returns the enabled offloads among `tso`, `gso` and `gro` of the interface `name`; none if they cannot be queried.
 #[must_use]
 pub fn aggregating_offloads(name: &str) -> Vec<&'static str> {
     // struct ethtool_value of linux/ethtool.h: the command and its result.
@@ -96,7 +96,7 @@ impl Offloads {
     }
 }
 
-/// Result of a `SIOCETHTOOL` command: zeros after the command if it fails.
+/// Returns the result of a `SIOCETHTOOL` command. If it fails, all words after the command are zero.
 fn ask_ethtool<const N: usize>(name: &str, command: u32) -> [u32; N] {
     let mut words = [0; N];
     words[0] = command;
@@ -108,7 +108,7 @@ fn ask_ethtool<const N: usize>(name: &str, command: u32) -> [u32; N] {
     }
 }
 
-/// A request with a zero-terminated interface name.
+/// Creates a request with a zero-terminated interface name.
 fn request_about(name: &str) -> libc::ifreq {
     // SAFETY: all zeros is a valid value of this plain structure.
     let mut request: libc::ifreq = unsafe { zeroed() };
@@ -120,7 +120,7 @@ fn request_about(name: &str) -> libc::ifreq {
 
 fn ask_about_interface(what: libc::Ioctl, request: &mut libc::ifreq) -> Result<()> {
     let socket = open_socket(libc::AF_INET, libc::SOCK_DGRAM)?;
-    // SAFETY: the request and the data it points to outlive the call.
+    // SAFETY: the request and the data to which it points outlive the call.
     match unsafe { libc::ioctl(socket.as_raw_fd(), what, ptr::from_mut(request)) } {
         0 => Ok(()),
         _ => Err(Error::last_os_error()),
@@ -129,14 +129,14 @@ fn ask_about_interface(what: libc::Ioctl, request: &mut libc::ifreq) -> Result<(
 
 fn set<T>(socket: &OwnedFd, level: c_int, option: c_int, value: &T) -> Result<()> {
     let (value, length) = (ptr::from_ref(value).cast::<c_void>(), size_of::<T>() as libc::socklen_t);
-    // SAFETY: the value outlives the call and has the length that is given.
+    // SAFETY: the value outlives the call and has the given length.
     if unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value, length) } < 0 {
         return Err(Error::last_os_error());
     }
     Ok(())
 }
 
-/// Sets the send buffer. It is no error if the system grants less.
+/// Sets the send buffer. A smaller buffer than requested is no error.
 fn set_send_buffer(socket: &OwnedFd) -> Result<()> {
     // Exceeding net.core.wmem_max requires CAP_NET_ADMIN.
     set(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER)
@@ -152,7 +152,7 @@ fn get<T>(socket: &OwnedFd, level: c_int, option: c_int, value: &mut T) -> Resul
     if result < 0 { Err(Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Makes the interface with `index` receive all arriving frames, whatever their destination, while the socket is open.
+/// Makes the interface with `index` receive all arriving frames, for any destination, while the socket is open.
 fn be_promiscuous(socket: &OwnedFd, index: u32) -> Result<()> {
     // SAFETY: all zeros is a valid value of this plain structure.
     let mut promiscuous: libc::packet_mreq = unsafe { zeroed() };
@@ -162,9 +162,9 @@ fn be_promiscuous(socket: &OwnedFd, index: u32) -> Result<()> {
 }
 
 fn open_socket(family: c_int, kind: c_int) -> Result<OwnedFd> {
-    // SAFETY: no pointers; the result is checked before it is owned.
+    // SAFETY: the call takes no pointers. The result is checked before it gets an owner.
     let socket = unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, 0) };
-    // SAFETY: a descriptor that was just opened and has no other owner.
+    // SAFETY: the descriptor was just opened and has no other owner.
     if socket < 0 { Err(Error::last_os_error()) } else { Ok(unsafe { OwnedFd::from_raw_fd(socket) }) }
 }
 
@@ -182,7 +182,7 @@ pub fn wait<'a>(
     descriptors.iter().any(|descriptor| descriptor.revents & (libc::POLLERR | libc::POLLHUP) != 0)
 }
 
-/// Sleeps until `at` of the monotonic clock; a signal ends it early.
+/// Sleeps until `at` of the monotonic clock. A signal ends the sleep early.
 pub fn sleep_until(at: Time) {
     let until = timespec(at);
     // SAFETY: the time outlives the call; the remaining time is not requested.
@@ -201,8 +201,8 @@ pub fn monotonic() -> Time {
     clock(libc::CLOCK_MONOTONIC)
 }
 
-/// The clock of the kernel's timestamps, which may step. The current time exceeds the range of [`Time`], so only
-/// differences are meaningful, modulo 2^64 ps.
+/// The clock of the kernel's timestamps. It may be set, so it can jump. The current time exceeds the range of [`Time`],
+/// so only differences are meaningful, modulo 2^64 ps.
 #[must_use]
 #[inline]
 pub fn realtime() -> Time {
@@ -217,7 +217,7 @@ fn clock(id: libc::clockid_t) -> Time {
     wrapped(now.tv_sec as u64, now.tv_nsec as u64)
 }
 
-/// A time in picoseconds modulo 2^64.
+/// Returns a time in picoseconds modulo 2^64.
 #[inline]
 fn wrapped(secs: u64, nanos: u64) -> Time {
     Time(secs.wrapping_mul(Time::PER_SECOND).wrapping_add(nanos * 1000))
@@ -266,7 +266,7 @@ pub fn note_signals() {
 /// processes.
 ///
 /// # Errors
-/// The system refuses.
+/// A system call fails.
 pub fn hangups() -> Result<OwnedFd> {
     // SAFETY: all zeros is a valid value of this plain structure, which outlives the calls; the result is checked
     // before it is owned.
@@ -282,7 +282,7 @@ pub fn hangups() -> Result<OwnedFd> {
     }
 }
 
-/// Returns the pending request. A request to end takes precedence.
+/// Returns the pending request, if any. A request to end takes precedence.
 #[must_use]
 #[inline]
 pub fn asked() -> Option<Asked> {

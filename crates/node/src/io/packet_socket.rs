@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-/// Headroom and tailroom of a ring slot: header and address (52 bytes), aligned.
+/// Headroom and tailroom of a ring slot: header and address (52 bytes), with alignment.
 const SLOT_EXTRA: usize = 96;
 const BLOCK_BYTES: usize = 1 << 18;
 
@@ -22,13 +22,13 @@ const BLOCK_BYTES: usize = 1 << 18;
 pub struct Received<'a> {
     /// Start of the frame, without the outer VLAN tag.
     pub bytes: &'a [u8],
-    /// Outer VLAN tag, which belongs after both addresses.
+    /// Outer VLAN tag, whose place is after the two addresses.
     pub tag: Option<[u8; 4]>,
-    /// Length on the wire, without the outer tag; greater than `bytes` if it was truncated.
+    /// Length on the wire, without the outer tag; greater than the length of `bytes` if the frame was truncated.
     pub length: usize,
     /// Arrival time, on the clock [`super::realtime`].
     pub at: Time,
-    /// True if the checksum was left to a network card.
+    /// True if the sender left the checksum to a network card.
     pub lacks_checksum: bool,
 }
 
@@ -44,7 +44,7 @@ pub struct Interface {
     next: usize,
 }
 
-// SAFETY: the ring is owned by the interface alone, on any thread.
+// SAFETY: only the interface owns the ring, on any thread.
 unsafe impl Send for Interface {}
 
 impl Interface {
@@ -72,7 +72,7 @@ impl Interface {
         set(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         let ring_bytes = blocks * block_bytes;
         let (access, shared) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_POPULATE);
-        // SAFETY: a new mapping of the ring's size, checked below.
+        // SAFETY: creates a new mapping of the ring's size; the result is checked below.
         let ring = unsafe { libc::mmap(ptr::null_mut(), ring_bytes, access, shared, socket.as_raw_fd(), 0) };
         if ring == libc::MAP_FAILED {
             return Err(Error::last_os_error());
@@ -82,7 +82,7 @@ impl Interface {
         Ok(interface)
     }
 
-    /// Binds the socket. From then on all frames of the interface arrive, whatever their destination.
+    /// Binds the socket. From then on the socket receives all frames of the interface, for any destination.
     fn bind(&self) -> Result<()> {
         // SAFETY: all zeros is a valid value of this plain structure.
         let mut address: libc::sockaddr_ll = unsafe { zeroed() };
@@ -90,7 +90,7 @@ impl Interface {
         address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
         address.sll_ifindex = self.index as c_int;
         let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-        // SAFETY: the address lives through the call and has the length that is given.
+        // SAFETY: the address outlives the call and has the given length.
         if unsafe { libc::bind(self.socket.as_raw_fd(), ptr::from_ref(&address).cast(), length) } < 0 {
             return Err(Error::last_os_error());
         }
@@ -101,14 +101,14 @@ impl Interface {
     #[inline]
     pub fn receive(&mut self, most: usize, mut take: impl FnMut(Received<'_>)) -> usize {
         for count in 0..most {
-            // SAFETY: `next` is below `slots`, so that the slot is within the mapping, which lives as long as `self`.
+            // SAFETY: `next` is below `slots`, so the slot is within the mapping, which lives as long as `self`.
             let slot = unsafe { self.ring.add(self.next * self.slot_bytes) };
             // SAFETY: a slot starts with its header, whose first word is the status, aligned to 16 bytes.
             let status = unsafe { AtomicU32::from_ptr(slot.cast()) };
             if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
                 return count;
             }
-            // SAFETY: the kernel has handed the slot over and does not touch it until the status is reset.
+            // SAFETY: the kernel has released the slot and does not access it until the status is reset.
             let header = unsafe { &*slot.cast::<libc::tpacket2_hdr>() };
             let kept = (header.tp_snaplen as usize).min(self.slot_bytes.saturating_sub(usize::from(header.tp_mac)));
             // SAFETY: the frame starts at offset `tp_mac` of the slot; its length is limited to the slot above.
@@ -130,10 +130,10 @@ impl Interface {
     /// Sends up to [`BATCH`] frames in order. Returns the number that the kernel accepted.
     ///
     /// # Errors
-    /// The kernel accepted none.
+    /// The kernel accepted no frame.
     #[inline]
     pub fn send(&self, frames: &[&[u8]]) -> Result<usize> {
-        // SAFETY: all zeros is a valid value of these plain structures; only the first ones are used.
+        // SAFETY: all zeros is a valid value of these plain structures; only the first `count` of them are used.
         let (mut vectors, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
             unsafe { (zeroed(), zeroed()) };
         let count = frames.len().min(BATCH);
@@ -143,7 +143,7 @@ impl Interface {
             message.msg_hdr.msg_iovlen = 1;
         }
         let (socket, flags) = (self.socket.as_raw_fd(), libc::MSG_DONTWAIT);
-        // SAFETY: the first `count` messages point to vectors, and these to frames, all of which outlive the call.
+        // SAFETY: the first `count` messages point to vectors, which point to frames. All of them outlive the call.
         let sent = unsafe { libc::sendmmsg(socket, messages.as_mut_ptr(), count as u32, flags) };
         if sent < 0 { Err(Error::last_os_error()) } else { Ok(sent as usize) }
     }
@@ -154,7 +154,8 @@ impl Interface {
         self.index
     }
 
-    /// Takes the pending error of the socket, such as `ENETDOWN`. Until it is read, every wait returns immediately.
+    /// Takes the pending error of the socket, such as `ENETDOWN`. Until the error is read, every wait returns
+    /// immediately.
     #[must_use]
     pub fn take_error(&self) -> Option<Error> {
         let mut error: c_int = 0;
@@ -162,7 +163,7 @@ impl Interface {
         (asked.is_ok() && error != 0).then(|| Error::from_raw_os_error(error))
     }
 
-    /// Frames that the kernel dropped since the last call because the ring was full.
+    /// Number of frames that the kernel dropped since the last call because the ring was full.
     pub fn drops(&self) -> u64 {
         // SAFETY: all zeros is a valid value of this plain structure.
         let mut stats: libc::tpacket_stats = unsafe { zeroed() };
@@ -181,7 +182,7 @@ impl AsFd for Interface {
 
 impl Drop for Interface {
     fn drop(&mut self) {
-        // SAFETY: the mapping that `open` made, no longer borrowed.
+        // SAFETY: `open` created this mapping, which is no longer borrowed.
         unsafe { libc::munmap(self.ring.cast(), self.ring_bytes) };
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! Four rings are shared with the kernel, each with one producer and one consumer. *Fill* passes chunks of memory for
 //! arriving frames to the kernel, *receive* returns them with a frame. *Transmit* passes frames to send, *completion*
-//! returns their chunks. All sockets of a forwarder register the same memory, so that one socket can send a frame that
+//! returns their chunks. All sockets of a forwarder register the same memory, so one socket can send a frame that
 //! another received, without a copy.
 //!
-//! The rings are implemented here, since no existing crate fits. One cannot share frames between interfaces and hides
-//! the wake-up flag, one has an incompatible licence, one builds its own C library.
+//! The rings are implemented here, since no existing crate fits. One crate cannot share frames between interfaces and
+//! hides the wake-up flag, one has an incompatible licence, and one builds its own C library.
 
 use super::{Memory, be_promiscuous, get, open_socket, set, set_send_buffer};
 use std::ffi::c_int;
@@ -16,8 +16,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-/// Offset of a frame in its chunk. The kernel reserves 256 bytes (`XDP_PACKET_HEADROOM`); 8 more put the program's
-/// metadata into the same cache line as the headers.
+/// Offset of a frame in its chunk. The kernel reserves 256 bytes (`XDP_PACKET_HEADROOM`); 8 more bytes put the
+/// program's metadata into the same cache line as the headers.
 pub const HEADROOM: usize = 256 + OWN_HEADROOM as usize;
 const OWN_HEADROOM: u32 = 8;
 /// `XDP_MAX_TX_SKB_BUDGET` of linux/if_xdp.h: option for the number of frames sent per call, fixed at 32 before Linux
@@ -54,8 +54,8 @@ pub struct XdpSocket {
 }
 
 impl XdpSocket {
-    /// Opens queue 0 of the interface with `index`, for frames in chunks of `chunk_bytes` of `memory`: zero-copy if the
-    /// driver supports it, otherwise with copies.
+    /// Opens queue 0 of the interface with `index`, for frames in chunks of `chunk_bytes` of `memory`. Uses zero-copy
+    /// mode if the driver supports it, otherwise copies.
     ///
     /// # Errors
     /// The kernel, the interface or missing capabilities prevent it, or the queue already has a socket.
@@ -106,7 +106,7 @@ impl XdpSocket {
         address.sxdp_flags = libc::XDP_USE_NEED_WAKEUP;
         address.sxdp_ifindex = index;
         let length = size_of::<libc::sockaddr_xdp>() as libc::socklen_t;
-        // SAFETY: the address lives through the call and has the length that is given.
+        // SAFETY: the address outlives the call and has the given length.
         if unsafe { libc::bind(self.socket.as_raw_fd(), ptr::from_ref(&address).cast(), length) } < 0 {
             return Err(Error::last_os_error());
         }
@@ -183,7 +183,7 @@ impl XdpSocket {
     /// Makes the kernel send the transmit ring.
     ///
     /// # Errors
-    /// The kernel has no room at the moment (`EAGAIN`, `EBUSY`, `ENOBUFS`), or the interface is down or missing.
+    /// The kernel's buffers are full (`EAGAIN`, `EBUSY`, `ENOBUFS`), or the interface is down or missing.
     #[inline]
     pub fn flush(&mut self) -> Result<()> {
         self.send.publish();
@@ -196,8 +196,8 @@ impl XdpSocket {
         if result < 0 { Err(Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Number of frames dropped by the kernel since the socket was opened, because the ring was full or it had no
-    /// chunk.
+    /// Number of frames dropped by the kernel since the socket was opened, because the receive ring was full or the
+    /// fill ring empty.
     #[must_use]
     pub fn drops(&self) -> u64 {
         // SAFETY: all zeros is a valid value of this plain structure.
@@ -215,7 +215,7 @@ impl AsFd for XdpSocket {
     }
 }
 
-/// Keeps an interface in promiscuous mode while this value lives.
+/// Keeps an interface in promiscuous mode until this value is dropped.
 #[derive(Debug)]
 pub struct Promiscuous(#[expect(dead_code, reason = "open is all that it is")] OwnedFd);
 
@@ -248,14 +248,14 @@ struct Ring<T> {
     other: u32,
 }
 
-// SAFETY: the mapping belongs to the ring alone, on any thread.
+// SAFETY: only the ring owns the mapping, on any thread.
 unsafe impl<T: Send> Send for Ring<T> {}
 
 impl<T: Copy> Ring<T> {
     fn map(socket: &OwnedFd, page: libc::off_t, offsets: &libc::xdp_ring_offset, count: u32) -> Result<Self> {
         let mapping_bytes = offsets.desc as usize + count as usize * size_of::<T>();
         let (access, shared) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_POPULATE);
-        // SAFETY: a new mapping of the ring's size, checked below.
+        // SAFETY: creates a new mapping of the ring's size; the result is checked below.
         let start = unsafe { libc::mmap(ptr::null_mut(), mapping_bytes, access, shared, socket.as_raw_fd(), page) };
         if start == libc::MAP_FAILED {
             return Err(Error::last_os_error());
@@ -277,8 +277,8 @@ impl<T: Copy> Ring<T> {
     }
 
     fn producer(&self) -> &AtomicU32 {
-        // SAFETY: within the mapping and aligned by the kernel; lives as long as `self`; both sides access it
-        // atomically.
+        // SAFETY: the index is within the mapping, which lives as long as `self`, and the kernel aligns it. Both sides
+        // access it atomically.
         unsafe { self.producer.as_ref() }
     }
 
@@ -299,11 +299,11 @@ impl<T: Copy> Ring<T> {
         self.own.wrapping_sub(self.consumer().load(Ordering::Acquire))
     }
 
-    /// Writes an entry; there must be room.
+    /// Writes an entry. The ring must not be full.
     #[inline]
     fn put(&mut self, entry: T) {
         debug_assert!(self.own.wrapping_sub(self.other) <= self.mask);
-        // SAFETY: the mask keeps it within the ring; the kernel does not read it before it is published.
+        // SAFETY: the mask keeps the index within the ring. The kernel does not read the entry before it is published.
         unsafe { self.entries.add((self.own & self.mask) as usize).write(entry) };
         self.own = self.own.wrapping_add(1);
     }
@@ -322,8 +322,8 @@ impl<T: Copy> Ring<T> {
                 return None;
             }
         }
-        // SAFETY: the mask keeps it within the ring; the kernel has written it and leaves it alone until it is given
-        // back.
+        // SAFETY: the mask keeps the index within the ring. The kernel has written the entry and does not access it
+        // until it is released.
         let entry = unsafe { self.entries.add((self.own & self.mask) as usize).read() };
         self.own = self.own.wrapping_add(1);
         Some(entry)
@@ -337,7 +337,8 @@ impl<T: Copy> Ring<T> {
     /// Returns true if the kernel does not poll the ring and needs a system call (`XDP_RING_NEED_WAKEUP`).
     #[inline]
     fn wants_wake_up(&self) -> bool {
-        // Orders the publication before the read of the flag: the kernel sets the flag first and then reads the ring.
+        // Orders the publication before the read of the flag, since the kernel sets the flag first and then reads the
+        // ring.
         fence(Ordering::SeqCst);
         // SAFETY: as above.
         unsafe { self.flags.as_ref() }.load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0
@@ -346,7 +347,7 @@ impl<T: Copy> Ring<T> {
 
 impl<T> Drop for Ring<T> {
     fn drop(&mut self) {
-        // SAFETY: the mapping that `map` made, no longer borrowed.
+        // SAFETY: `map` created this mapping, which is no longer borrowed.
         unsafe { libc::munmap(self.mapping.as_ptr().cast(), self.mapping_bytes) };
     }
 }

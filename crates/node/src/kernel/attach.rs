@@ -1,8 +1,7 @@
 //! Attaches to ports, reloads, and detaches.
 //!
-//! `attach` establishes the state of the configuration from any state: nothing attached, an earlier configuration, or
-//! leftovers of a killed tool. Maps are changed entry by entry and programs are replaced atomically, so that traffic
-//! continues and meters keep their state.
+//! `attach` works from any state: no program attached, an earlier configuration, or leftovers of a killed tool. Maps
+//! are changed entry by entry and programs are replaced atomically, so traffic continues and meters keep their state.
 
 use super::far_end::{fall_silent, now_ns};
 use super::links::{Framing, links};
@@ -27,10 +26,10 @@ use zerocopy::IntoBytes;
 /// `BPF_FS_MAGIC` of linux/magic.h.
 const BPF_FS: i64 = 0xcafe_4a11;
 
-/// A frame for programs that do not read their frame.
+/// A frame for test runs of programs that do not parse it.
 const BLANK_FRAME: [u8; 64] = [0; 64];
-/// Number of retries to start the timer. The kernel allocates it without waiting, which may fail briefly on a busy
-/// machine.
+/// Number of retries to start the timer. The kernel allocates the timer without waiting, which may fail for a short
+/// time on a busy machine.
 const START_RETRIES: u32 = 20;
 const START_PAUSE: Duration = Duration::from_millis(10);
 
@@ -49,7 +48,7 @@ pub struct Attached {
 ///
 /// # Errors
 /// The pin path is not on a permanent BPF file system, another attach or detach is running, a change needs a detach, or
-/// the kernel refuses. After an error, ports that were not attached before are still not attached.
+/// a system call fails. After an error, ports that were not attached before are still not attached.
 pub fn attach(config: &NodeConfig) -> Result<Attached, KernelError> {
     let folder = Path::new(&config.node.pin_path);
     let Ports { present, absent } = ports_of(config)?;
@@ -59,7 +58,7 @@ pub fn attach(config: &NodeConfig) -> Result<Attached, KernelError> {
     config.ports.retain(|port| !absent.contains(&port.interface));
     let config = &config;
     let interfaces: Vec<u32> = present.iter().map(|(_, index)| *index).collect();
-    // The folder may exist. If it cannot be created, locking it fails.
+    // The folder may already exist. If it cannot be created, locking it fails below.
     let _ = fs::create_dir(folder);
     let _lock = Lock::take(folder)?;
     if is_half_there(folder) {
@@ -97,15 +96,15 @@ pub fn is_attached(config: &NodeConfig) -> bool {
 pub enum Leaving<'a> {
     /// Waits until the far ends stop writing labels; calls the function for each port whose far end writes labels.
     Quietly(&'a dyn Fn(&str)),
-    /// Does not wait: packets with labels are lost.
+    /// Does not wait, so packets with labels are lost.
     AtOnce,
 }
 
 /// Removes programs, pins, and qdiscs that the tool created and no other program uses. Returns the number of ports that
-/// had programs. It is no error if nothing is attached.
+/// had programs. Without attached programs, returns 0.
 ///
 /// # Errors
-/// Another attach or detach is running, labels still arrive, or the kernel refuses.
+/// Another attach or detach is running, labels still arrive, or a system call fails.
 pub fn detach(folder: &Path, leaving: Leaving<'_>) -> Result<usize, KernelError> {
     if !folder.exists() {
         return Ok(0);
@@ -132,8 +131,7 @@ fn going(before: &[PortRecord], config: &NodeConfig, interfaces: &[u32]) -> Vec<
     before.iter().filter(|record| record.reads() && !stays(record)).copied().collect()
 }
 
-/// Makes the ports announce that they read labels. Must be called last, when all programs that strip labels are
-/// attached.
+/// Makes the ports announce that they read labels. Call it last, when all programs that strip labels are attached.
 fn announce(programs: &Programs, records: &mut [PortRecord]) -> Result<(), KernelError> {
     records.iter_mut().try_for_each(|record| {
         record.quiet_until_ns = 0;
@@ -170,7 +168,7 @@ pub(super) fn netns() -> Result<u64, KernelError> {
     Ok(fs::metadata(file).map_err(KernelError::system(format!("reading {file}")))?.ino())
 }
 
-/// Ports of a configuration, split by whether their interfaces exist.
+/// Ports of a configuration whose interfaces exist, and those whose interfaces do not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ports {
     /// Interfaces with their indices.
@@ -226,8 +224,8 @@ pub(super) fn check_pin_path(folder: &Path) -> Result<(), KernelError> {
     }
 }
 
-/// Returns true if the file system of a folder is not mounted in the mount namespace of process 1, and so disappears
-/// with the namespace of this process. `None` if that cannot be read.
+/// Returns true if the file system of a folder is not mounted in the mount namespace of process 1. It then disappears
+/// with the namespace of this process. Returns `None` if the mounts cannot be read.
 fn is_private_mount(folder: &Path) -> Option<bool> {
     let device = fs::metadata(folder).ok()?.dev();
     let wanted = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
@@ -236,7 +234,7 @@ fn is_private_mount(folder: &Path) -> Option<bool> {
     Some(!mounts.lines().any(|line| line.split(' ').nth(2) == Some(wanted.as_str())))
 }
 
-/// Sizes of the existing tables, unless `config` requires others.
+/// Returns the sizes of the existing tables, unless `config` requires other sizes.
 pub(super) fn places_there(config: &NodeConfig, folder: &Path) -> Result<Places, KernelError> {
     if !folder.join("addresses").exists() {
         return Err(KernelError::OtherVersion("users".into()));
@@ -260,7 +258,7 @@ pub(super) fn places_there(config: &NodeConfig, folder: &Path) -> Result<Places,
 /// the indices of its ports. `start_ns` is t0 of its meters, above 0.
 ///
 /// # Errors
-/// The kernel refuses.
+/// A system call fails.
 pub fn configure(
     programs: &Programs,
     config: &NodeConfig,
@@ -280,7 +278,8 @@ fn fill(
     interfaces: &[u32],
     has_tcx: bool,
 ) -> Result<Vec<PortRecord>, KernelError> {
-    // First, since it fails if the state belongs to another node, such as one with ports of another network namespace.
+    // This step comes first, since it fails if the state belongs to another node, for example one in another network
+    // namespace.
     let is_new = fill_node(programs, config, now_ns())?;
     let folder = Path::new(&config.node.pin_path);
     for record in programs.ports()?.iter().filter(|record| !interfaces.contains(&record.ifindex)) {
@@ -297,8 +296,8 @@ fn fill(
     })
 }
 
-/// Writes the record of the node. `start_ns` is used only if the meters have not started. Returns true in that case:
-/// the table of users is then empty.
+/// Writes the record of the node. `start_ns` is used only if the meters have not started. Returns true in that case, in
+/// which the table of users is empty.
 fn fill_node(programs: &Programs, config: &NodeConfig, start_ns: u64) -> Result<bool, KernelError> {
     let before = programs.read::<NodeRecord>("config", &ZERO)?.unwrap_or_default();
     let is_new = before.start_ns == 0;
@@ -324,7 +323,7 @@ pub(super) fn check_node(config: &NodeConfig, folder: &Path) -> Result<(), Kerne
     if before.start_ns == 0 { Ok(()) } else { keeps_node(config, &before, &record) }
 }
 
-/// Checks that the attached node is in this network namespace, and that its labels keep their meaning.
+/// Checks that the attached node is in this network namespace, and that the format of its labels does not change.
 fn keeps_node(config: &NodeConfig, before: &NodeRecord, record: &NodeRecord) -> Result<(), KernelError> {
     if before.netns != record.netns {
         let problem = "belongs to another network namespace; give each its own".into();
@@ -349,7 +348,7 @@ fn keeps_node(config: &NodeConfig, before: &NodeRecord, record: &NodeRecord) -> 
     Ok(())
 }
 
-/// Text for a memory, from its logarithm in Q31 of nanoseconds.
+/// Returns a text for a memory, given as log2 of nanoseconds in Q31.
 fn memory_in_words(log2_q31: i64) -> String {
     format!("{:.0} ms", (log2_q31 as f64 / (1u64 << 31) as f64).exp2() / 1e6)
 }
@@ -474,7 +473,7 @@ fn hook_port(programs: &Programs, record: &PortRecord, folder: &Path, has_tcx: b
 }
 
 /// Detaches the programs of a port from the hook that is no longer used: clsact if there is TCX, otherwise the links.
-/// For a moment packets may have been processed twice, but none was missed.
+/// Until then, packets may be processed twice, but none is missed.
 fn leave_other_hook(programs: &Programs, record: &PortRecord, folder: &Path, has_tcx: bool) -> Result<(), KernelError> {
     if !has_tcx {
         return [Side::Ingress, Side::Egress].iter().try_for_each(|side| hook::unlink(folder, record.ifindex, *side));

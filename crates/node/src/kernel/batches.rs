@@ -13,7 +13,7 @@ use std::ptr;
 /// Entries per system call.
 const BATCH: usize = 8192;
 
-/// Calls `each` with every entry of the map `name`, until it breaks. Entries of an array come in key order.
+/// Calls `each` with every entry of the map `name`, until `each` breaks. Entries of an array come in key order.
 pub(super) fn read_all<K: Record, V: Record>(
     map: &MapHandle,
     name: &str,
@@ -31,8 +31,8 @@ pub(super) fn read_all<K: Record, V: Record>(
         let options = bpf_map_batch_opts { sz: size_of::<bpf_map_batch_opts>() as _, ..Default::default() };
         let mut count = most as u32;
         let after = if is_first { ptr::null_mut() } else { at.as_mut_ptr().cast() };
-        // SAFETY: keys and values have room for `most` entries of the checked sizes, and `at` for a position; all
-        // outlive the call. The kernel reads the position before writing it.
+        // SAFETY: keys and values have room for `most` entries of the checked sizes, and `at` has room for a position.
+        // All outlive the call. The kernel reads the position before writing it.
         let status = unsafe {
             let (keys, values) = (keys.as_mut_ptr().cast(), values.as_mut_ptr().cast());
             let fd = map.as_fd().as_raw_fd();

@@ -1,4 +1,4 @@
-//! Checks the requirements of `attach`, one by one.
+//! Checks each requirement of `attach`.
 
 use super::attach::{check_node, check_pin_path, default_rule, places_there, record_of, same_place};
 use super::links::{Link, links, root_qdiscs};
@@ -46,19 +46,20 @@ impl Finding {
         Self { what: what.into(), state, text: text.into() }
     }
 
-    /// Creates a finding: `Missing` with the problem if there is one, otherwise `Ok`.
+    /// Creates a finding: `Missing` if there is a problem, otherwise `Ok`.
     fn of(what: &str, problem: Option<String>) -> Self {
         let state = if problem.is_some() { State::Missing } else { State::Ok };
         Self::new(what, state, problem.unwrap_or_default())
     }
 }
 
-/// Checks what `attach` requires of the kernel and, with a configuration, of the rest of the machine.
+/// Checks the requirements of `attach` on the kernel and, with a configuration, on the rest of the machine.
 #[must_use]
 pub fn check(config: Option<&NodeConfig>) -> Vec<Finding> {
     let exists = |path: &str| (!Path::new(path).exists()).then(|| format!("there is no {path}"));
     let places = config.map_or(Places { configured: 1, addresses: 1 }, Places::of);
-    // Loading covers everything except tc: kernel types and functions, timers, locks, maps, and memory for them.
+    // Loading tests all requirements except tc: kernel types and functions, timers, locks, maps, and memory for the
+    // maps.
     let programs = Programs::load(Mode::Unpinned, places).err().map(|error| error.to_string());
     let mut findings = vec![
         Finding::of("types of the kernel", exists("/sys/kernel/btf/vmlinux")),
@@ -89,7 +90,8 @@ pub fn check(config: Option<&NodeConfig>) -> Vec<Finding> {
     findings
 }
 
-/// Ports that hold labels back, or strip labels without announcing it. Empty if nothing is attached.
+/// Reports ports that do not write labels yet, or strip labels without announcing this. Empty if no program is
+/// attached.
 fn labels(folder: &Path) -> Vec<Finding> {
     // Problems with the pins are already reported.
     let ports = Snapshot::without_users(folder).ok().flatten().map_or_else(Vec::new, |snapshot| snapshot.ports);
@@ -136,7 +138,7 @@ fn unfit_user(config: &NodeConfig) -> Option<String> {
     all.err().map(|error| error.to_string())
 }
 
-/// Warns if new subscribers will soon find the table full.
+/// Warns if the table will soon be full.
 fn almost_full(config: &NodeConfig, places: Places) -> Option<String> {
     let (users, places) = (config.users.len(), places.configured);
     (users as u64 * 100 > u64::from(places) * MOST_TAKEN).then(|| {
@@ -164,7 +166,7 @@ fn too_small(config: &NodeConfig) -> Option<String> {
     })
 }
 
-/// Warns if a host with an IPv4 and an IPv6 address has two meters, and so two shares.
+/// Warns if a host with an IPv4 and an IPv6 address has two meters and therefore two shares.
 fn two_meters(config: &NodeConfig) -> Option<String> {
     let each = |user: &&User| user.params.meter_of == MeterOf::Address;
     let has = |user: &User, is_ipv4: bool| {
@@ -183,7 +185,7 @@ fn two_meters(config: &NodeConfig) -> Option<String> {
     ))
 }
 
-/// Findings about ports: one per correct port, or one per problem.
+/// Returns findings about ports: one per port without problems, or one per problem.
 fn ports(config: &NodeConfig) -> Vec<Finding> {
     let (links, qdiscs) = match links().and_then(|links| Ok((links, root_qdiscs()?))) {
         Ok(answers) => answers,
@@ -223,10 +225,10 @@ fn port_problem(config: &NodeConfig, port: &Port, link: &Link) -> Option<String>
     (record.has_unwrap() && is_taken()).then(|| "another program is at XDP, which carrier \"shim\" needs".into())
 }
 
-/// Qdiscs without a backlog: the AQM would see an empty queue.
+/// Qdiscs without a backlog. For the AQM their queue would always be empty.
 const WITHOUT_BACKLOG: [&str; 2] = ["noqueue", "pfifo_fast"];
 
-/// Size of a full Ethernet packet with a label.
+/// Size of a maximum-size Ethernet packet with a label.
 const LARGEST_LABELLED: u32 = 1508;
 
 fn port_warnings(config: &NodeConfig, port: &Port, link: &Link, qdisc: Option<&str>) -> Vec<String> {

@@ -1,6 +1,6 @@
-//! The clsact qdisc of a port: created if missing, and recorded, so that it can be removed again.
+//! Creates the clsact qdisc of a port if it is missing. The node records this, to remove the qdisc later.
 //!
-//! Direct libbpf calls: the wrapper hides whether the qdisc existed.
+//! Calls libbpf directly, because the wrapper does not return if the qdisc existed.
 #![allow(unsafe_code)]
 
 use libbpf_sys::{BPF_TC_EGRESS, BPF_TC_INGRESS, bpf_tc_hook, bpf_tc_hook_create, bpf_tc_hook_destroy};
@@ -18,10 +18,10 @@ pub(super) fn create(index: u32) -> io::Result<bool> {
     }
 }
 
-/// Removes clsact from the interface with `index`, with all filters. It is no error if it is missing.
+/// Removes clsact and all its filters from the interface with `index`. A missing clsact is no error.
 pub(super) fn destroy(index: u32) {
-    // SAFETY: as above. The only errors are a missing qdisc or interface, or missing permission. The removal of pins
-    // also reports the latter.
+    // SAFETY: the structure is complete and outlives the call. The only errors are a missing qdisc or interface, or
+    // missing permission. The removal of pins also reports missing permission.
     unsafe { bpf_tc_hook_destroy(&mut hook(index)) };
 }
 
@@ -34,7 +34,7 @@ fn hook(index: u32) -> bpf_tc_hook {
     }
 }
 
-// Constants of linux/rtnetlink.h, linux/netlink.h and linux/pkt_sched.h.
+// Constants from linux/rtnetlink.h, linux/netlink.h and linux/pkt_sched.h.
 const RTM_NEWTFILTER: u16 = 44;
 const RTM_GETTFILTER: u16 = 46;
 const NLM_F_REQUEST_DUMP: u16 = 0x301;

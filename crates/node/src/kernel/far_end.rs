@@ -1,7 +1,7 @@
-//! State of the far ends of links: whether they read labels, and whether they still write labels.
+//! State of the far ends of links: if they read labels, and if they still write labels.
 //!
-//! The BPF programs send and answer the questions (`planes/bpf/far_end.h`). The tool decides when a port starts
-//! announcing that it reads labels, and stops the announcements before a detach.
+//! The BPF programs ask neighbours if they read labels, and answer such requests (`planes/bpf/far_end.h`). The tool
+//! decides when a port starts announcing that it reads labels, and stops the announcements before a detach.
 
 use super::KernelError;
 use super::links::name_of;
@@ -15,10 +15,10 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use zerocopy::{FromBytes, IntoBytes};
 
-/// Time after which all labels in flight have arrived, whatever queue they were in.
+/// Time after which all labels in flight or in a queue have arrived.
 const IN_FLIGHT: Duration = Duration::from_millis(500);
 
-/// Time after which the far end has stopped writing labels: without an answer it writes for at most
+/// Time after which the far end has stopped writing labels. Without an answer it writes them for at most
 /// [`NeighbourState::READ_FOR`].
 const GIVE_UP: Duration = Duration::from_secs(8);
 
@@ -35,9 +35,9 @@ pub(super) fn now_ns() -> u64 {
 /// each port whose far end writes labels.
 ///
 /// # Errors
-/// Labels still arrive, or the kernel refuses. The ports then announce again that they read labels.
+/// Labels still arrive, or a system call fails. The ports then announce again that they read labels.
 pub(super) fn fall_silent(folder: &Path, going: &[PortRecord], tell: &dyn Fn(&str)) -> Result<(), KernelError> {
-    // No labels arrive from a missing interface.
+    // A missing interface receives no labels.
     let going: Vec<_> = going.iter().filter_map(|record| Some((record, name_of(record.ifindex)?))).collect();
     if going.is_empty() {
         return Ok(());
@@ -93,15 +93,15 @@ impl LinkState {
 pub enum Labels {
     /// The port has no carrier.
     None,
-    /// Labels are written: nodes that do not know the IPv6 option skip it.
+    /// Labels are written, since nodes that do not know the IPv6 option skip it.
     Harmless,
-    /// Labels are written: the configuration asserts that they are read.
+    /// Labels are written, since the configuration asserts that the far end reads them.
     Asserted,
     /// There were no labels to write recently.
     Idle,
-    /// Labels are written: all neighbours announce that they read them.
+    /// Labels are written, since all neighbours announce that they read them.
     Written,
-    /// Labels are held back from a neighbour that does not announce that it reads them.
+    /// No labels are written to a neighbour that does not announce that it reads them.
     Waiting,
 }
 
@@ -137,7 +137,7 @@ impl Labels {
     }
 }
 
-/// Warning about a port that strips labels and does not answer questions.
+/// Warning about a port that strips labels but does not announce this.
 pub const SILENT: &str =
     "reads labels and does not say so: a detach is under way, or was interrupted; attach again or detach";
 
@@ -152,7 +152,7 @@ impl Neighbour {
 pub struct Neighbour {
     /// Ethernet address.
     pub mac: [u8; 6],
-    /// Seconds since it last announced that it reads labels; `None` while its announcement is valid.
+    /// Seconds since the neighbour last announced that it reads labels; `None` while its announcement is valid.
     pub waits_s: Option<f64>,
 }
 
@@ -163,10 +163,10 @@ impl fmt::Display for Neighbour {
     }
 }
 
-/// A neighbour has traffic if it was asked within this time.
+/// A neighbour counts as having traffic if it was asked within this time.
 const LATELY: Duration = Duration::from_secs(5);
 
-/// Neighbours with traffic, by the index of the port.
+/// Returns the neighbours with traffic, with the index of the port.
 pub(super) fn neighbours(folder: &Path) -> Result<Vec<(u32, Neighbour)>, KernelError> {
     let map = open_pinned(folder, "neighbours")?;
     let now = now_ns();
@@ -184,7 +184,7 @@ pub(super) fn neighbours(folder: &Path) -> Result<Vec<(u32, Neighbour)>, KernelE
 }
 
 impl NeighbourState {
-    /// Time for which the last question has been unanswered.
+    /// Time since the last unanswered request.
     fn waits_s(&self, now_ns: u64) -> Option<f64> {
         let is_answered = self.until_ns >= self.asked_ns + Self::READ_FOR.as_nanos() as u64;
         (self.until_ns <= now_ns && !is_answered).then(|| (now_ns - self.until_ns) as f64 * 1e-9)
@@ -200,13 +200,14 @@ mod tests {
     #[test]
     fn a_neighbour_waits_from_its_last_answer_on() {
         let at = |until: u64, asked: u64| NeighbourState { until_ns: until, asked_ns: asked, ..Default::default() };
-        // First seen at 10 s and never answered; the same when asked again.
+        // The neighbour was first seen at 10 s and has never answered, also not when asked again.
         assert_eq!(at(10 * SECOND, 10 * SECOND).waits_s(13 * SECOND), Some(3.0));
         assert_eq!(at(10 * SECOND, 12 * SECOND).waits_s(13 * SECOND), Some(3.0));
-        // Asked at 10 s and answered: valid until 12 s. There was no traffic afterwards.
+        // The neighbour was asked at 10 s and answered, so the answer is valid until 12 s. There was no traffic
+        // afterwards.
         assert_eq!(at(12 * SECOND, 10 * SECOND).waits_s(11 * SECOND), None);
         assert_eq!(at(12 * SECOND, 10 * SECOND).waits_s(13 * SECOND), None);
-        // Asked again, without an answer: labels are written while the previous answer is valid.
+        // The neighbour was asked again and did not answer. Labels are written while the previous answer is valid.
         assert_eq!(at(12 * SECOND, 11 * SECOND).waits_s(11 * SECOND), None);
         assert_eq!(at(12 * SECOND, 11 * SECOND).waits_s(13 * SECOND), Some(1.0));
     }
@@ -215,9 +216,9 @@ mod tests {
     fn a_port_that_fell_silent_waits_for_what_it_promised_and_for_what_still_comes() {
         let state = |answered: u64, late: u64| LinkState { answered_ns: answered, late_ns: late, ..Default::default() };
         let ms = |ms: u64| 100 * SECOND + ms * 1_000_000;
-        // Not asked, and no packets for half a second.
+        // The port was not asked, and no packets arrived for half a second.
         assert!(state(0, 0).may_bring_labels(ms(0), ms(499)) && !state(0, 0).may_bring_labels(ms(0), ms(500)));
-        // An answer just before is valid for 2 s, plus the packets in flight.
+        // An answer sent just before is valid for 2 s. Add the time of packets in flight.
         assert!(
             state(ms(0), 0).may_bring_labels(ms(0), ms(2499)) && !state(ms(0), 0).may_bring_labels(ms(0), ms(2500))
         );

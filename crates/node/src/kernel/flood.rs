@@ -1,8 +1,8 @@
-//! Sends millions of frames for benchmarks, by the program of `planes/bpf/flood.bpf.c`. A sender that builds packets
-//! one by one is slower than the device under test.
+//! Sends millions of frames for benchmarks, by the program of `planes/bpf/flood.bpf.c`. A sender that builds each
+//! packet separately would be slower than the device under test.
 //!
-//! `BPF_PROG_TEST_RUN` with live frames (Linux 5.18) runs an XDP program on the kernel's own frames, which it forwards
-//! as the program decides.
+//! `BPF_PROG_TEST_RUN` with live frames (Linux 5.18) runs an XDP program on the kernel's own frames. The kernel then
+//! forwards them as the program decides.
 #![allow(unsafe_code)]
 
 use super::programs::Aligned;
@@ -25,7 +25,7 @@ impl Flood {
     /// Creates a sender to the interface with `index`. On a veth, the other end needs NAPI: an XDP program, or GRO.
     ///
     /// # Errors
-    /// The kernel refuses the program.
+    /// The kernel rejects the program.
     pub fn new(index: u32) -> Result<Self, KernelError> {
         messages::keep();
         let doing = "loading the source of frames";
@@ -43,7 +43,7 @@ impl Flood {
     /// Sends `times` copies of `frame`, in batches.
     ///
     /// # Errors
-    /// The kernel refuses.
+    /// A system call fails.
     pub fn send(&self, frame: &[u8], times: u32) -> Result<(), KernelError> {
         let program = self.object.progs().next().expect("the object has one program");
         let mut options = bpf_test_run_opts {
@@ -55,7 +55,7 @@ impl Flood {
             batch_size: 64,
             ..Default::default()
         };
-        // SAFETY: the options are complete and live through the call, which reads the frame.
+        // SAFETY: the options are complete and, like the frame, outlive the call.
         let status = unsafe { bpf_prog_test_run_opts(program.as_fd().as_raw_fd(), &raw mut options) };
         if status < 0 {
             return Err(KernelError::system("sending frames")(io::Error::from_raw_os_error(-status)));

@@ -1,9 +1,9 @@
 //! Programs at the hooks of a port: TCX if the kernel has it, otherwise clsact filters. Ports that receive shims also
 //! have an XDP program before them.
 //!
-//! The pin in the node's folder holds a TCX link; the qdisc holds a clsact filter. Both are replaced atomically, so
-//! that no packet passes unprocessed. Other programs at the same port stay: TCX keeps links apart, filters have a
-//! priority and handle, and clsact is removed only if the tool created it and it has no other filters.
+//! The pin in the node's folder keeps a TCX link alive, the qdisc a clsact filter. Links and filters are replaced
+//! atomically, so no packet passes unprocessed. Other programs at the same port stay: TCX links are separate, filters
+//! have a priority and handle, and clsact is removed only if the tool created it and it has no other filters.
 
 use super::tcx::{self, Side};
 use super::{KernelError, clsact};
@@ -31,7 +31,7 @@ pub(super) fn link(folder: &Path, program: BorrowedFd<'_>, index: u32, side: Sid
         let link = tcx::open(&path).map_err(failed("joining"))?;
         match tcx::replace(link.as_fd(), program) {
             Ok(()) => return Ok(()),
-            // The interface is gone, and a new one has its index.
+            // The interface was deleted, and a new one has its index.
             Err(error) if is_gone(&error) => unlink(folder, index, side)?,
             Err(error) => return Err(failed("joining")(error)),
         }
@@ -88,7 +88,7 @@ pub(super) fn has_another_node(folder: &Path, index: u32) -> bool {
             .any(|program| others.contains(&program.id) && program.name.to_string_lossy().starts_with("fairlane_"))
 }
 
-/// Programs at one side of a port that are not ours.
+/// Returns the programs at one side of a port that are not ours.
 fn others_at(folder: &Path, index: u32, side: Side) -> Vec<u32> {
     let ours = Link::open(pin_of(folder, index, side)).and_then(|link| link.info()).ok().map(|info| info.id);
     super::messages::take();
@@ -96,7 +96,7 @@ fn others_at(folder: &Path, index: u32, side: Side) -> Vec<u32> {
     all.into_iter().filter(|(_, link)| Some(*link) != ours).map(|(program, _)| program).collect()
 }
 
-/// `ENOLINK`: the link's interface is gone.
+/// Returns true for `ENOLINK`: the link's interface was deleted.
 fn is_gone(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::NOLINK.raw_os_error())
 }
@@ -119,7 +119,7 @@ pub(super) fn leave_clsact(program: BorrowedFd<'_>, record: &PortRecord) {
     for side in [Side::Ingress, Side::Egress] {
         unfilter(program, record.ifindex, side);
     }
-    // If the filters cannot be counted, keep the qdisc: keeping it is harmless, removing it may not be.
+    // If the filters cannot be counted, keep the qdisc, which is harmless. Removing it may not be.
     if record.made_clsact != 0 && clsact::has_filters(record.ifindex).is_ok_and(|has| !has) {
         clsact::destroy(record.ifindex);
     }

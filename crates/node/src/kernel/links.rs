@@ -23,7 +23,7 @@ pub enum Framing {
     /// An Ethernet header.
     #[default]
     Ethernet,
-    /// The IP header: tun, PPP, WireGuard, tunnels of IP in IP.
+    /// The IP header, as on tun, PPP, WireGuard and IP-in-IP interfaces.
     Layer3,
     /// Something else.
     Other(LinkLayerType),
@@ -44,7 +44,7 @@ pub struct Link {
     pub framing: Framing,
     /// Maximum number of segments that one packet may become when sent.
     pub gso_max_segs: Option<u32>,
-    /// True if it has an XDP program.
+    /// True if the interface has an XDP program.
     pub has_xdp: bool,
 }
 
@@ -141,7 +141,7 @@ fn dump(request: RouteNetlinkMessage, mut take: impl FnMut(RouteNetlinkMessage))
     }
 }
 
-/// Messages of a datagram. Messages that the library cannot parse are skipped.
+/// Returns the messages of a datagram. Skips messages that the library cannot parse.
 fn payloads(mut datagram: &[u8]) -> Vec<NetlinkPayload<RouteNetlinkMessage>> {
     let mut payloads = Vec::new();
     while let Some(length) = datagram.first_chunk::<4>().map(|length| u32::from_ne_bytes(*length) as usize) {
@@ -162,7 +162,7 @@ fn payloads(mut datagram: &[u8]) -> Vec<NetlinkPayload<RouteNetlinkMessage>> {
 pub enum LinkEvent {
     /// This interface exists, and may be new or changed.
     Present(Link),
-    /// No interface has this name any more.
+    /// The interface with this name no longer exists.
     Gone(Link),
     /// Events were lost.
     Lost,
@@ -178,7 +178,7 @@ impl LinkEvents {
     /// Starts listening.
     ///
     /// # Errors
-    /// The kernel refuses.
+    /// A system call fails.
     pub fn listen() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind_auto()?;
@@ -188,7 +188,8 @@ impl LinkEvents {
         Ok(Self { socket })
     }
 
-    /// Returns events. Waits for an event or for input at one of `others`, at most for `patience` if given.
+    /// Returns events. Waits for an event or for input from one of `others`. If `patience` is given, waits at most that
+    /// long.
     ///
     /// # Errors
     /// The socket fails.

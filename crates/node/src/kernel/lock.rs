@@ -1,4 +1,5 @@
-//! Serialises `attach` and `detach`: a lock on the folder of pins, which the kernel releases with the process.
+//! Serialises `attach` and `detach` by a lock on the folder of pins. The kernel releases the lock when the process
+//! ends.
 
 use super::KernelError;
 use rustix::fs::{FlockOperation, flock};
@@ -6,7 +7,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Lock that is held while the folder is being changed.
+/// Lock on the folder during a change.
 #[derive(Debug)]
 pub(super) struct Lock {
     _folder: File,

@@ -1,6 +1,6 @@
 //! Finds other users of the packet-mark bits that labels use: policy routing, nftables, iptables, tc filters.
 //!
-//! Queries each of them with its own program; skips missing programs.
+//! Queries each of these with its command-line tool, and skips tools that are not installed.
 
 use crate::config::MarkMask;
 use serde_json::Value as Json;
@@ -37,7 +37,7 @@ pub(super) fn overlapping(mask: MarkMask, interfaces: &[&str]) -> Vec<String> {
     uses.iter().filter_map(overlap).collect()
 }
 
-/// Output of a program; empty if it is missing or fails.
+/// Returns the output of a program; empty if the program is missing or fails.
 fn output(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output();
     output.map_or(String::new(), |output| String::from_utf8_lossy(&output.stdout).into_owned())
@@ -92,7 +92,7 @@ fn is_mark(expression: &Json) -> bool {
     expression["meta"]["key"] == "mark"
 }
 
-/// Bits in which a value may differ from the existing mark.
+/// Returns the bits in which a value may differ from the existing mark.
 fn written(value: &Json) -> u32 {
     if is_mark(value) {
         return 0;
@@ -136,7 +136,7 @@ fn of_iptables(program: &str, text: &str) -> Vec<Use> {
     uses
 }
 
-/// Uses of marks in tc output: by the fw and u32 classifiers, and the skbedit action.
+/// Finds uses of marks in tc output: the fw and u32 classifiers, and the skbedit action.
 fn of_tc(what: &str, text: &str) -> Vec<Use> {
     let of_line = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -151,7 +151,8 @@ fn of_tc(what: &str, text: &str) -> Vec<Use> {
     text.lines().filter_map(of_line).collect()
 }
 
-/// Mask of the word `value/mask` or `mask` after a key; all bits without a mask, none without the key.
+/// Returns the mask of the word `value/mask` or `mask` after a key. A missing mask means all bits, a missing key no
+/// bits.
 fn bits_after(words: &[&str], key: &str) -> u32 {
     let Some(at) = words.iter().position(|word| *word == key) else { return 0 };
     let word = words.get(at + 1).copied().unwrap_or_default();
@@ -219,7 +220,7 @@ mod tests {
         let uses = of_iptables("iptables", text);
         assert_eq!(uses[0].0, "iptables -t mangle -A PREROUTING -j MARK --set-xmark 0x40000/0xff0000");
         assert_eq!(bits(uses), [0xff_0000, 3, 0xff00]);
-        // Output format of f_fw.c, f_u32.c and m_skbedit.c in iproute2.
+        // The format is that of f_fw.c, f_u32.c and m_skbedit.c in iproute2.
         let text = "filter parent ffff: protocol ip pref 2 fw chain 0 handle 0x10000/0xff0000 classid 1:1\n\
                     filter parent ffff: protocol ip pref 3 fw chain 0 handle 0x7\n\
                     filter parent ffff: protocol ip pref 4 u32 chain 0 fh 800::800 order 2048 key ht 800 bkt 0\n  \

@@ -1,7 +1,7 @@
 //! The kernel data plane: programs, their maps, and their attachment to ports.
 //!
 //! State lives in the kernel: maps and links are pinned below `node.pin_path`. The tool may end, be killed, or be
-//! replaced by a new version; the next `attach` finds the state again.
+//! replaced by a new version. The next `attach` finds the pinned state.
 
 mod attach;
 mod batches;
@@ -62,7 +62,7 @@ pub enum KernelError {
         /// Problem with it.
         problem: String,
     },
-    /// More users are configured than there is room for.
+    /// The maps have too few slots for the configured users.
     #[error("users_table.configured: {0} places are taken, more need a detach first")]
     NoPlace(u32),
     /// The folder for pins cannot be used.
@@ -73,7 +73,7 @@ pub enum KernelError {
         /// Problem with it.
         problem: String,
     },
-    /// Labels still arrive, and nothing would strip them.
+    /// Labels still arrive, and no program would strip them.
     #[error(
         "ports: labels still come in at \"{0}\", and packets with labels are lost where nobody takes them off; detach \
          the node at the far end first, or end this one all the same with detach --now"

@@ -5,7 +5,7 @@ use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Watches a folder of pins; the descriptor becomes readable when a pin is removed.
+/// Watches a folder of pins. The descriptor becomes readable when a pin is removed.
 #[derive(Debug)]
 pub struct PinWatch {
     folder: PathBuf,
@@ -16,7 +16,7 @@ impl PinWatch {
     /// Starts watching.
     ///
     /// # Errors
-    /// The kernel refuses.
+    /// A system call fails.
     pub fn of(folder: &Path) -> Result<Self, KernelError> {
         let refused = |error: rustix::io::Errno| KernelError::system("watching pins")(error.into());
         let inotify = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).map_err(refused)?;
@@ -29,7 +29,7 @@ impl PinWatch {
     #[must_use]
     pub fn has_news(&self) -> bool {
         let mut is_news = false;
-        // One or several events with file names.
+        // Has room for several events with file names.
         let mut events = [0u8; 4096];
         while rustix::io::read(&self.inotify, &mut events[..]).is_ok_and(|bytes| bytes > 0) {
             is_news = true;
@@ -40,7 +40,8 @@ impl PinWatch {
         is_news
     }
 
-    /// Watches again, since the folder may be a new one with the same name. `is_attached` detects a removed folder.
+    /// Starts a new watch, since the folder may be a new one with the same name. `is_attached` detects a removed
+    /// folder.
     fn renew(&self) {
         let _ = add_watch(&self.inotify, &self.folder, WatchFlags::DELETE | WatchFlags::DELETE_SELF);
     }

@@ -42,7 +42,7 @@ pub(super) const PINNED: [&str; 16] = [
     "sweepers",
 ];
 
-/// Returns true if anything is attached with the pins in a folder.
+/// Returns true if a program is attached with the pins in a folder.
 pub(super) fn is_there(folder: &Path) -> bool {
     folder.join("ports").exists() && !is_half_there(folder)
 }
@@ -74,9 +74,9 @@ pub(super) fn check_pinned(folder: &Path) -> Result<(), KernelError> {
 /// Purpose of loading programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode<'a> {
-    /// Operation: maps are pinned in this folder, and existing ones are reused.
+    /// For operation: maps are pinned in this folder, and existing maps are reused.
     Pinned(&'a Path),
-    /// Tests: nothing is pinned; clock and queue are inputs.
+    /// For tests: no map is pinned, and the test sets clock and queue.
     Replay,
     /// Benchmarks: nothing is pinned.
     Unpinned,
@@ -137,7 +137,7 @@ impl Programs {
     /// Records of all ports.
     ///
     /// # Errors
-    /// The kernel refuses.
+    /// A system call fails.
     pub(super) fn ports(&self) -> Result<Vec<PortRecord>, KernelError> {
         read_ports(&self.map("ports"))
     }
@@ -145,15 +145,15 @@ impl Programs {
     /// State of the port of the interface with `index`.
     ///
     /// # Errors
-    /// The kernel refuses.
+    /// A system call fails.
     pub fn port_state(&self, index: u32) -> Result<PortState, KernelError> {
         Ok(self.read("port_states", &PortRecord::place(index))?.unwrap_or_default())
     }
 
-    /// State of the meter with `key`, if it exists. Addresses are looked up, other keys are searched.
+    /// State of the meter with `key`, if it exists. An address is looked up directly; other keys need a search.
     ///
     /// # Errors
-    /// The kernel refuses.
+    /// A system call fails.
     pub fn user_state(&self, key: &UserKey) -> Result<Option<UserState>, KernelError> {
         if let Some(place) = self.read::<u32>("addresses", key)? {
             return Ok(self.read("users", &place)?.map(UserState::settled));
@@ -171,7 +171,7 @@ impl Programs {
     /// State of the search for idle users.
     ///
     /// # Errors
-    /// The kernel refuses.
+    /// A system call fails.
     pub fn pool(&self) -> Result<PoolRecord, KernelError> {
         Ok(self.read("pools", &ZERO)?.unwrap_or_default())
     }
@@ -184,7 +184,7 @@ impl Programs {
     /// Counters of ingress.
     ///
     /// # Errors
-    /// The kernel refuses.
+    /// A system call fails.
     pub fn ingress_stats(&self) -> Result<IngressStats, KernelError> {
         read_ingress_stats(&self.map("stats"))
     }
@@ -206,7 +206,7 @@ impl Programs {
     /// Reads an entry.
     ///
     /// # Errors
-    /// The kernel refuses.
+    /// A system call fails.
     pub fn read<T: Record>(&self, map: &str, key: &impl Record) -> Result<Option<T>, KernelError> {
         read(&self.map(map), map, key.as_bytes())
     }
@@ -226,7 +226,7 @@ impl Programs {
     /// Sets clock and queue of a replay.
     ///
     /// # Errors
-    /// The kernel refuses.
+    /// A system call fails.
     pub fn set_replay(&self, input: &ReplayInput) -> Result<(), KernelError> {
         self.write("replay_input", &ZERO, input)
     }
@@ -234,7 +234,7 @@ impl Programs {
     /// Runs a program `repeat` times on a frame that arrives at or leaves interface `ifindex`.
     ///
     /// # Errors
-    /// The kernel refuses the frame or the context.
+    /// The kernel rejects the frame or the context.
     pub fn run(
         &self,
         program: &str,
@@ -249,7 +249,7 @@ impl Programs {
     /// Runs the program at XDP on a frame.
     ///
     /// # Errors
-    /// The kernel refuses the frame.
+    /// The kernel rejects the frame.
     pub fn unwrap(&self, frame: &[u8]) -> Result<Unwrapped, KernelError> {
         let (mut label, duration_ns) = run_xdp(&self.program("fairlane_unwrap"), frame)?;
         let frame = label.split_off(size_of::<u32>().min(label.len()));
@@ -259,7 +259,7 @@ impl Programs {
     /// Runs a program once; also returns the resulting frame.
     ///
     /// # Errors
-    /// The kernel refuses the frame or the context.
+    /// The kernel rejects the frame or the context.
     pub fn pass(
         &self,
         program: &str,
@@ -290,7 +290,7 @@ pub(super) fn read_ingress_stats(map: &impl MapCore) -> Result<IngressStats, Ker
     Ok(IngressStats::sum(&read_percpu(map, "stats")?))
 }
 
-/// Entries of all processors in the map `name`.
+/// Returns the entries of all processors in the map `name`.
 pub(super) fn read_percpu<T: Record>(map: &impl MapCore, name: &str) -> Result<Vec<T>, KernelError> {
     let values = map.lookup_percpu(ZERO.as_bytes(), MapFlags::ANY);
     let values = values.map_err(KernelError::refused(format!("reading map {name}")))?;
@@ -354,7 +354,7 @@ fn run_xdp(program: &libbpf_rs::ProgramMut<'_>, frame: &[u8]) -> Result<(Vec<u8>
 /// Mean time in ns of an empty program.
 ///
 /// # Errors
-/// The kernel refuses it.
+/// The kernel rejects the program.
 pub fn empty_ns(frame: &[u8], repeat: u32) -> Result<u64, KernelError> {
     with_empty("fairlane_empty", |program| Ok(run(program, frame, None, 1, 0, repeat)?.duration_ns))
 }
@@ -362,7 +362,7 @@ pub fn empty_ns(frame: &[u8], repeat: u32) -> Result<u64, KernelError> {
 /// Minimum time in ns over `runs` runs of an empty XDP program.
 ///
 /// # Errors
-/// The kernel refuses it.
+/// The kernel rejects the program.
 pub fn empty_unwrap_ns(frame: &[u8], runs: u32) -> Result<u64, KernelError> {
     with_empty("fairlane_empty_xdp", |program| {
         (0..runs).try_fold(u64::MAX, |least, _| Ok(run_xdp(program, frame)?.1.min(least)))

@@ -1,4 +1,4 @@
-//! Attaches the program of `planes/bpf/redirect.bpf.c` to an interface. While this value lives, the program passes
+//! Attaches the program of `planes/bpf/redirect.bpf.c` to an interface. Until this value is dropped, the program passes
 //! arriving frames to an `AF_XDP` socket.
 
 use super::programs::{Aligned, ZERO, read_percpu};
@@ -11,7 +11,7 @@ use zerocopy::IntoBytes;
 
 static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/redirect.bpf.o")));
 
-/// The attached program. Only the link holds it, so it is also removed if the process is killed.
+/// The attached program. Only the link keeps it loaded, so the kernel also removes it if the process is killed.
 #[derive(Debug)]
 pub struct Redirect {
     object: Object,
@@ -19,11 +19,11 @@ pub struct Redirect {
 }
 
 impl Redirect {
-    /// Makes the driver pass frames of up to `longest_frame` that arrive at queue 0 of the interface with `index` to
-    /// `socket`. `is_veth` must be true for veth interfaces.
+    /// Makes the driver pass frames from queue 0 of the interface with `index` to `socket`, if they have at most
+    /// `longest_frame` bytes. `is_veth` must be true for veth interfaces.
     ///
     /// # Errors
-    /// The kernel or the driver refuses, or another XDP program is attached.
+    /// The kernel or the driver rejects the program, or another XDP program is attached.
     pub fn attach(index: u32, is_veth: bool, longest_frame: u32, socket: BorrowedFd<'_>) -> Result<Self, KernelError> {
         messages::keep();
         let doing = "loading the program that hands frames over";
@@ -53,10 +53,10 @@ impl Redirect {
         Ok(Self { object, _link: link })
     }
 
-    /// Counters of frames dropped since it was attached.
+    /// Returns the counters of frames dropped since the program was attached.
     ///
     /// # Errors
-    /// The kernel refuses.
+    /// A system call fails.
     pub fn stats(&self) -> Result<RedirectStats, KernelError> {
         let refused = self.object.maps().find(|map| map.name() == "refused").expect("the object has the map");
         let records: Vec<RedirectStats> = read_percpu(&refused, "refused")?;

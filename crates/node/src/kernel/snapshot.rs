@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use zerocopy::IntoBytes;
 
-/// State of a node. Entries are read one after another while packets pass.
+/// State of a node. Entries are read one after another while packets are processed, so they are not simultaneous.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// The node.
@@ -49,11 +49,11 @@ pub struct PortView {
     pub counts: PortCounts,
     /// Treatment of labels towards the far end of its link.
     pub labels: Labels,
-    /// Neighbours with traffic, if they are asked whether they read labels.
+    /// Neighbours with traffic, if the port asks them if they read labels.
     pub neighbours: Vec<Neighbour>,
-    /// Packets sent without a label that was due.
+    /// Packets sent without the label that they should have.
     pub held_back: u64,
-    /// True if it strips labels without announcing it, because a detach is running or was interrupted.
+    /// True if the port strips labels without announcing this, because a detach is running or was interrupted.
     pub is_silent: bool,
 }
 
@@ -97,7 +97,8 @@ impl Snapshot {
         self.ports.iter().map(|port| port.counts.drops()).sum()
     }
 
-    /// Packets dropped, summed over users; equal to [`Self::dropped_by_ports`] while no port or user is removed.
+    /// Number of dropped packets, summed over users. Equals [`Self::dropped_by_ports`] while no port or user is
+    /// removed.
     #[must_use]
     pub fn dropped_of_users(&self) -> u64 {
         self.users.iter().map(|user| user.state.dropped).sum()
@@ -106,17 +107,17 @@ impl Snapshot {
     /// Reads the maps pinned in `folder`; `None` if nothing is attached.
     ///
     /// # Errors
-    /// The kernel refuses, or the node is in another network namespace.
+    /// A system call fails, or the node is in another network namespace.
     pub fn read(folder: &Path) -> Result<Option<Self>, KernelError> {
         let Some(mut snapshot) = Self::without_users(folder)? else { return Ok(None) };
         (snapshot.users, snapshot.configured) = read_users(&open_pinned(folder, "users")?, &snapshot)?;
         Ok(Some(snapshot))
     }
 
-    /// Like [`Self::read`], but without users, so that the time does not depend on their number.
+    /// Like [`Self::read`], but without users, so the time does not depend on their number.
     ///
     /// # Errors
-    /// As for [`Self::read`].
+    /// See [`Self::read`].
     pub fn without_users(folder: &Path) -> Result<Option<Self>, KernelError> {
         if !is_there(folder) {
             return Ok(None);
@@ -164,8 +165,8 @@ impl Snapshot {
     }
 }
 
-/// Reads all users that sent or received packets, all that lost packets metered at another node, and the default user.
-/// Also returns the number of configured users.
+/// Reads the default user, all users that sent or received packets, and all users that lost packets metered at another
+/// node. Also returns the number of configured users.
 fn read_users(map: &MapHandle, snapshot: &Snapshot) -> Result<(Vec<UserView>, u32), KernelError> {
     let mut configured = 0;
     let end = snapshot.places.first_address() + snapshot.pool.fresh;

@@ -1,7 +1,7 @@
-//! TCX: hooks of a port that need no qdisc (Linux 6.6), and XDP before them. A link holds a program at a hook; a pin
-//! holds the link.
+//! TCX: hooks of a port that need no qdisc (Linux 6.6), and XDP before them. A link keeps a program attached to a hook;
+//! a pin keeps the link.
 //!
-//! Direct libbpf calls: the wrapper does not support these hooks.
+//! Calls libbpf directly, because the wrapper does not support these hooks.
 #![allow(unsafe_code)]
 
 use libbpf_sys::{
@@ -40,8 +40,8 @@ impl Side {
     fn flags(self) -> u32 {
         match self {
             Self::Ingress | Self::Egress => 0,
-            // Generic XDP, which every interface supports: no driver restarts, and a neighbour's offloads do not
-            // change. The link stores the mode and uses it for the removal.
+            // Uses generic XDP, which every interface supports. It restarts no driver and does not change a neighbour's
+            // offloads. The link stores the mode and uses it for the removal.
             Self::Unwrap => XDP_FLAGS_SKB_MODE,
             Self::Redirect => XDP_FLAGS_DRV_MODE,
         }
@@ -64,14 +64,14 @@ const LOOPBACK: i32 = 1;
 /// Returns true if the kernel has these hooks, i.e. supports the query for attached programs.
 pub(super) fn is_there() -> bool {
     let (mut flags, mut count) = (0, 0);
-    // SAFETY: a null list with room for none; both numbers outlive the call.
+    // SAFETY: the list is null with capacity zero; both numbers outlive the call.
     unsafe { bpf_prog_query(LOOPBACK, BPF_TCX_INGRESS, 0, &mut flags, ptr::null_mut(), &mut count) == 0 }
 }
 
 /// Maximum number of programs that are listed for a hook (`BPF_MPROG_MAX` of the kernel).
 const MOST_PROGRAMS: usize = 64;
 
-/// Programs at a TCX hook and the links that hold them, by their ids.
+/// Returns the ids of the programs at a TCX hook and of their links.
 pub(super) fn programs_at(index: u32, side: Side) -> io::Result<Vec<(u32, u32)>> {
     let (mut programs, mut links) = ([0u32; MOST_PROGRAMS], [0u32; MOST_PROGRAMS]);
     let mut options = bpf_prog_query_opts {
@@ -88,7 +88,7 @@ pub(super) fn programs_at(index: u32, side: Side) -> io::Result<Vec<(u32, u32)>>
     Ok(programs.into_iter().zip(links).take(count).collect())
 }
 
-/// Attaches a program to a hook. It stays attached until the last descriptor and the pin of the link are gone.
+/// Attaches a program to a hook. It stays attached until the last descriptor of the link is closed and its pin removed.
 pub(super) fn link(program: BorrowedFd<'_>, index: u32, side: Side) -> io::Result<OwnedFd> {
     let size = size_of::<bpf_link_create_opts>() as _;
     let options = bpf_link_create_opts { sz: size, flags: side.flags(), ..Default::default() };
@@ -98,7 +98,7 @@ pub(super) fn link(program: BorrowedFd<'_>, index: u32, side: Side) -> io::Resul
 
 /// Replaces the program of a link atomically.
 pub(super) fn replace(link: BorrowedFd<'_>, program: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: two descriptors; null means no options.
+    // SAFETY: the descriptors are valid; null means no options.
     result(unsafe { bpf_link_update(link.as_raw_fd(), program.as_raw_fd(), ptr::null()) }).map(drop)
 }
 
@@ -124,6 +124,6 @@ fn result(status: i32) -> io::Result<i32> {
 }
 
 fn owned(status: i32) -> io::Result<OwnedFd> {
-    // SAFETY: a new descriptor without another owner.
+    // SAFETY: the descriptor is new and has no other owner.
     result(status).map(|fd| unsafe { OwnedFd::from_raw_fd(fd) })
 }

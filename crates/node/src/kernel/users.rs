@@ -1,8 +1,8 @@
 //! The table of users: slots of meters, and the rules that map packets to slots.
 //!
-//! A user keeps its slot for as long as it is configured, whatever else changes; all its identifiers map to that slot.
-//! Only differences are written, in few system calls: first slots, then rules. Leftovers are removed at the end. So no
-//! packet finds a rule without a meter.
+//! A user keeps its slot as long as it is configured; all its identifiers map to this slot. Only differences are
+//! written, in few system calls: first slots, then rules. Unused entries are removed at the end. So every rule always
+//! has a meter.
 
 use super::KernelError;
 use super::batches::{read_all, write_all};
@@ -41,7 +41,7 @@ impl UserTable {
     /// Opens the table attached with pins in `folder`; `None` if nothing is attached.
     ///
     /// # Errors
-    /// The kernel refuses, or the maps are of another version.
+    /// A system call fails, or the maps are of another version.
     pub fn open(folder: &Path) -> Result<Option<Self>, KernelError> {
         if !is_there(folder) {
             return Ok(None);
@@ -115,12 +115,12 @@ impl UserTable {
     /// Makes the table contain exactly the users of `config`.
     ///
     /// # Errors
-    /// There is no room for them, a parameter exceeds the integer arithmetic, or the kernel refuses.
+    /// There are not enough slots, a parameter exceeds the integer arithmetic, or a system call fails.
     pub fn fill(&mut self, config: &NodeConfig) -> Result<(), KernelError> {
         self.hand_on(&config.users)?;
         let gone = self.absent(&config.users);
         let kept = self.taken.len() - gone.len();
-        // Removed users stay until the new ones are written, unless their slots are needed.
+        // Removed users stay until the new users are written, unless their slots are needed.
         let (first, last) =
             if config.users.len() - kept > self.free.len() { (&gone[..], &[][..]) } else { (&[][..], &gone[..]) };
         self.remove(first)?;
@@ -137,7 +137,7 @@ impl UserTable {
         self.taken.keys().filter(|key| !wanted.contains(key)).copied().collect()
     }
 
-    /// Key of a user in the table: its identifier that already is a key, otherwise its first identifier.
+    /// Key of a user in the table: the identifier that already is a key, otherwise the user's first identifier.
     #[must_use]
     pub fn key_of(&self, user: &User) -> UserKey {
         let mut keys = user.who.iter().map(UserKey::of);
@@ -169,10 +169,10 @@ impl UserTable {
         Ok(())
     }
 
-    /// Changes the key of a user; it keeps its meters.
+    /// Changes the key of a user, which keeps its meters.
     ///
     /// # Errors
-    /// The kernel refuses.
+    /// A system call fails.
     pub fn rename(&mut self, old: &UserKey, new: UserKey) -> Result<(), KernelError> {
         let Some(place) = self.taken.remove(old) else { return Ok(()) };
         for (place, user_is) in [(place, UserIs::Source), (place + 1, UserIs::Destination)] {
@@ -187,7 +187,7 @@ impl UserTable {
     /// [`Self::rename`]. Rules of users by mark are written only by [`Self::fill`].
     ///
     /// # Errors
-    /// As for [`Self::fill`].
+    /// See [`Self::fill`].
     pub fn put(&mut self, users: &[User], config: &NodeConfig) -> Result<(), KernelError> {
         let (mut fresh, mut prefixes, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
         let mut stale = self.rules_of(users.iter().filter_map(|user| self.taken.get(&self.key_of(user)).copied()));
@@ -215,10 +215,10 @@ impl UserTable {
         self.forget(&stale)
     }
 
-    /// Removes users; their packets then match other rules.
+    /// Removes users. Their packets then match other rules.
     ///
     /// # Errors
-    /// The kernel refuses.
+    /// A system call fails.
     pub fn remove(&mut self, users: &[UserKey]) -> Result<(), KernelError> {
         let places: Vec<u32> = users.iter().filter_map(|key| self.taken.remove(key)).collect();
         let stale = self.rules_of(places.iter().copied());
@@ -246,7 +246,7 @@ impl UserTable {
         Ok(place)
     }
 
-    /// Rules that map to these slots.
+    /// Returns the rules that map to these slots.
     fn rules_of(&self, places: impl Iterator<Item = u32>) -> HashSet<RuleKey> {
         let places: HashSet<u32> = places.collect();
         if places.is_empty() {

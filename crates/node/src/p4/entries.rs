@@ -10,8 +10,8 @@
 //! | stations, which the kernel's bridge learns by itself | `stations` | `send` |
 //!
 //! Ports are numbered in the order of the file, from 0. Meters start at time 0 of the switch. The default user has
-//! register 0, other users have the registers from 1 on; a prefix with per-address meters has a block of registers,
-//! which its addresses share by hash.
+//! register 0, other users have the registers from 1 on. A prefix with per-address meters has a block of registers,
+//! indexed by the hash of the address.
 //!
 //! Deviations from the node: 1. Meters have no timeout. 2. There are no thresholds in bytes. 3. Two addresses with the
 //! same hash share a meter.
@@ -35,10 +35,10 @@ pub const MOST_METERS: u32 = 1 << 24;
 pub const PORTS: usize = 511;
 /// Maximum number of prefixes with per-address meters, if all have the maximum number of meters.
 const BLOCKS: u32 = 16;
-/// Capacity of the switch's own queue as a multiple of the AQM's limit. This queue must not drop before the AQM. It may
-/// exceed the program's count by the packets that arrive while others leave an empty queue.
+/// Capacity of the switch's own queue as a multiple of the AQM's limit. This queue must not drop before the AQM.
+/// Packets that arrive while others depart may make it longer than the program's count.
 const DEPTH_OF_LIMIT: u32 = 2;
-/// Length of a full packet, for the rate of a queue served in packets.
+/// Length of a maximum-size packet, for the rate of a queue served in packets.
 const FULL_PACKET_BITS: u64 = 1500 * 8;
 
 /// A number of `bits` bits.
@@ -58,11 +58,11 @@ pub type Params = Vec<(&'static str, Value)>;
 pub enum Key {
     /// Exact value of the field.
     Exact(&'static str, Value),
-    /// Prefix: the upper bits of the field, and their number.
+    /// Prefix: the upper bits of the field, and the number of bits.
     Prefix(&'static str, Value, u8),
 }
 
-/// An entry of a table. Without a match it is the table's default action.
+/// An entry of a table. An entry without a match is the table's default action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Table.
@@ -382,7 +382,7 @@ fn aqm(number: usize, port: &Port, unit: BitRate) -> Result<Option<Entry>, Confi
     Ok(Some(Entry::of_port("aqm", "standard_metadata.egress_spec", number, action, params)))
 }
 
-/// Returns true if the AQM uses the ingress's virtual queue, in nanoseconds; false if it uses the port's queue, in
+/// Returns true if the AQM uses the virtual queue at ingress, in nanoseconds; false if it uses the port's queue, in
 /// packets.
 fn is_virtual(number: usize, port: &Port) -> Result<bool, ConfigError> {
     let thresholds = port.thresholds();
@@ -422,7 +422,7 @@ fn csfq(number: usize, port: &Port, unit: BitRate) -> Result<Params, ConfigError
     Ok(params)
 }
 
-/// A threshold in 1/16 packets or nanoseconds, rounded to the nearest.
+/// Converts a threshold to 1/16 packets or nanoseconds, rounded to the nearest integer.
 fn units(threshold: Threshold) -> u64 {
     match threshold {
         Threshold::Packets(packets) => (packets * PACKET as f64).round() as u64,
@@ -431,8 +431,8 @@ fn units(threshold: Threshold) -> u64 {
     }
 }
 
-/// The switch's own queues; without an AQM they have `limit`. They serve packets, not bytes: as many per second as full
-/// packets fit into the link's rate.
+/// Returns the switch's own queues. Without an AQM they have `limit`. They serve packets, not bytes: per second the
+/// number of maximum-size packets that the link can send.
 fn queues(ports: &[Port]) -> Vec<Queue> {
     let of = |(port, Port { params, queue, .. }): (usize, &Port)| {
         let of_limit = if queue.scheme == QueueScheme::DropTail { 1 } else { DEPTH_OF_LIMIT };
@@ -542,7 +542,7 @@ mod tests {
     fn a_switch_with_more_meters_has_larger_blocks_for_addresses() {
         let user = json!({"prefix": "10.0.0.0/8", "meter_of": "address"});
         let config = read(&json!({"ports": [{"interface": "eth0"}], "users": [user]}));
-        // A sixteenth of the meters, after the default user's.
+        // The block is a sixteenth of the meters, after the default user's meter.
         for (meters, size) in [(METERS, 256), (65_536, 4096), (17, 1)] {
             let switch = Switch::new(&config, meters, &[]).unwrap();
             let users = switch.entries.iter().find(|entry| entry.table == "users").unwrap();
@@ -569,13 +569,13 @@ mod tests {
             {"interface": "b", "queue": {"scheme": "droptail", "limit": "24 packets"}},
         ]});
         let queues = Switch::new(&read(&config), METERS, &[]).unwrap().queues;
-        // Without an AQM the queue itself has the limit.
+        // Without an AQM the switch's queue has the limit.
         assert_eq!(queues.iter().map(|queue| queue.depth_packets).collect::<Vec<_>>(), [Some(48), Some(24)]);
     }
 
     #[test]
     fn a_virtual_queue_is_in_nanoseconds() {
-        // 50 Mbit/s: 160 ns per byte, 160 * 2^20 = 167772160; a limit of 36 kB takes 5.76 ms.
+        // At 50 Mbit/s a byte takes 160 ns, and 160 * 2^20 = 167772160. The limit of 36 kB takes 5.76 ms.
         let (action, params) = aqm_of(
             json!({
                 "interface": "eth0", "rate": "50 Mbit/s",

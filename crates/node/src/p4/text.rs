@@ -5,7 +5,7 @@ use crate::config::NodeScheme;
 use serde_json::{Map, Value as Json, json};
 use std::fmt::Write;
 
-/// Tables that contain only our entries, in the order of processing.
+/// Tables that contain only entries generated here, in the order of processing.
 const TABLES: [&str; 5] = ["ports", "users", "stations", "aqm", "links"];
 
 /// Registers with the state of entries, which must be reset when the entries change.
@@ -30,8 +30,8 @@ fn state(scheme: NodeScheme) -> &'static [&'static str] {
     }
 }
 
-/// Commands for `simple_switch_CLI`, without comments, which it does not support. They can also be applied to a running
-/// switch.
+/// Returns commands for `simple_switch_CLI`, which does not support comments. The commands can also be applied to a
+/// running switch.
 #[must_use]
 pub fn cli(switch: &Switch) -> String {
     let mut text = String::new();
@@ -70,8 +70,8 @@ fn command(entry: &Entry) -> String {
     }
 }
 
-/// Entries for a client of P4Runtime, which takes the ids of tables, fields and actions from the program's `p4info`.
-/// Values are hexadecimal with full width. Queues are omitted, since P4Runtime does not have them.
+/// Returns entries for a client of P4Runtime, which takes the ids of tables, fields and actions from the program's
+/// `p4info`. Values are hexadecimal with full width. There are no entries for queues, which P4Runtime does not support.
 #[must_use]
 pub fn p4runtime(switch: &Switch) -> Json {
     let updates: Vec<Json> = switch.entries.iter().map(update).collect();

@@ -36,7 +36,7 @@ impl NodeRecord {
             start_ns,
             netns,
             user_timeout_ns,
-            // Maximum delay of an expiry, apart from the slices that a large table needs.
+            // Maximum delay of an expiry. Large tables are searched in slices, which add to this delay.
             sweep_ns: user_timeout_ns / 10,
             decay: DecayRecord::new(decay),
             log2_memory,
@@ -56,7 +56,7 @@ impl NodeRecord {
 }
 
 impl MarkBits {
-    /// Position of labels that use the bits of `mask`.
+    /// Creates the position of labels that use the bits of `mask`.
     #[must_use]
     pub fn new(MarkMask(mask): MarkMask) -> Self {
         // One bit is the class.
@@ -162,7 +162,7 @@ impl NumberKey {
 impl UserKey {
     /// The meter of addresses without a user.
     pub const DEFAULT: Self = Self::new([0; 16], 0, Kind::Default);
-    /// Meter of addresses that found the table full.
+    /// Meter of addresses for which the table has no free slot.
     pub const OVERFLOW: Self = Self::new([0; 16], 0, Kind::Overflow);
     /// Meter of packets without a recognised address.
     pub const UNPARSED: Self = Self::new([0; 16], 0, Kind::Unparsed);
@@ -177,7 +177,7 @@ impl UserKey {
         ]
     }
 
-    /// Meter of an IPv6 address, or of an IPv4 address mapped into it, or of another identifier.
+    /// Creates the key of a meter: of an IPv6 address, an IPv4-mapped IPv6 address, or another identifier.
     #[must_use]
     pub const fn new(address: [u8; 16], bits: u8, kind: Kind) -> Self {
         Self { address, bits, kind: kind as u8, user_is: 0, reserved: [0; 5] }
@@ -212,7 +212,7 @@ impl PrefixKey {
 }
 
 impl RuleRecord {
-    /// Rule that gives rate and class to the user whose meters start at slot `place`.
+    /// Creates the rule that assigns rate and class to the user whose meters start at slot `place`.
     ///
     /// # Errors
     /// A parameter exceeds the integer arithmetic.
@@ -235,7 +235,7 @@ impl RuleRecord {
     }
 }
 
-/// Rate that stands for an unknown rate.
+/// Represents an unknown rate.
 pub(super) const UNKNOWN_RATE: BitRate = BitRate(1);
 
 impl PortRecord {
@@ -250,7 +250,7 @@ impl PortRecord {
         // Reference rate of weight 1.
         let unit = config.default_user.reference_rate;
         let metered = config.ports.iter().filter(|port| port.params.arrivals == Arrivals::Meter).count() as u32;
-        // Equal parts, so that ports cannot take each other's slots.
+        // Each port gets an equal part, so that a port cannot use up the slots of others.
         let address_limit = port.params.address_limit.unwrap_or(config.users_table.limit.div_ceil(metered.max(1)));
         let rate = port.params.rate.unwrap_or(UNKNOWN_RATE);
         let is_virtual = port.queue.backlog == BacklogSource::Virtual;
@@ -305,7 +305,7 @@ impl PortRecord {
             ns_per_byte_q20: Self::ns_per_byte_q20(rate),
             control_ns_per_byte_q20: match port.params.control_rate {
                 BitRate(0) => 0,
-                // Above 0 even if the rate is so high that rounding gives 0.
+                // At least 1, even if the rate is so high that the result rounds to 0.
                 rate => Self::ns_per_byte_q20(rate).max(1),
             },
             csfq,
@@ -325,7 +325,7 @@ impl PortRecord {
         index % Self::PLACES
     }
 
-    /// Returns true if the state of a port with the record `other` keeps its meaning with this record.
+    /// Returns true if the state of a port with the record `other` is still valid with this record.
     #[must_use]
     pub fn keeps_state_of(&self, other: &Self) -> bool {
         let of = |record: &Self| (record.decay, record.packet_weight, record.unit, record.aqm, record.csfq.decay);
@@ -333,8 +333,8 @@ impl PortRecord {
     }
 }
 
-/// A threshold in the unit of the queue, rounded to the nearest. A time is converted to the bytes that the link sends
-/// in it.
+/// Converts a threshold to the unit of the queue, rounded to the nearest integer. A time becomes the number of bytes
+/// that the link sends in that time.
 fn units_of(threshold: Threshold, is_virtual: bool, rate: BitRate) -> i64 {
     let units = match threshold {
         Threshold::Delay(time) if is_virtual => time.as_secs_f64() * 1e9,
@@ -347,14 +347,14 @@ fn units_of(threshold: Threshold, is_virtual: bool, rate: BitRate) -> i64 {
 }
 
 impl NeighbourState {
-    /// Interval between questions to a neighbour.
+    /// Interval between requests that ask a neighbour if it reads labels.
     pub const ASK_EVERY: Duration = Duration::from_millis(200);
-    /// Time for which labels are written after an answered question.
+    /// Time for which labels are written after an answer.
     pub const READ_FOR: Duration = Duration::from_secs(2);
 }
 
 impl PoolRecord {
-    /// Slots per slice of the search. A slot takes 20 to 30 ns, so that 256 slots and 64 expiries stay below 100 us.
+    /// Slots per slice of the search. A slot takes 20 to 30 ns, so 256 slots and 64 expiries take less than 100 us.
     pub const SLICE_LOOKED: u32 = 256;
     /// Maximum number of expiries per slice; each takes 200 to 500 ns.
     pub const SLICE_EXPIRED: u32 = 64;

@@ -61,7 +61,7 @@ pub struct Field {
 }
 
 impl Layout {
-    /// C definition, with assertions that the C compiler uses the same layout as Rust.
+    /// Returns the C definition, with assertions that the C compiler uses the same layout as Rust.
     #[must_use]
     pub fn definition(&self) -> String {
         let Self { name, doc, size, align, fields } = self;

@@ -54,11 +54,11 @@ records! {
     struct CsfqRecord = fair_csfq {
         /// Fair rate.
         log2_alpha: i64,
-        /// Maximum label of the current uncongested window.
+        /// Largest label in the current uncongested window.
         largest_label: i64,
         /// Start of the window.
         window_start_ns: u64,
-        /// Sums of A and F: rate * K_alpha in bytes, Q16.
+        /// Sums that represent the rates A and F: rate * K_alpha in bytes, Q16.
         sums: [u64; 2],
         /// Bytes of the current tick, Q16.
         pending: [u64; 2],
@@ -91,7 +91,7 @@ impl CsfqParamsRecord {
 }
 
 impl CsfqRecord {
-    /// Initial state: no fair rate and no label; congested, with all cuts.
+    /// Returns the initial state: congested, with all cuts, without a fair rate and a label.
     pub(super) fn initial() -> Self {
         let (log2_alpha, largest_label) = (LOG2_OF_ZERO_Q31, LOG2_OF_ZERO_Q31);
         Self { log2_alpha, largest_label, is_congested: 1, cuts_left: FixedCsfq::CUTS, ..Self::default() }

@@ -13,7 +13,7 @@ pub enum Kind {
     Address,
     /// No identifier: the default user.
     Default,
-    /// No identifier: addresses that found the table full.
+    /// No identifier: addresses for which the table has no free slot.
     Overflow,
     /// No identifier: packets without a recognised address.
     Unparsed,
@@ -21,7 +21,7 @@ pub enum Kind {
     Vlan,
     /// Value and mask of a mark.
     Mark,
-    /// The outer of two tags, or a single 802.1ad tag, whatever follows.
+    /// The outer of two tags, or a single 802.1ad tag, regardless of what follows.
     Service,
     /// The outer and the inner tag.
     Tags,
@@ -51,9 +51,9 @@ impl Kind {
 /// Slots before those of configured users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Default user; each meter has two slots, as a source and as a destination.
+    /// Default user. Each meter has two slots, as a source and as a destination.
     Default = 0,
-    /// Addresses that found the table full.
+    /// Addresses for which the table has no free slot.
     Overflow = 2,
     /// Packets without a recognised address.
     Unparsed = 4,
@@ -76,8 +76,8 @@ records! {
     /// Layouts of all records.
     fn layouts;
 
-    /// Position of the label in a packet mark: a bit for the class, above it the upper bits of the activity plus 1.
-    /// Other bits of the mark are not used.
+    /// Position of the label in a packet mark: a bit for the class, and above this bit the upper bits of the activity
+    /// plus 1. Other bits of the mark are not used.
     struct MarkBits = mark_bits {
         /// Bits of the label.
         mask: u32,
@@ -97,7 +97,7 @@ records! {
         netns: u64,
         /// Idle time after which a meter is freed.
         user_timeout_ns: u64,
-        /// Time of a search of the whole table for idle users.
+        /// Duration of a search of the whole table for idle users.
         sweep_ns: u64,
         /// Decay of M_AM, or of K of CSFQ.
         decay: DecayRecord,
@@ -107,7 +107,7 @@ records! {
         factor_q20: [u32; 2],
         /// For CSFQ, log2 of a tick divided by the memory, Q31.
         log2_tick: i64,
-        /// Quantity that labels carry and ports decide by.
+        /// Scheme, which determines the quantity in labels.
         scheme: u32,
         /// Number of users by mark.
         marks: u32,
@@ -167,7 +167,7 @@ records! {
     struct RuleRecord = rule {
         /// Contribution of the reference rate to the label, Q31.
         offset: i64,
-        /// Slot of its meter as a source; the next slot is its meter as a destination.
+        /// Slot of the user's meter as a source. The next slot is the meter as a destination.
         place: u32,
         /// Maximum number of per-address meters; 0 if all addresses share one.
         address_limit: u32,
@@ -177,7 +177,7 @@ records! {
         reserved: u32,
     }
 
-    /// A user by mark; the first matching entry counts.
+    /// A user identified by a mark. The first matching entry applies.
     struct MarkRuleRecord = mark_rule {
         /// Bits under the mask.
         value: u32,
@@ -187,9 +187,9 @@ records! {
         rule: RuleRecord,
     }
 
-    /// A user: meter and counters. Packets that found it locked are added to the fields `late`.
+    /// A user: meter and counters. The fields `late` count packets that arrived while the meter was locked.
     struct UserState = user {
-        /// Lock of the meter; used by programs, the tool writes zero.
+        /// Lock of the meter. Only programs use it; the tool writes zero.
         lock: u32,
         /// Label of the last packet.
         activity: i32,
@@ -207,7 +207,7 @@ records! {
         dropped: u64,
         /// Identity of the meter.
         key: UserKey,
-        /// For an address: slot of the user whose limit it counts for.
+        /// For an address: slot of the user whose limit includes it.
         owner: u32,
         /// For an address: slot of the port at which it first arrived.
         port: u32,
@@ -225,7 +225,7 @@ records! {
 
     /// State of the search for idle users, one slice of the table at a time.
     struct PoolRecord = pool {
-        /// Number of slots that were ever used for addresses; later ones are untouched.
+        /// Number of slots that were ever used for addresses. Later slots have never been used.
         fresh: u32,
         /// Start of the next slice.
         cursor: u32,
@@ -273,11 +273,11 @@ records! {
         asks: u32,
         /// Zero.
         reserved: u32,
-        /// Time until which a port that reads labels does not announce it; 0 if it does.
+        /// Time until which a port that reads labels does not announce this; 0 if it does.
         quiet_until_ns: u64,
         /// Q_min.
         q_min: i64,
-        /// Q_base; for CSFQ the threshold of its queue.
+        /// Q_base; for CSFQ the queue threshold.
         q_base: i64,
         /// Gamma.
         gamma: i64,
@@ -315,17 +315,17 @@ records! {
         control_excess: u64,
     }
 
-    /// State of a port. Packets that found it locked are added to the fields `late`.
+    /// State of a port. The fields `late` count packets that arrived while the state was locked.
     struct PortState = port_state {
-        /// Lock of all but the fields `late`; used by programs, the tool writes zero.
+        /// Lock of all fields except `late`. Only programs use it; the tool writes zero.
         lock: u32,
-        /// A_avg before the last packet; for CSFQ log2 of the fair rate, the lowest label without an estimate.
+        /// A_avg before the last packet. For CSFQ, log2 of the fair rate, or the lowest label without an estimate.
         average: i32,
         /// A_avg.
         averager: AveragerRecord,
         /// Time at which the virtual queue will be empty.
         free_at_ns: u64,
-        /// Queue found by the last packet, in the unit of the port.
+        /// Queue at the arrival of the last packet, in the unit of the port.
         queue: i64,
         /// T_drop of the last packet; for CSFQ Q_min.
         threshold: i64,
@@ -359,13 +359,14 @@ records! {
         reserved: u8,
     }
 
-    /// State of a neighbour: whether it reads labels.
+    /// State of a neighbour: if it reads labels.
     struct NeighbourState = neighbour {
-        /// Time until which labels may be written; for a neighbour that never answered, when it was first seen.
+        /// Time until which labels may be written. For a neighbour that never answered, the time at which it was first
+        /// seen.
         until_ns: u64,
         /// Time of the last question.
         asked_ns: u64,
-        /// Nonce that its answer must repeat.
+        /// Nonce that the neighbour's answer must repeat.
         nonce: u32,
         /// Zero.
         reserved: u32,
@@ -381,7 +382,7 @@ records! {
         answered_ns: u64,
         /// Time of the last label that arrived while the port did not announce that it reads them.
         late_ns: u64,
-        /// Packets sent without a label that was due.
+        /// Packets sent without the label that they should have.
         held_back: u64,
     }
 
@@ -403,9 +404,9 @@ records! {
         too_many_tags: u64,
         /// PPPoE packets that are not IP: discovery, control.
         pppoe_not_ip: u64,
-        /// MPLS packets that are not IP below at most four labels.
+        /// MPLS packets without IP after at most four labels.
         mpls_not_ip: u64,
-        /// Packets of addresses that found the table full.
+        /// Packets of addresses for which the table has no free slot.
         no_room: u64,
         /// Packets of addresses whose user has its maximum number of meters.
         user_full: u64,
@@ -421,7 +422,7 @@ records! {
     struct RedirectStats = redirect_stats {
         /// Frames dropped because they are too long.
         oversized: u64,
-        /// Frames dropped because their checksum was left to a network card.
+        /// Frames dropped because the sender left the checksum to a network card.
         without_checksum: u64,
     }
 

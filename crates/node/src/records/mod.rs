@@ -1,5 +1,6 @@
-//! Records shared by the kernel programs and the tool, each declared once, as a structure here. `make bpf-headers`
-//! generates its C definition in `planes/bpf/generated/`, with assertions of its size and of each field's offset.
+//! Records shared by the kernel programs and the tool. Each record is declared once, as a structure in this module.
+//! `make bpf-headers` generates the C definitions in `planes/bpf/generated/`, with assertions of sizes and field
+//! offsets.
 
 mod configured;
 mod declare;

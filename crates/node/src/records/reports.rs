@@ -8,7 +8,7 @@ use fairlane_schemes::fixed::{Activity, PACKET};
 use std::fmt;
 use std::net::Ipv6Addr;
 
-/// Name of the choice with a number, as in the configuration.
+/// Returns the name of the choice with a number, as in the configuration.
 fn choice<T: ConfigValue>(number: u32) -> &'static str {
     T::CHOICES.and_then(|choices| choices.get(number as usize)).copied().unwrap_or("unknown")
 }
@@ -34,7 +34,7 @@ impl PortRecord {
         self.ingress == Arrivals::Trusted as u32 && self.needs_reader()
     }
 
-    /// Returns true if arriving packets need a program; answers of the far end need one too.
+    /// Returns true if arriving packets, or answers of the far end, need a program.
     #[must_use]
     pub fn has_ingress(&self) -> bool {
         self.ingress != 0 || self.asks != 0
@@ -77,7 +77,7 @@ impl PortRecord {
         }
     }
 
-    /// Converts a queue of `units` to packets, bytes, or seconds of a virtual queue, as the record says.
+    /// Converts a queue of `units` to packets, bytes, or seconds of a virtual queue, depending on the record.
     #[must_use]
     pub fn queue_in_units(&self, units: i64) -> f64 {
         if self.unit == Unit::Packets as u32 {
@@ -125,7 +125,7 @@ impl PortState {
         zerocopy::transmute!(sums)
     }
 
-    /// A_avg before the last packet; for CSFQ the logarithm of the fair rate, the lowest label without an estimate.
+    /// A_avg before the last packet. For CSFQ, the logarithm of the fair rate, or the lowest label without an estimate.
     #[must_use]
     pub fn average(&self) -> Activity {
         Activity::from_units(self.average)
@@ -149,7 +149,7 @@ impl PortCounts {
 }
 
 impl UserState {
-    /// State with the counters from without the lock added.
+    /// Returns the state including the counters that are updated without the lock.
     #[must_use]
     pub fn settled(self) -> Self {
         let (packets, bytes) = (self.packets + self.late_packets, self.bytes + self.late_bytes);

@@ -28,7 +28,7 @@ impl Addresses {
         self.0.entry(kind).or_default().push(prefix.to_string());
     }
 
-    /// Replaces the addresses of all attributes in `news`; keeps those of other attributes.
+    /// Replaces the addresses of all attributes in `news`. Keeps the addresses of other attributes.
     #[must_use]
     pub fn merged(&self, news: &Self) -> Self {
         Self(self.0.iter().chain(&news.0).map(|(kind, texts)| (*kind, texts.clone())).collect())
@@ -50,7 +50,7 @@ impl Addresses {
         self.texts().filter_map(|text| text.parse().ok())
     }
 
-    /// Returns true if there are none.
+    /// Returns true if there are no addresses.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.values().all(Vec::is_empty)

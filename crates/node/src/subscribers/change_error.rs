@@ -14,12 +14,12 @@ pub enum ChangeError {
     /// The file of subscribers cannot be written.
     #[error("{0}; nothing was changed")]
     NotKept(StoreError),
-    /// The kernel refused, and earlier steps could not be undone.
+    /// The kernel rejected a step, and earlier steps could not be undone.
     #[error("{refused}; taking the change back: {problem}; the next change or attach loads what the file has")]
     Half {
         /// Reason of the refusal.
         refused: Box<ChangeError>,
-        /// Reason why it could not be undone.
+        /// Reason why the steps could not be undone.
         problem: String,
     },
     /// Error in a key of a subscriber.
@@ -30,7 +30,7 @@ pub enum ChangeError {
         /// The error in the key.
         source: ConfigError,
     },
-    /// A prefix, MAC address or session already belongs to another subscriber.
+    /// Another subscriber already has the prefix, MAC address or session.
     #[error("user \"{name}\": {who} belongs to \"{other}\" already")]
     Taken {
         /// The subscriber that claims it.
@@ -40,7 +40,7 @@ pub enum ChangeError {
         /// The subscriber that has it.
         other: String,
     },
-    /// A user of the configuration has the name.
+    /// A user of the configuration has this name.
     #[error("user \"{0}\": is in the configuration, change it there")]
     Configured(String),
     /// No subscriber has the name.

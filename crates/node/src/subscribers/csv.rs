@@ -1,8 +1,8 @@
 //! Lists of subscribers: plain CSV, and `ShapedDevices.csv` of LibreQoS, distinguished by the first line.
 //!
-//! Plain CSV has a column for each key of `[[users]]` and `site`; several prefixes in one cell are separated by `;` or
-//! spaces. In `ShapedDevices.csv`, a subscriber is a circuit: all its devices share one meter. The module docs of
-//! `fairlane_libreqos` describe how that file is read and what is rejected.
+//! Plain CSV has a column for each key of `[[users]]` and `site`. Several prefixes in one cell are separated by `;` or
+//! spaces. In `ShapedDevices.csv`, a subscriber is a circuit, whose devices share one meter. For the format of that
+//! file, see the module docs of `fairlane_libreqos`.
 
 use super::{Subscriber, prefixes_of};
 use crate::config::UserParams;
@@ -14,9 +14,9 @@ use std::collections::HashMap;
 /// Options of an import.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Nodes in which parents are looked up, if any.
+    /// Nodes in which parent nodes are looked up, if any.
     pub network: Option<Network>,
-    /// Reference rate per Mbit/s of `Download Max Mbps`. Without it, all subscribers have the reference rate of the
+    /// Reference rate per Mbit/s of `Download Max Mbps`. If absent, all subscribers have the reference rate of the
     /// default user.
     pub rate_per_mbps: Option<BitRate>,
     /// Skips devices of `ShapedDevices.csv` without an address instead of failing.
@@ -135,10 +135,10 @@ fn plain<'a>(cells: impl Iterator<Item = (&'a str, &'a str)>) -> Result<Subscrib
     if subscriber.name.is_empty() { Err("name: missing".into()) } else { Ok(subscriber) }
 }
 
-/// Converts a circuit to a subscriber. Minimum and maximum rates are ignored: LibreQoS shapes to them, a node does not.
+/// Converts a circuit to a subscriber. Ignores minimum and maximum rates, which LibreQoS enforces but a node does not.
 fn subscriber_of(circuit: Circuit, options: &Options) -> Subscriber {
     let Circuit { id, name, node, parent, most, addresses, .. } = circuit;
-    // Identifiers contain no `#`, so this distinguishes circuits whatever their names.
+    // Identifiers contain no `#`, so this name is unique.
     let name = if name.is_empty() { format!("#{id}") } else { format!("{name} #{id}") };
     let mut subscriber = Subscriber { name, ..Subscriber::default() };
     subscriber.user.insert("prefix".into(), addresses.into());
@@ -188,7 +188,7 @@ mod tests {
             list[2].user["prefix"],
             json!(["100.64.0.5", "fdd7:b724:0:500::/56", "100.64.0.6", "fdd7:b724:0:600::/56"])
         );
-        // 1 kbit/s per Mbit/s, for 2.5 Mbit/s.
+        // 1 kbit/s per Mbit/s gives 2.5 kbit/s for 2.5 Mbit/s.
         assert_eq!(list[1].user["reference_rate"], "2.5 kbit/s");
         assert_eq!(list[0].user(&UserParams::default()).unwrap().unwrap().who.len(), 3);
     }

@@ -1,4 +1,4 @@
-//! Memory of ended sessions, so that a late record does not restart one.
+//! Stores ended sessions, so that a late record does not restart one.
 
 use super::session::Session;
 use std::collections::HashMap;
@@ -6,9 +6,9 @@ use std::collections::HashMap;
 /// Maximum number of ends per generation. When the newer of the two generations is full, the older one is dropped.
 const MOST_ENDS: usize = 1 << 15;
 
-/// A record without Event-Timestamp that arrives within this number of seconds after the end of its session counts as a
-/// retransmission from before the end. Servers retransmit for a shorter time (RFC 5080, 2.2.1), or report the delay in
-/// Acct-Delay-Time.
+/// A record without Event-Timestamp counts as a retransmission from before the end if it arrives within this number of
+/// seconds after the end of its session. Servers retransmit for a shorter time (RFC 5080, 2.2.1), or report the delay
+/// in Acct-Delay-Time.
 const REPEATED_FOR_S: u64 = 300;
 
 /// Earliest valid timestamp, 2020. An earlier one comes from a clock that was never set.
@@ -17,14 +17,14 @@ const CLOCK_IS_SET_S: u64 = 1_577_836_800;
 /// Time of an event, in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// Arrival of its record minus its Acct-Delay-Time (RFC 2866, 5.2).
+    /// Arrival of the record minus its Acct-Delay-Time (RFC 2866, 5.2).
     by_arrival: u64,
     /// Event-Timestamp (RFC 2869, 5.3).
     stamp: Option<u64>,
 }
 
 impl Moment {
-    /// Creates it from the arrival time and the attributes of a record.
+    /// Creates a moment from the arrival time and the attributes of a record.
     #[must_use]
     pub fn new(arrival: u64, delay: u64, stamp: Option<u64>) -> Self {
         Self { by_arrival: arrival.saturating_sub(delay), stamp: stamp.filter(|stamp| *stamp >= CLOCK_IS_SET_S) }
@@ -36,7 +36,7 @@ impl Moment {
         self.stamp.map_or(self.by_arrival, |stamp| stamp.min(self.by_arrival))
     }
 
-    /// Time of the event by the local clock alone, since the clock of a server that just started may be wrong.
+    /// Time of the event by the local clock only, since the clock of a server that just started may be wrong.
     #[must_use]
     pub fn by_arrival(self) -> u64 {
         self.by_arrival
@@ -86,7 +86,7 @@ impl Ended {
     }
 }
 
-/// Recorded ends, and later ends that may still be rejected.
+/// Recorded ends, and newer ends that may still be rejected.
 pub struct Ends<'a> {
     /// Recorded ends.
     pub before: &'a Ended,
@@ -99,7 +99,7 @@ impl Ends<'_> {
         self.new.get(over).copied().or_else(|| self.before.get(over))
     }
 
-    /// Returns true if a session ended before `when`, the time of a record of it.
+    /// Returns true if a session ended before `when`, the time of a record about it.
     #[must_use]
     pub fn has_ended(&self, session: &Session, when: Moment) -> bool {
         let Some(end) = self.get(&Over::Session(session.clone())) else { return false };
@@ -111,7 +111,7 @@ impl Ends<'_> {
         end.by_arrival > restart && when.by_arrival <= end.by_arrival + REPEATED_FOR_S
     }
 
-    /// Returns true if this start or stop record of a server, or a later one, was seen before.
+    /// Returns true if this start or stop record of a server, or a later one, was received before.
     #[must_use]
     pub fn is_repeated(&self, server: &str, when: Moment) -> bool {
         let last = self.get(&Over::Server(server.into()));

@@ -4,13 +4,13 @@ use super::Change;
 use super::csv::List;
 use super::store::problem_of;
 
-/// Returns true if these bytes are such a list, not CSV.
+/// Returns true if these bytes are a JSON list, not CSV.
 #[must_use]
 pub fn is_one(bytes: &[u8]) -> bool {
     bytes.trim_ascii_start().starts_with(b"{")
 }
 
-/// Parses the list. Ignores its sessions: the current ones stay. Skips subscribers that have only sessions.
+/// Parses the list. Ignores its sessions; the current sessions stay. Skips subscribers that have only sessions.
 ///
 /// # Errors
 /// One line with line number and value.

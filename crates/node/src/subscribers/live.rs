@@ -1,4 +1,4 @@
-//! Changes to subscribers in a running node: checks them, writes them into the maps, and stores them.
+//! Changes subscribers in a running node: checks the changes, writes them into the maps, and stores them.
 
 use super::session::Session;
 use super::store::{self, Before, Locked, Store, StoreError, Subscribers};
@@ -42,7 +42,7 @@ pub struct Live {
     owners: HashMap<Who, String>,
     sessions: HashMap<Session, String>,
     configured: HashSet<String>,
-    /// True if a change failed half-way, so that all maps must be read again.
+    /// True if a change failed half-way, so all maps must be read again.
     is_stale: bool,
     /// True if the maps may lack entries of the file because refilling them failed.
     is_unfinished: bool,
@@ -54,7 +54,7 @@ impl Live {
     /// Opens the subscribers of the node with the configuration at `path`.
     ///
     /// # Errors
-    /// The configuration or the file of subscribers cannot be read, or the kernel refuses.
+    /// The configuration or the file of subscribers cannot be read, or a system call fails.
     pub fn open(path: &Path) -> Result<Self, Box<dyn std::error::Error>> {
         let config = NodeConfig::load(path).map_err(LoadSubscribersError::from)?;
         let store = Store::open(&config.state_folder())?;
@@ -115,12 +115,12 @@ impl Live {
         self.known.insert(user.name.clone(), Known { who: user.who.clone(), key });
     }
 
-    /// Applies the changes that `make` returns for the current subscribers; all or none. On return, they are in the
-    /// maps of a running node and stored on disk.
+    /// Applies the changes that `make` returns for the current subscribers, all or none. On return, the changes are in
+    /// the maps of a running node and stored on disk.
     ///
     /// # Errors
-    /// A change is impossible, or the disk fails: file and maps are unchanged. If the kernel rejects the change, file
-    /// and maps are restored; meters of re-added subscribers restart.
+    /// A change is impossible, or writing to disk fails: then file and maps are unchanged. If the kernel rejects the
+    /// change, file and maps are restored; meters of re-added subscribers restart.
     pub fn change(
         &mut self,
         make: impl FnOnce(&Self) -> Result<Vec<Change>, ChangeError>,
@@ -128,10 +128,10 @@ impl Live {
         self.change_after(|_, _| Ok(()), make)
     }
 
-    /// Like [`Self::change`], for changes of the whole list, which is backed up first.
+    /// Like [`Self::change`], for changes of the whole list. Makes a backup of the list first.
     ///
     /// # Errors
-    /// As for [`Self::change`]; without a backup nothing is changed.
+    /// See [`Self::change`]. If the backup fails, the list is unchanged.
     pub fn replace(
         &mut self,
         make: impl FnOnce(&Self) -> Result<Vec<Change>, ChangeError>,
@@ -156,7 +156,7 @@ impl Live {
         if !changes.is_empty() {
             prepare(&self.store, &lock)?;
         }
-        // The file comes first: the node must not have anything that the disk rejects.
+        // Writes the file first: if this fails, the maps must not have the change.
         let before = self.keep(&changes, &lock)?;
         self.is_stale = true;
         if let Err(refused) = self.write(&removed, &users) {
@@ -175,7 +175,7 @@ impl Live {
         Ok(Changed { changes: changes.len(), is_live: self.table.is_some() })
     }
 
-    /// Reads changes of other processes, and completes their unfinished ones.
+    /// Reads changes of other processes, and completes unfinished changes.
     fn catch_up(&mut self, lock: &Locked) -> Result<(), ChangeError> {
         let folder = self.config.state_folder();
         self.is_unfinished = unfinished::is_there(&folder) && self.fill().is_err();
@@ -188,14 +188,14 @@ impl Live {
         Ok(())
     }
 
-    /// Writes the changes into the file. A marker file exists until the maps have them too.
+    /// Writes the changes into the file. A marker file exists until the maps also have the changes.
     fn keep(&mut self, changes: &[Change], lock: &Locked) -> Result<Before, ChangeError> {
         let folder = self.config.state_folder();
         if self.table.is_some() {
             unfinished::begin(&folder).map_err(ChangeError::NotKept)?;
         }
         self.store.append(changes, lock).map_err(|error| match error {
-            // Whatever the file contains, the maps must be made equal to it.
+            // The content of the file is unknown, so the maps must be filled from it again.
             StoreError::Partly { .. } => error.into(),
             StoreError::System { .. } => {
                 if !self.is_unfinished {
@@ -207,7 +207,7 @@ impl Live {
         })
     }
 
-    /// Writes the changes of the file into the maps, or the whole file if the maps may lack more.
+    /// Writes the changes into the maps. Writes the whole file if the maps may lack other entries.
     fn write(&mut self, removed: &[&str], users: &[User]) -> Result<(), ChangeError> {
         if self.is_unfinished {
             return self.fill();
@@ -227,7 +227,7 @@ impl Live {
     }
 
     /// Reverts a change that the kernel rejected half-way, in the file and in the maps. Meters of removed subscribers
-    /// restart. If that fails the marker file stays, and the next change refills the maps.
+    /// restart. If reverting fails, the marker file stays, and the next change refills the maps.
     fn undo(&mut self, refused: ChangeError, before: Before, lock: &Locked) -> ChangeError {
         let undone = self.store.take_back(before, lock).map_err(ChangeError::Store).and_then(|()| self.fill());
         match undone {
@@ -239,7 +239,7 @@ impl Live {
         }
     }
 
-    /// Makes the maps equal to the file, whatever they contain.
+    /// Makes the maps equal to the file, regardless of their content.
     fn fill(&mut self) -> Result<(), ChangeError> {
         self.read()?;
         let folder = self.config.state_folder();
@@ -253,7 +253,7 @@ impl Live {
         Ok(unfinished::finish(&folder)?)
     }
 
-    /// Checks changes, as far as possible without making them.
+    /// Checks changes as far as possible without applying them.
     ///
     /// # Errors
     /// One of them is impossible.
@@ -290,7 +290,7 @@ impl Live {
                     users.push(user);
                 }
                 Ok(None) => removed.push(name),
-                // The subscriber had no meter and needs none: a session can always end.
+                // The subscriber had no meter and needs none. A session can always end.
                 Err(_) if subscriber.is_some_and(|subscriber| self.only_loses_sessions(subscriber)) => {}
                 Err(error) => return Err(error),
             }
@@ -299,7 +299,7 @@ impl Live {
         Ok((removed, users))
     }
 
-    /// User of a subscriber, checked without regard to other subscribers.
+    /// Returns the user of a subscriber. Checks it, but not against other subscribers.
     fn user_of(&self, subscriber: &Subscriber) -> Result<Option<User>, ChangeError> {
         let name = || subscriber.name.clone();
         if self.configured.contains(&subscriber.name) {
@@ -322,7 +322,7 @@ impl Live {
         })
     }
 
-    /// Final state of each changed name; the last of several changes counts.
+    /// Returns the final state of each changed name. The last of several changes counts.
     fn last_of_each<'a>(&self, changes: &'a [Change]) -> Result<LastOfEach<'a>, ChangeError> {
         let mut last = LastOfEach::new();
         for change in changes {
@@ -342,7 +342,7 @@ impl Live {
         Ok(last)
     }
 
-    /// Checks the limit of the configuration. Does not check the room in the maps; the next `attach` does.
+    /// Checks the limit of the configuration. The next `attach` checks if the maps have enough slots.
     fn check_room(&self, removed: &[&str], users: &[User]) -> Result<(), ChangeError> {
         let new = users.iter().filter(|user| !self.known.contains_key(&user.name)).count();
         let gone = removed.iter().filter(|name| self.known.contains_key(**name)).count();
@@ -393,7 +393,7 @@ fn apply(
         let Some(key) = old.key.filter(|key| !user.who.iter().any(|who| UserKey::of(who) == *key)) else { continue };
         match old.who.iter().find(|who| user.who.contains(who)) {
             Some(who) => table.rename(&key, UserKey::of(who))?,
-            // It has no identifier in common with its old state, so its meter restarts.
+            // The subscriber has none of its old identifiers, so its meter restarts.
             None => gone.push(key),
         }
     }

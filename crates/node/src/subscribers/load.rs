@@ -13,7 +13,7 @@ const MOST_TOLD: usize = 5;
 /// Loads the configuration at `path` together with the stored subscribers.
 ///
 /// # Errors
-/// Either cannot be read, or there is no room for both.
+/// The configuration or the subscribers cannot be read, or there are not enough slots for both.
 pub fn load(path: &Path) -> Result<NodeConfig, LoadSubscribersError> {
     Ok(load_telling(path)?.0)
 }
@@ -21,16 +21,16 @@ pub fn load(path: &Path) -> Result<NodeConfig, LoadSubscribersError> {
 /// Like [`load`], but also returns warnings about skipped subscribers, one per line.
 ///
 /// # Errors
-/// As for [`load`].
+/// See [`load`].
 pub fn load_telling(path: &Path) -> Result<(NodeConfig, Vec<String>), LoadSubscribersError> {
     with_kept(NodeConfig::load(path)?, path)
 }
 
-/// Adds the stored subscribers to the configuration that was read from `path`. Returns warnings about skipped
-/// subscribers, one per line: one invalid subscriber must not disable all.
+/// Adds the stored subscribers to the configuration that was read from `path`. Skips invalid subscribers, because one
+/// of them must not disable all others. Returns warnings about skipped subscribers, one per line.
 ///
 /// # Errors
-/// The subscribers cannot be read, or there is no room for them.
+/// The subscribers cannot be read, or there are not enough slots for them.
 pub fn with_kept(mut config: NodeConfig, path: &Path) -> Result<(NodeConfig, Vec<String>), LoadSubscribersError> {
     let state = config.state_folder();
     let (kept, mut problems) = store::read(&state)?;
@@ -98,7 +98,7 @@ pub fn load_without_users(path: &Path) -> Result<NodeConfig, LoadError> {
     NodeConfig::read_all(&file.json).map_err(|errors| file.wrong(&errors))
 }
 
-/// Reason why configuration and subscribers cannot be used together.
+/// Reason why the configuration or the subscribers cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadSubscribersError {
     /// Error of the configuration.
@@ -107,7 +107,7 @@ pub enum LoadSubscribersError {
     /// Error of the file of subscribers.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Each is valid alone, but both together are not.
+    /// Configuration and subscribers are valid separately, but not together.
     #[error("{path} with the subscribers in {state}: {source}")]
     Together {
         /// Path of the configuration.

@@ -1,16 +1,16 @@
 //! RADIUS accounting (RFC 2866): addresses of users, as reported by the servers of the access network.
 //!
-//! A session that starts or continues adds its addresses to the user of its `User-Name`; a session that stops removes
-//! them. In an interim update, each attribute replaces the earlier values of the same attribute. Missing attributes
-//! leave addresses unchanged, since all are optional there (RFC 2866 5.13, RFC 3162 3, RFC 6911 4). The attributes are
-//! `Framed-IP-Address` (RFC 2865 5.8), `Framed-IPv6-Prefix` (RFC 3162 2.3), `Delegated-IPv6-Prefix` (RFC 4818),
-//! `Framed-IPv6-Address` (RFC 6911 3.1).
+//! A session that starts or continues adds its addresses to the user of its `User-Name`. A session that stops removes
+//! its addresses. In an interim update, each attribute replaces the earlier values of the same attribute. Missing
+//! attributes leave addresses unchanged, since all attributes are optional there (RFC 2866 5.13, RFC 3162 3, RFC 6911
+//! 4). The attributes are `Framed-IP-Address` (RFC 2865 5.8), `Framed-IPv6-Prefix` (RFC 3162 2.3),
+//! `Delegated-IPv6-Prefix` (RFC 4818), `Framed-IPv6-Address` (RFC 6911 3.1).
 //!
 //! The time of an event is its `Event-Timestamp` (RFC 2869 5.3), otherwise the arrival time minus `Acct-Delay-Time`
 //! (RFC 2866 5.2). Answers repeat each `Proxy-State` in order (RFC 2865 5.33).
 //!
-//! Deviations: 1. Requests with an unknown status are answered and change nothing, since an answer stops
-//! retransmissions. 2. Addresses that no subscriber can have are skipped as if they were missing. 3. Only addresses are
+//! Deviations: 1. Requests with an unknown status are answered, since an answer stops retransmissions, but have no
+//! effect. 2. Addresses that no subscriber can have are skipped as if they were missing. 3. Only addresses are
 //! recorded, so this is not an accounting server for billing.
 
 use super::addresses::{Addresses, Kind};
@@ -43,7 +43,7 @@ const SHORTEST_IPV6: u8 = 32;
 /// Event of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A session has these addresses: it started or continues.
+    /// A session started or continues, with these addresses.
     Up(Up),
     /// A session ended.
     Down(Session, Moment),
@@ -76,7 +76,7 @@ pub struct Up {
 /// Reason for silently discarding a request (RFC 2866, 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// Shorter than its length field, or otherwise invalid.
+    /// The request is shorter than its length field, or otherwise invalid.
     #[error("malformed")]
     Malformed,
     /// Its User-Name is not a valid user name.
@@ -208,11 +208,11 @@ fn addresses(packet: &Packet, passed_over: &mut u64) -> Result<Addresses, Refuse
     Ok(addresses)
 }
 
-/// Returns true for a unicast address or prefix, unless it is so short that it covers everything.
+/// Returns true for a unicast address or prefix, unless the prefix is too short.
 fn is_of_a_subscriber(prefix: Prefix) -> bool {
     match prefix.address() {
         IpAddr::V4(address) => {
-            // 0xffffffff and 0xfffffffe leave the choice of the address to others (RFC 2865, 5.8).
+            // 0xffffffff and 0xfffffffe are not addresses: the user or the server selects the address (RFC 2865, 5.8).
             let has_meaning = [Ipv4Addr::BROADCAST, Ipv4Addr::new(255, 255, 255, 254)].contains(&address);
             !(has_meaning || address.is_unspecified() || address.is_loopback() || address.is_multicast())
         }
@@ -245,7 +245,7 @@ mod tests {
     const SECRET: &[u8] = b"xyzzy5461";
     const FROM: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 
-    /// The attributes of a request, as separate byte strings.
+    /// Returns a request with these attributes.
     fn request(attributes: &[(u8, &[u8])]) -> Vec<u8> {
         let mut packet = vec![4, 7, 0, 0];
         packet.extend([0; 16]);
@@ -326,7 +326,7 @@ mod tests {
         }
         assert_eq!(event_of(&[STOP, SESSION, SERVER]), Ok(Event::Down(session, when())));
         assert_eq!(event_of(&[OFF, SERVER]), Ok(Event::AllDown { server: "bng1".into(), when: when() }));
-        // Identified by the server's identifier or address, otherwise by the source address of the request.
+        // The server is identified by its identifier or address, otherwise by the source address of the request.
         let by_address = Event::AllDown { server: "10.0.0.1".into(), when: when() };
         assert_eq!(event_of(&[OFF, (4, &[10, 0, 0, 1])]), Ok(by_address));
         assert_eq!(event_of(&[OFF]), Ok(Event::AllDown { server: "192.0.2.1".into(), when: when() }));
@@ -353,7 +353,7 @@ mod tests {
             (168, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 1]),
             (168, &[0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
         ];
-        // Padded to the number of bytes that the prefix length requires.
+        // Pads the value to the number of bytes that the prefix length requires.
         let padded = |value: &[u8]| match value {
             [0, bits, rest @ ..] if value.len() < 16 => {
                 let mut value = value.to_vec();
@@ -378,7 +378,7 @@ mod tests {
         for name in names {
             assert_eq!(event_of(&[START, (1, name), SESSION, SERVER]), Err(Refused::Name), "{name:?}");
         }
-        // Without a user name, the session is the name.
+        // Without a user name, the session gives the name.
         assert_eq!(event_of(&[START, (44, b"a\nb"), SERVER]), Err(Refused::Name));
         let Ok(Event::Up(up)) = event_of(&[START, SESSION, SERVER]) else { panic!() };
         assert_eq!(up.user, None);

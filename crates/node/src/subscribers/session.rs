@@ -14,7 +14,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Name of the user for a session without a User-Name. It is unique, since spaces in the server's name are escaped.
+    /// Name of the user for a session without a User-Name. The name is unique, since spaces in the server's name are
+    /// escaped.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{} {}", self.server.replace('\\', "\\\\").replace(' ', "\\ "), self.id)

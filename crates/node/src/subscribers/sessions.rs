@@ -1,8 +1,8 @@
-//! Changes caused by session events: a subscriber has the prefixes of all its sessions. It is removed with its last
-//! session unless it was also added in another way.
+//! Converts session events to changes of subscribers. A subscriber has the prefixes of all its sessions. It is removed
+//! with its last session, unless an operator or a list also added it.
 //!
 //! Events are ordered by the time at which they happened. A record older than the known state of its session only adds
-//! missing values, and takes no address from a session with a later record. An ended session stays ended.
+//! missing values. It takes no address from a session with a later record. An ended session stays ended.
 
 use super::addresses::Addresses;
 use super::ended::{Ended, Ends, Moment, Over};
@@ -22,7 +22,7 @@ pub trait Before {
     fn holder(&self, session: &Session) -> Option<&str>;
     /// Owner of a prefix.
     fn owner(&self, prefix: Prefix) -> Option<&str>;
-    /// Checks a subscriber without regard to other subscribers.
+    /// Checks a subscriber, but not against other subscribers.
     ///
     /// # Errors
     /// The subscriber cannot be metered.
@@ -31,11 +31,11 @@ pub trait Before {
 
 /// Result of events.
 pub struct Judged {
-    /// Changes from all events that are possible.
+    /// Changes caused by all possible events.
     pub changes: Vec<Change>,
     /// For each event, the reason if it is impossible.
     pub refused: Vec<Option<ChangeError>>,
-    /// Ends to be recorded when the changes are stored.
+    /// Ended sessions, to be recorded when the changes are stored.
     pub ends: HashMap<Over, Moment>,
 }
 
@@ -49,8 +49,8 @@ struct After<'a, B> {
     ends: Ends<'a>,
 }
 
-/// Returns the changes caused by events, in the order of arrival. An impossible event changes nothing, so that it does
-/// not block the others.
+/// Returns the changes caused by events, in the order of arrival. An impossible event causes no change and does not
+/// block the other events.
 #[must_use]
 pub fn judge<B: Before>(before: &B, ended: &Ended, events: &[&Event]) -> Judged {
     let (changed, sessions, owners) = (BTreeMap::new(), HashMap::new(), HashMap::new());
@@ -86,8 +86,8 @@ impl<B: Before> After<'_, B> {
         self.get(&self.holder(session)?)?.sessions.get(session)
     }
 
-    /// Assigns the addresses to the session, plus those that an interim update did not mention. Removes them from all
-    /// other sessions.
+    /// Assigns the addresses to the session, and keeps addresses that an interim update did not mention. Removes the
+    /// session's addresses from all other sessions.
     fn up(&mut self, up: &Up) -> Result<(), ChangeError> {
         let (session, at) = (&up.session, up.when.at());
         if self.ends.has_ended(session, up.when) {
@@ -95,7 +95,7 @@ impl<B: Before> After<'_, B> {
         }
         let (holder, before) = (self.holder(session), self.state(session).cloned());
         let is_older = before.as_ref().is_some_and(|before| at < before.at);
-        // A start in the same second is a repetition, or an update has overtaken it.
+        // A start in the same second is a repetition, or arrived after an update that was sent later.
         let is_first = before.as_ref().is_some_and(|before| at == before.at && up.is_start);
         let before = before.unwrap_or_default();
         // An interim update need not repeat the name either. An older record can only name a session that has no name.
@@ -117,7 +117,7 @@ impl<B: Before> After<'_, B> {
         }
         let addresses = self.take(&user, &addresses, at);
         if addresses.is_empty() && self.get(&user).is_none() {
-            // There is nothing to meter yet; a later interim update has the addresses.
+            // The session has no address to meter yet. A later interim update has the addresses.
             return Ok(());
         }
         // A record that changes nothing is not written.
@@ -130,7 +130,7 @@ impl<B: Before> After<'_, B> {
         Ok(())
     }
 
-    /// Subscriber with this name; a new one if there is none.
+    /// Returns the subscriber with this name, or a new one if there is none.
     fn subscriber(&self, name: &str) -> Subscriber {
         self.get(name).cloned().unwrap_or_else(|| Subscriber { name: name.into(), ..Subscriber::default() })
     }
@@ -151,7 +151,7 @@ impl<B: Before> After<'_, B> {
         if subscriber.sessions.have_addresses() { self.before.check(&subscriber) } else { Ok(()) }
     }
 
-    /// Takes addresses from sessions whose end was not reported. Returns the addresses that no session with a later
+    /// Removes addresses from sessions whose end was not reported. Returns the addresses that no session with a later
     /// record has.
     fn take(&mut self, user: &str, addresses: &Addresses, at: u64) -> Addresses {
         let mut taken = addresses.clone();
@@ -199,8 +199,8 @@ impl<B: Before> After<'_, B> {
         self.set(subscriber);
     }
 
-    /// Stores a subscriber, or removes it if it has no identifier. The subscriber then owns all its addresses,
-    /// including those that only one of its two sessions lost.
+    /// Stores a subscriber, or removes it if it has no identifier. Afterwards the subscriber owns all its addresses,
+    /// including an address that only one of its two sessions lost.
     fn set(&mut self, mut subscriber: Subscriber) {
         let name = subscriber.name.clone();
         let before = self.get(&name).map(Subscriber::prefixes).unwrap_or_default();
@@ -236,7 +236,7 @@ mod tests {
     use super::*;
     use crate::config::UserParams;
 
-    /// Subscribers of a node before a change, and the recorded ends.
+    /// Subscribers of a node before a change, and the recorded ends of sessions.
     #[derive(Default)]
     struct Kept(BTreeMap<String, Subscriber>, Ended);
 
@@ -293,12 +293,12 @@ mod tests {
         Session { server: "bng".into(), id: id.into() }
     }
 
-    /// A time this number of seconds after the first event of a test, by the server's clock.
+    /// Returns a time this number of seconds after the first event of a test, by the server's clock.
     fn at(second: u64) -> Moment {
         Moment::new(1_800_001_000, 0, Some(1_800_000_000 + second))
     }
 
-    /// The same time, without a timestamp of the server.
+    /// Returns the same time, without a timestamp of the server.
     fn arrived_at(second: u64) -> Moment {
         Moment::new(1_800_000_000 + second, 0, None)
     }
@@ -338,9 +338,9 @@ mod tests {
         let same = when_at(&up(false, "anna", "s1", &[V4]), at(9));
         assert_eq!(judge(&kept, &Ended::default(), &[&same]).changes, []);
         assert_eq!(kept.after(&[up(false, "anna", "s1", &[])]), all);
-        // The name is kept as well.
+        // The session also keeps its name.
         assert_eq!(kept.after(&[up(false, "", "s1", &[])]), all);
-        // Its addresses replace those of the same attribute.
+        // The new addresses replace those of the same attribute.
         let moved = kept.after(&[up(false, "anna", "s1", &[(Kind::FramedIpAddress, "10.0.0.2")])]);
         assert_eq!(moved, has(&[("anna", &["10.0.0.2/32", "2001:db8::/56"])]));
         // The session now has another name, and keeps its addresses.
@@ -354,7 +354,7 @@ mod tests {
 
     #[test]
     fn an_address_of_two_sessions_goes_to_the_newer_one_and_stays_with_the_one_that_is_left() {
-        // One by one, and all at once.
+        // The events are passed one by one, and all at once.
         let events =
             [start("anna", "s1", "10.0.0.1"), start("anna", "s2", "10.0.0.1"), start("bert", "s2", "10.0.0.1")];
         let mut kept = Kept::default();
@@ -418,11 +418,11 @@ mod tests {
         kept.after(&[of("bng 1", "x", "anna", "10.0.0.1"), of("bng", "1 x", "bert", "10.0.0.2")]);
         let off = |server: &str, second| Event::AllDown { server: server.into(), when: at(second) };
         assert_eq!(kept.after(&[off("bng", 1)]), has(&[("anna", &["10.0.0.1/32"])]));
-        // After any time, a repeated record does not end a later session.
+        // A repeated record does not end a later session, regardless of the time between them.
         kept.after(&[when_at(&of("bng", "2", "bert", "10.0.0.2"), at(2))]);
         assert_eq!(kept.after(&[off("bng", 1)]).len(), 2);
         assert_eq!(kept.after(&[off("bng", 3), off("bng 1", 3)]), has(&[]));
-        // Without a stamp the reported delay counts.
+        // Without a timestamp, the reported delay gives the time.
         kept.after(&[when_at(&of("nas", "1", "carl", "10.0.0.3"), arrived_at(10))]);
         let late = |delay| Event::AllDown { server: "nas".into(), when: Moment::new(1_800_000_020, delay, None) };
         assert_eq!(kept.after(&[late(15)]), has(&[("carl", &["10.0.0.3/32"])]));
@@ -437,7 +437,7 @@ mod tests {
             (at(0), at(5), at(5), true),
             // The server reused the identifier for a new session.
             (at(0), at(5), at(6), false),
-            // Without a stamp the record is a retransmission, even if it reports its delay.
+            // Without a timestamp the record is treated as a retransmission, even if it reports its delay.
             (arrived_at(0), arrived_at(5), arrived_at(9), true),
             (arrived_at(0), arrived_at(5), Moment::new(1_800_002_000, 2000, None), true),
             (arrived_at(0), arrived_at(5), arrived_at(306), false),
@@ -447,11 +447,11 @@ mod tests {
             let mut kept = Kept::default();
             events.iter().take(2).for_each(|event| drop(kept.after(std::slice::from_ref(event))));
             assert_eq!(kept.after(&events[2..]), expected, "{again:?}");
-            // All at once, and without the first one.
+            // The events are passed all at once, and again without the first one.
             assert_eq!(Kept::default().after(&events), expected, "{again:?}");
             assert_eq!(Kept::default().after(&events[1..]), expected, "{again:?}");
         }
-        // Accounting-On ended the session. Its identifier may be reused, but the earlier record is rejected.
+        // Accounting-On ended the session. The server may reuse its identifier, but the earlier record is rejected.
         let on = |when| Event::AllDown { server: "bng".into(), when };
         let mut kept = Kept::default();
         assert_eq!(kept.after(&[begin.clone(), on(at(5)), begin.clone()]), has(&[]));
@@ -471,7 +471,7 @@ mod tests {
         assert_eq!(kept.after(std::slice::from_ref(&old)), both);
         assert_eq!(kept.after(&[when_at(&up(false, "anna", "s1", &[V4]), at(4))]), both);
         assert_eq!(kept.after(&[when_at(&up(false, "anna", "s1", &[V4]), at(6))])[1..], has(&[]));
-        // An interim update overtook the start: the start supplies the name and missing values.
+        // An interim update arrived before the start. The start supplies the name and missing values.
         let mut kept = Kept::default();
         assert_eq!(kept.after(&[when_at(&up(false, "", "s1", &[V4]), at(3))]), has(&[("bng s1", &["10.0.0.1/32"])]));
         let started = when_at(&up(true, "anna", "s1", &[(V4.0, "10.0.0.9"), V6]), at(0));

@@ -1,9 +1,10 @@
-//! The file of subscribers, a journal in which the last change of a name counts. Changes are appended; occasionally the
-//! file is replaced by one with only the current subscribers. One process changes it at a time, and first reads the
-//! changes of others.
+//! The file of subscribers is a journal: for each name, the last change is valid. Changes are appended. Occasionally a
+//! new file with only the current subscribers replaces the old one. One process changes the file at a time, and first
+//! reads the changes of other processes.
 //!
-//! A step is one line, `{"put": ...}`, `{"remove": ...}` or `{"all": [...]}` for several changes. A line truncated by a
-//! kill or a power failure is not JSON. So a step counts as a whole or not at all, and needs no commit record.
+//! A step is one line: `{"put": ...}`, `{"remove": ...}`, or `{"all": [...]}` for several changes. A line truncated by
+//! a kill or a power failure is not valid JSON. So a step is valid as a whole or not at all, and needs no commit
+//! record.
 //!
 //! A line that is not a change, for example one from an editor, is skipped with a warning; the subscribers of the other
 //! lines are metered. Before the next change such a file is backed up.
@@ -31,7 +32,7 @@ const BACKUP: &str = "subscribers.before";
 
 const BACKUPS: u32 = 3;
 
-/// Name of the copy of a file with invalid lines, before it is compacted.
+/// Name of the copy of a file with invalid lines. The copy is made before the file is compacted.
 const ASIDE: &str = "subscribers.damaged";
 
 /// Maximum number of invalid lines that are reported.
@@ -40,7 +41,7 @@ const MOST_TOLD: usize = 5;
 /// The file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The system refuses.
+    /// A system call fails.
     #[error("{path}: {}", in_words(.source))]
     System {
         /// File.
@@ -48,13 +49,13 @@ pub enum StoreError {
         /// Reason.
         source: io::Error,
     },
-    /// The system refuses, and the partial write could not be undone.
+    /// A write fails, and the partial write cannot be undone.
     #[error("{path}: {}; taking away what was written of it: {}; it may be there in part", in_words(.source),
         in_words(.problem))]
     Partly {
         /// File.
         path: PathBuf,
-        /// Reason why it was not written completely.
+        /// Reason why the write was incomplete.
         source: io::Error,
         /// Reason why the partial write remains.
         problem: io::Error,
@@ -81,10 +82,10 @@ pub fn read(folder: &Path) -> Result<(Subscribers, Vec<String>), StoreError> {
     }
 }
 
-/// Locks the subscribers while the result lives. Returns `None` if there is no folder, and so no subscriber.
+/// Locks the subscribers until the result is dropped. Returns `None` if there is no folder, so no subscriber.
 ///
 /// # Errors
-/// The system refuses.
+/// A system call fails.
 pub fn hold(folder: &Path) -> Result<Option<File>, StoreError> {
     let system = |source| StoreError::System { path: folder.into(), source };
     match File::open(folder) {
@@ -97,7 +98,7 @@ pub fn hold(folder: &Path) -> Result<Option<File>, StoreError> {
     }
 }
 
-/// Number of times that the maps were refilled. If it has changed, cached knowledge of the maps is invalid.
+/// Returns how often the maps were refilled. If the number has changed, cached contents of the maps are invalid.
 #[must_use]
 pub fn generation(folder: &Path) -> u64 {
     fs::read_to_string(folder.join(GENERATION)).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
@@ -106,7 +107,7 @@ pub fn generation(folder: &Path) -> u64 {
 /// Counts a refill of the maps. The caller must hold the lock.
 ///
 /// # Errors
-/// The system refuses.
+/// A system call fails.
 pub fn next_generation(folder: &Path) -> Result<(), StoreError> {
     let path = folder.join(GENERATION);
     fs::write(&path, format!("{}\n", generation(folder) + 1)).map_err(|source| StoreError::System { path, source })
@@ -132,11 +133,11 @@ struct Contents {
     lines: usize,
     /// Bytes up to the end of the last complete line.
     whole: usize,
-    /// True if that line has no line break.
+    /// True if the last complete line has no line break.
     is_open: bool,
     /// Invalid lines, with their numbers.
     broken: Vec<(usize, String)>,
-    /// Bytes after the last complete line: a partial line, or damage.
+    /// Number of bytes after the last complete line: a partial or damaged line.
     cut_off: usize,
     damaged_tail: usize,
 }
@@ -153,7 +154,7 @@ impl Contents {
             }
         }
         match contents.read_line(tail) {
-            // Some editors do not end the last line.
+            // Some editors write no line break after the last line.
             Ok(()) => (contents.whole, contents.is_open) = (bytes.len(), true),
             // The writing process was killed, so the change was not confirmed.
             Err(error) if error.is_eof() => contents.cut_off = tail.len(),
@@ -232,11 +233,11 @@ pub struct Store {
 #[derive(Clone, Copy, Debug)]
 pub struct Before(u64);
 
-/// Exclusive access to the file while this value lives.
+/// Exclusive access to the file until this value is dropped.
 #[derive(Debug)]
 pub struct Locked {
     _folder: File,
-    /// True if another process had changed the file, so that it was read again.
+    /// True if another process had changed the file, so it was read again.
     pub was_changed: bool,
 }
 
@@ -244,7 +245,7 @@ impl Store {
     /// Opens the file in `folder`, which is created if necessary.
     ///
     /// # Errors
-    /// The system refuses.
+    /// A system call fails.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         let path = folder.join(FILE);
         let system = |source| StoreError::System { path: path.clone(), source };
@@ -274,7 +275,7 @@ impl Store {
     /// Waits for exclusive access, and reads the file again if another process changed it.
     ///
     /// # Errors
-    /// The system refuses.
+    /// A system call fails.
     pub fn lock(&mut self) -> Result<Locked, StoreError> {
         let system = |source| StoreError::System { path: self.path.clone(), source };
         let folder = self.path.parent().unwrap_or(Path::new("."));
@@ -323,10 +324,10 @@ impl Store {
         Ok(aside)
     }
 
-    /// Stores changes, which are durable on return. The result is for [`Self::take_back`].
+    /// Stores changes, which are durable on return. To undo them, pass the result to [`Self::take_back`].
     ///
     /// # Errors
-    /// The system refuses. Nothing is changed, except for [`StoreError::Partly`].
+    /// A write fails. The file is unchanged, except for [`StoreError::Partly`].
     pub fn append(&mut self, changes: &[Change], _lock: &Locked) -> Result<Before, StoreError> {
         let before = Before(self.bytes);
         if changes.is_empty() {
@@ -354,17 +355,17 @@ impl Store {
     /// Reverts what was stored since `before`.
     ///
     /// # Errors
-    /// The system refuses.
+    /// A system call fails.
     pub fn take_back(&mut self, before: Before, _lock: &Locked) -> Result<(), StoreError> {
         let shortened = self.file.set_len(before.0).and_then(|()| self.file.sync_data());
         let read = shortened.and_then(|()| self.read_again());
         read.map_err(|source| StoreError::System { path: self.path.clone(), source })
     }
 
-    /// Stores a backup of the list, and keeps earlier backups.
+    /// Makes a backup of the list. Earlier backups are kept.
     ///
     /// # Errors
-    /// The system refuses: nothing is changed.
+    /// A write fails; the list is unchanged.
     pub fn back_up(&self, _lock: &Locked) -> Result<(), StoreError> {
         let name = |number: u32| self.path.with_file_name(format!("{BACKUP}-{number}"));
         let write = || {
@@ -378,8 +379,8 @@ impl Store {
         write().map_err(|source| StoreError::System { path: name(1), source })
     }
 
-    /// Compacts the file if most of it is superseded. A failure is only a warning, since everything is stored. The next
-    /// attempt is after the same number of further bytes.
+    /// Compacts the file if most of it is superseded. A failure is only a warning, since all changes are stored. The
+    /// next attempt is made after the same number of further bytes.
     pub fn tidy(&mut self, _lock: &Locked) {
         if self.is_tidy() {
             return;
@@ -427,7 +428,7 @@ impl Store {
         match write_all(&part, text) {
             Ok(()) => Ok(part),
             Err(error) => {
-                // The file would take space that others need.
+                // The temporary file would waste disk space.
                 let _ = fs::remove_file(&part);
                 Err(error)
             }
@@ -444,7 +445,7 @@ fn line(changes: &[Change]) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Creates a file with this content, replacing leftovers of earlier processes.
+/// Creates a file with this content. Replaces leftover files of earlier processes.
 fn write_all(path: &Path, text: &[u8]) -> io::Result<()> {
     let mut file = open(path)?;
     file.set_len(0)?;
@@ -452,13 +453,13 @@ fn write_all(path: &Path, text: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Makes names in the folder of a file durable.
+/// Makes the directory entry of a file durable.
 fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    // Names and addresses of people are private.
+    // Only the owner may read names and addresses of people.
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }
 
@@ -527,7 +528,7 @@ mod tests {
         let (new, last) = (fs::read(&path).unwrap(), store.subscribers().clone());
         for length in old.len()..=new.len() {
             fs::write(&path, &new[..length]).unwrap();
-            // The line break is not part of the change.
+            // A change without its line break is complete.
             let expected = if length + 1 < new.len() { &kept } else { &last };
             assert_eq!(&read(&folder.0).unwrap().0, expected, "{length}");
             let mut store = Store::open(&folder.0).unwrap();
@@ -618,7 +619,7 @@ mod tests {
         let mut store = Store::open(&folder.0).unwrap();
         change(&mut store, &[put("a", "10.0.0.1")]);
         let lock = store.lock().unwrap();
-        // Appending fails, and so does truncating.
+        // Appending and truncating both fail.
         store.file = File::open(&store.path).unwrap();
         let error = store.append(&[put("b", "10.0.0.2")], &lock).unwrap_err();
         assert!(matches!(error, StoreError::Partly { .. }), "{error}");
@@ -647,7 +648,7 @@ mod tests {
         assert!(store.bytes <= 200 + MOST_STALE && store.take_problems().is_empty(), "{}", store.bytes);
     }
 
-    /// Result of a reader and then a writer for a file with these bytes: names, problems.
+    /// Reads a file with these bytes, then opens it for writing. Returns the names and problems of each.
     fn both(folder: &Folder, bytes: &[u8]) -> [(Vec<String>, Vec<String>); 2] {
         fs::write(folder.0.join(FILE), bytes).unwrap();
         let names = |subscribers: &Subscribers| subscribers.keys().cloned().collect();
@@ -670,10 +671,10 @@ mod tests {
         assert_eq!((&read_names, &names), (&vec!["a".into(), "b".into()], &read_names));
         assert_eq!((problems.len(), told.len()), (1, 2), "{told:?}");
         assert!(problems[0].contains("subscribers.jsonl: line 2: column 1: expected value"), "{problems:?}");
-        // The writer continues with the valid lines, and the operator has the original file.
+        // The writer continues with the valid lines, and the operator finds a copy of the original file.
         assert_eq!(fs::read(folder.0.join("subscribers.damaged-1")).unwrap(), bytes);
         assert_eq!(read(&folder.0).unwrap().1, Vec::<String>::new());
-        // The second time it gets another name; only some of many lines are reported.
+        // The second copy gets another name. Only some of the invalid lines are reported.
         let [(_, problems), (_, told)] = both(&folder, &b"\xff\n".repeat(20));
         assert_eq!((problems.len(), told.len()), (MOST_TOLD + 1, MOST_TOLD + 2), "{told:?}");
         assert!(problems[MOST_TOLD].ends_with("15 more lines are left out"), "{problems:?}");

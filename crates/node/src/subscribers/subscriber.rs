@@ -1,4 +1,4 @@
-//! A subscriber, and a change of one.
+//! A subscriber, and a change to a subscriber.
 
 use super::addresses::Addresses;
 use super::session::Sessions;
@@ -46,12 +46,11 @@ impl Subscriber {
         table.into()
     }
 
-    /// The user that the node meters. The default user's values replace missing keys. Returns `None` if there are keys
-    /// but no identifier yet, until a session has one.
+    /// Returns the user that the node meters. The default user's values replace missing keys. Returns `None` if there
+    /// are keys but no identifier, as before a session with an address.
     ///
     /// # Errors
-    /// A key is unknown, of the wrong kind or out of range, nothing is given at all, or a prefix contains all
-    /// addresses.
+    /// A key is unknown, of the wrong kind or out of range, there is no key at all, or a prefix contains all addresses.
     pub fn user(&self, default: &UserParams) -> Result<Option<User>, ConfigError> {
         let table = self.table();
         let user = match self.is_given() {
@@ -62,7 +61,7 @@ impl Subscriber {
         let mut user = user.map_err(|error| {
             ConfigError::new(format!("user \"{}\": {}", shown_name(&self.name), error.key), error.problem)
         })?;
-        // An address counts once, even if two sessions have it or it is written in two ways.
+        // An address counts once, even if two sessions have it or its two texts differ.
         let mut seen = HashSet::new();
         user.iter_mut().for_each(|user| user.who.retain(|who| seen.insert(*who)));
         Ok(user)
@@ -72,13 +71,13 @@ impl Subscriber {
         self.sessions.states().map(|state| &state.addresses)
     }
 
-    /// Returns true if an operator or a list gave any of its data, not only sessions.
+    /// Returns true if any of the data are from an operator or a list, not from sessions.
     #[must_use]
     pub fn is_given(&self) -> bool {
         !self.user.is_empty() || self.site.is_some()
     }
 
-    /// The subscriber with only its sessions, or `None` if these have no addresses.
+    /// Returns the subscriber with only its sessions, or `None` if the sessions have no addresses.
     #[must_use]
     pub fn sessions_alone(&self) -> Option<Self> {
         let (name, sessions) = (self.name.clone(), self.sessions.clone());
@@ -102,7 +101,7 @@ impl Subscriber {
     }
 }
 
-/// Rejects prefixes with all IPv4 addresses. They may be intended in the configuration, but not in a list of
+/// Rejects prefixes with all IPv4 addresses. Such a prefix may be intended in the configuration, but not in a list of
 /// subscribers.
 fn not_everybody(user: User) -> Result<User, ConfigError> {
     let is_all = |who: &&Who| matches!(who, Who::Prefix(prefix) if *prefix == Prefix::within(prefix.address(), 0));
@@ -136,7 +135,7 @@ impl Change {
     }
 }
 
-/// A prefix in the notation of a table of users, from an address with or without a length.
+/// Converts an address with or without a length to a prefix in the notation of a table of users.
 pub(crate) fn prefixes_of(cell: &str) -> Vec<Json> {
     cell.split([',', ';', ' ']).map(str::trim).filter(|prefix| !prefix.is_empty()).map(|prefix| json!(prefix)).collect()
 }

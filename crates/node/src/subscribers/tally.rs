@@ -26,13 +26,13 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts a stored and answered request. `passed_over` is the number of its addresses that were skipped.
+    /// Counts a stored and answered request. `passed_over` is the number of skipped addresses in the request.
     pub fn kept(&mut self, passed_over: u64) {
         self.now.kept += 1;
         self.now.passed_over += passed_over;
     }
 
-    /// Counts a valid but impossible request from `from`.
+    /// Counts a request from `from` that is valid but cannot be fulfilled.
     pub fn not_kept(&mut self, from: impl std::fmt::Display, why: impl std::fmt::Display) {
         self.now.not_kept += 1;
         self.last = format!("{from}: {why}");
@@ -53,8 +53,8 @@ impl Tally {
         (self.now != self.told).then(|| PAUSE.saturating_sub(waited))
     }
 
-    /// Returns the pending report: the counters, and the log line, which is empty if all requests were answered.
-    /// Returns `None` if the last report was too recent, or nothing is new.
+    /// Returns the pending report: the counters and the log line. The line is empty if all requests were answered.
+    /// Returns `None` if the last report was too recent or there is no news.
     pub fn tell(&mut self, now: Instant) -> Option<(String, String)> {
         if self.due_in(now) != Some(Duration::ZERO) {
             return None;

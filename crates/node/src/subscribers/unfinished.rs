@@ -1,7 +1,8 @@
-//! A marker file next to the file of subscribers. It means that a change is in progress: the maps may lack all or a
-//! part of it. A process that finds the marker and gets exclusive access refills the maps from the file.
+//! A marker file next to the file of subscribers. It exists while a change is in progress: the maps may lack all or a
+//! part of the change. A process that finds the marker and gets exclusive access refills the maps from the file of
+//! subscribers.
 //!
-//! The marker need not survive a reboot, since the maps do not.
+//! The marker need not survive a reboot, since the maps are lost then, too.
 
 use super::StoreError;
 use std::fs::{self, File};
@@ -23,7 +24,7 @@ pub fn is_there(folder: &Path) -> bool {
 /// Records that a change begins.
 ///
 /// # Errors
-/// The system refuses.
+/// A system call fails.
 pub fn begin(folder: &Path) -> Result<(), StoreError> {
     let path = at(folder);
     File::create(&path).map(drop).map_err(|source| StoreError::System { path, source })
@@ -32,7 +33,7 @@ pub fn begin(folder: &Path) -> Result<(), StoreError> {
 /// Records that file and maps are equal.
 ///
 /// # Errors
-/// The system refuses.
+/// A system call fails.
 pub fn finish(folder: &Path) -> Result<(), StoreError> {
     let path = at(folder);
     match fs::remove_file(&path) {

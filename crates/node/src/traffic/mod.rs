@@ -1,4 +1,4 @@
-//! Traffic generator: a UDP sender with constant or exponential gaps, and a sink that counts arrivals.
+//! A traffic generator: a UDP sender with constant or exponential gaps, and a sink that counts arrivals.
 //!
 //! A packet's payload starts with [`PayloadHeader`], followed by zeros.
 

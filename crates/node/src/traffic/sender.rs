@@ -34,7 +34,7 @@ pub struct Sending {
     pub gaps: Gaps,
     /// Width of the jitter of constant gaps, as a multiple of the gap: 0.1 means up to 5 % in either direction.
     pub jitter: f64,
-    /// Duration. Without it, the sender runs until a signal.
+    /// Duration. Without a duration, the sender runs until a signal.
     pub time: Option<Time>,
     /// Seed of gaps and phase.
     pub seed: u64,

@@ -24,7 +24,7 @@ struct Stream {
     payload_bytes: u64,
     /// Packets with a lower number than an earlier packet.
     reordered: u64,
-    /// Lowest and highest number of the arrived packets.
+    /// Lowest and highest packet number that arrived.
     numbers: Option<(u64, u64)>,
     /// Delay from sender to sink; only meaningful if both are on one machine.
     delay: DelayHistogram,
@@ -54,15 +54,16 @@ impl Stream {
     }
 }
 
-/// Receives at `address` until a signal (SIGINT, SIGTERM) or until `time` has passed. `report` gets `{"ready": true}`
-/// once it can receive. Then it gets the counters since the last report at every SIGUSR1 and at the end.
+/// Receives at `address` until a signal (SIGINT, SIGTERM) or until `time` has passed. Calls `report` with `{"ready":
+/// true}` once the socket is open, and with the counters since the last report at every SIGUSR1 and at the end.
 ///
 /// # Errors
 /// The socket cannot be opened.
 pub fn receive(address: SocketAddr, time: Option<Time>, mut report: impl FnMut(&Json)) -> Result<(), Error> {
     let socket = UdpSocket::bind(address)?;
     socket.set_read_timeout(Some(LOOK))?;
-    // As much as the system grants: an overflow while the sink is not scheduled would look like network loss.
+    // The buffer is as large as the kernel permits, because an overflow while the sink is not scheduled would look like
+    // network loss.
     rustix::net::sockopt::set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER)?;
     io::note_signals();
     let mut streams: BTreeMap<u32, Stream> = BTreeMap::new();

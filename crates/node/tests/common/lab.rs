@@ -1,4 +1,4 @@
-//! Network namespaces of a test, removed whatever happens, and commands in them.
+//! Network namespaces of a test, and commands in them. The namespaces are removed even if the test fails.
 #![allow(dead_code)]
 
 use serde_json::Value as Json;
@@ -27,7 +27,7 @@ const PROBE: &str = "ip link add v0 type veth && tc qdisc add dev v0 clsact && \
                      tc qdisc add dev v0 root handle 1: htb && tc qdisc replace dev v0 root tbf rate 1mbit burst 1600 \
                      limit 3000";
 
-/// Meters packets that arrive at `in0` and runs ABC for packets that leave by `out0`.
+/// Meters packets that arrive at `in0` and runs ABC for packets that leave through `out0`.
 pub const TWO_PORTS: &str = "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n\
                              [[ports]]\ninterface = \"out0\"\nqueue = { scheme = \"abc\" }\n";
 
@@ -73,7 +73,7 @@ impl Lab {
         lab
     }
 
-    /// A client, a node and a server in a row; the node's port to the server is `out0`.
+    /// Creates a client, a node and a server in a row. The node's port to the server is `out0`.
     pub fn one_node() -> Self {
         let lab = Self::new(&["c", "n", "s"]);
         lab.wire(("c", "c0", "10.1.0.2"), ("n", "in0", "10.1.0.1"));
@@ -82,7 +82,7 @@ impl Lab {
         lab
     }
 
-    /// client - edge a - core b - server; the link between a and b carries labels.
+    /// Creates client - edge a - core b - server. The link between a and b carries labels.
     pub fn two_nodes() -> Self {
         let lab = Self::new(&["c", "a", "b", "s"]);
         lab.wire(("c", "c0", "10.1.0.2"), ("a", "in0", "10.1.0.1"));
@@ -111,8 +111,8 @@ impl Lab {
         self.folder.join("bpf")
     }
 
-    /// Adds a veth pair with `(namespace, interface, address)` at either end. Neighbours are configured, so that no ARP
-    /// is sent.
+    /// Adds a veth pair with `(namespace, interface, address)` at either end. Neighbours are configured, so no ARP is
+    /// sent.
     pub fn wire(&self, a: (&str, &str, &str), b: (&str, &str, &str)) {
         let (from, to) = (self.namespace(a.0), self.namespace(b.0));
         let pair = ["-n", &from, "link", "add", a.1, "type", "veth", "peer", "name", b.1, "netns", &to];
@@ -264,7 +264,7 @@ impl Drop for Lab {
     }
 }
 
-/// The monotonic clock, as Python's `time.monotonic()`.
+/// Time of the monotonic clock, as in Python's `time.monotonic()`.
 pub fn now_s() -> f64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
@@ -279,11 +279,12 @@ pub fn average_activity(status: &Json, interface: &str) -> f64 {
     port(status, interface)["average_activity"].as_f64().unwrap()
 }
 
-/// Checks that the averages at both ends of the link, from `mid0` to the port `out1` behind it, are of the same labels.
+/// Checks that the averages at both ends of the link, at `mid0` and at the port `out1` behind it, come from the same
+/// labels.
 ///
-/// They are not exactly equal: the averager forgets in 0.3 s, so a machine that stops for a tenth of a second between
-/// the two ports weights their packets differently. That moves an average by less than the range of the labels of a
-/// burst of 30 packets, log2(30) = 4.9. 20 labels of -32 among 50 would move it by 14.
+/// The averages are not exactly equal. Their time constant is 0.3 s, so a pause of a tenth of a second between the two
+/// ports changes the weights. This moves an average by less than the range of labels in a burst of 30 packets, log2(30)
+/// = 4.9. 20 labels of -32 among 50 would move the average by 14.
 pub fn assert_same_labels(edge: &Json, core: &Json) {
     let difference = average_activity(edge, "mid0") - average_activity(core, "out1");
     assert!(difference.abs() < 5.0, "{difference} {edge} {core}");

@@ -1,4 +1,4 @@
-//! Common parts of the tests of kernel programs: requirements, frames, a node with one port.
+//! Code shared by the tests of kernel programs: requirements, frames, and a node with one port.
 #![allow(dead_code)]
 
 use fairlane_node::config::NodeConfig;
@@ -19,8 +19,8 @@ pub const PASS: i32 = -1;
 /// `TC_ACT_SHOT`: the packet is dropped.
 pub const DROP: i32 = 2;
 
-/// Reason why kernel programs cannot be loaded here, if any. A kernel with all requirements that rejects the programs
-/// is a failure.
+/// Returns the reason why kernel programs cannot be loaded here, if any. If the kernel meets all requirements but
+/// rejects the programs, the test fails.
 pub fn missing() -> Option<&'static str> {
     if !rustix::process::geteuid().is_root() {
         return Some("not root");
@@ -45,23 +45,24 @@ macro_rules! skip_unless_possible {
     };
 }
 
-/// Bits of marks that labels use in tests: they hold all bits of an activity.
+/// Bits of marks that labels use in tests. They have room for all bits of an activity.
 pub const MARK_MASK: &str = "0xffffff00";
 
 /// The label in a mark, in the programs' format: bits 31..24 0xfa, 22 the class, 21..0 the activity. 0 if there is
 /// none.
 pub fn label_of(mark: u32) -> u32 {
-    // The lowest bit is the class; the activity is stored plus one, so that zero is no label.
+    // The lowest bit is the class. The other bits are the activity plus one, so zero means no label.
     let number = mark >> 8;
     if number < 2 { 0 } else { 0xfa00_0000 | (number & 1) << 22 | ((number >> 1) - 1) }
 }
 
-/// The mark of a label, the inverse.
+/// Returns the mark of a label, the inverse of [`label_of`].
 pub fn mark_of(label: u32) -> u32 {
     if label == 0 { 0 } else { (((label & 0x3f_ffff) + 1) << 1 | label >> 22 & 1) << 8 }
 }
 
-/// A node with one port, the loopback interface, which meters and runs the AQM; `changes` are merged into its tables.
+/// Returns a node with one port, the loopback interface, which meters and runs the AQM. `changes` are merged into its
+/// tables.
 pub fn config(port: &Json, changes: &Json) -> NodeConfig {
     let mut tables = json!({
         "node": {"mark_mask": MARK_MASK},
@@ -76,14 +77,14 @@ pub fn config(port: &Json, changes: &Json) -> NodeConfig {
     NodeConfig::read(&tables).expect("a right configuration")
 }
 
-/// The programs with clock and queue as inputs, configured with `config`.
+/// Loads the programs in replay mode, where the test sets clock and queue length, and configures them with `config`.
 pub fn replayed(config: &NodeConfig) -> Programs {
     let programs = Programs::load(Mode::Replay, Places::of(config)).expect("the kernel takes the programs");
     configure(&programs, config, &[LOOPBACK], START_NS).expect("the maps take the configuration");
     programs
 }
 
-/// The same, 5 s after the start.
+/// Like [`replayed`], 5 s after the start.
 pub fn replayed_later(config: &NodeConfig) -> Programs {
     let programs = replayed(config);
     programs.set_replay(&ReplayInput { now_ns: START_NS + 5_000_000_000, ..Default::default() }).unwrap();
@@ -98,7 +99,7 @@ pub fn through(programs: &Programs, frame: &[u8], mark: u32) -> (Outcome, Outcom
     (labelled(metered), labelled(sent))
 }
 
-/// An IPv4 frame of `ip_bytes` (at least 20) plus Ethernet.
+/// Builds an IPv4 frame of `ip_bytes` (at least 20) plus the Ethernet header.
 pub fn ipv4(source: [u8; 4], dscp: u8, ip_bytes: u16) -> Vec<u8> {
     let mut frame = ethernet(0x0800);
     frame.extend([0x45, dscp << 2]);
@@ -110,7 +111,7 @@ pub fn ipv4(source: [u8; 4], dscp: u8, ip_bytes: u16) -> Vec<u8> {
     frame
 }
 
-/// An IPv6 frame of `ip_bytes` (at least 40) plus Ethernet.
+/// Builds an IPv6 frame of `ip_bytes` (at least 40) plus the Ethernet header.
 pub fn ipv6(source: [u8; 16], dscp: u8, ip_bytes: u16) -> Vec<u8> {
     let mut frame = ethernet(0x86dd);
     frame.extend([0x60 | dscp >> 2, dscp << 6, 0, 0]);

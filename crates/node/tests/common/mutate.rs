@@ -2,7 +2,8 @@
 
 use fairlane_schemes::base::rng::Rng;
 
-/// Changes, inserts, removes or duplicates a few bytes, or truncates. Half of the new bytes are from `alphabet`.
+/// Changes, inserts, removes or duplicates a few bytes, or truncates the text. Half of the new bytes are from
+/// `alphabet`.
 pub fn mutate(rng: &mut Rng, bytes: &mut Vec<u8>, alphabet: &[u8]) {
     for _ in 0..=rng.bits() % 4 {
         let at = rng.bits() as usize % (bytes.len() + 1);

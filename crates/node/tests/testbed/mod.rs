@@ -1,4 +1,5 @@
-//! A client and a server in network namespaces with the forwarder between them, removed whatever happens.
+//! A client and a server in network namespaces with the forwarder between them. The namespaces are removed even if the
+//! test fails.
 #![allow(dead_code)]
 
 use fairlane_node::io::Interface;
@@ -39,7 +40,7 @@ pub fn missing() -> Option<String> {
 /// I/O modes of the forwarder in this build.
 pub const IO: &[&str] = if cfg!(feature = "ebpf") { &["af-packet", "af-xdp"] } else { &["af-packet"] };
 
-/// `c0` of the client is connected to `p0` of the node, `s0` of the server to `p1`.
+/// The client's `c0` is connected to the node's `p0`, the server's `s0` to the node's `p1`.
 pub struct Testbed {
     names: [String; 3],
     config: PathBuf,
@@ -47,12 +48,12 @@ pub struct Testbed {
 }
 
 impl Testbed {
-    /// A testbed whose forwarder uses `AF_PACKET`.
+    /// Creates a testbed whose forwarder uses `AF_PACKET`.
     pub fn new(offload: bool) -> Self {
         Self::on("af-packet", offload)
     }
 
-    /// A testbed whose forwarder uses `io`. Hosts leave checksums to the network card only if `offload` is set.
+    /// Creates a testbed whose forwarder uses `io`. Hosts leave checksums to the network card only if `offload` is set.
     pub fn on(io: &'static str, offload: bool) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -78,14 +79,14 @@ impl Testbed {
         testbed
     }
 
-    /// Each host knows the other's Ethernet address, so that no packet waits for address resolution.
+    /// Configures each host with the other's Ethernet address, so no packet waits for address resolution.
     fn neighbours(&self) {
         let [client, _, server] = &self.names;
         run(&format!("ip -n {client} neigh replace {SERVER} lladdr {} dev c0 nud permanent", mac("s0")));
         run(&format!("ip -n {server} neigh replace {CLIENT} lladdr {} dev s0 nud permanent", mac("c0")));
     }
 
-    /// Hosts in separate subnets, each with the node as its router.
+    /// Creates a testbed with hosts in separate subnets. The node is the router of both.
     pub fn routed(io: &'static str) -> Self {
         let testbed = Self::on(io, false);
         let [client, _, server] = &testbed.names;
@@ -96,12 +97,12 @@ impl Testbed {
         testbed
     }
 
-    /// Sends frames from the client. Returns the frames that the server receives, with tags restored, when it has as
-    /// many or none has arrived for `patience`.
+    /// Sends frames from the client. Returns the frames that the server receives, with tags restored. Stops at the same
+    /// number of frames, or if none has arrived for `patience`.
     pub fn exchange(&self, frames: &[Vec<u8>], patience: Duration) -> Vec<Vec<u8>> {
         let at = |host: usize, name: &'static str| {
             let namespace = std::fs::File::open(format!("/run/netns/{}", self.names[host])).unwrap();
-            // A separate thread, since it cannot leave the namespace.
+            // Uses a separate thread, since the thread cannot leave the namespace.
             let open = std::thread::spawn(move || {
                 move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
                 Interface::open(name, 1600, 64).unwrap()
@@ -129,7 +130,7 @@ impl Testbed {
         Running::ready(self.forwarder(config))
     }
 
-    /// Error message of a forwarder that does not start, and its exit code.
+    /// Returns the error message and exit code of a forwarder that does not start.
     pub fn refusal(&self, config: &str) -> (String, Option<i32>) {
         let output = self.forwarder(config).output().unwrap();
         (String::from_utf8(output.stderr).unwrap(), output.status.code())
@@ -174,7 +175,7 @@ impl Testbed {
         features.lines().any(|line| line.trim().starts_with(&format!("{name}: on")))
     }
 
-    /// Recreates the server's link and sets it up at both ends.
+    /// Recreates the server's link and brings it up at both ends.
     pub fn make_server_link_anew(&self) {
         let [_, node, server] = &self.names;
         run(&format!("ip -n {server} link del s0"));
@@ -220,7 +221,7 @@ impl Running {
 
     /// Ends the process with a signal and waits for its end.
     pub fn end_by(mut self, signal: Signal) {
-        // `ip netns exec` becomes the program, so this is its process.
+        // `ip netns exec` replaces itself by the program, so this is the program's process.
         self.signal(signal);
         self.child.wait().unwrap();
     }
@@ -237,7 +238,7 @@ impl Running {
         serde_json::from_str(&line).expect("a line of JSON")
     }
 
-    /// CPU time of the process: `utime` and `stime` of proc(5), ticks of 10 ms.
+    /// CPU time of the process: `utime` and `stime` of proc(5), in ticks of 10 ms.
     pub fn cpu_time(&self) -> Duration {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
         let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
@@ -251,13 +252,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // The process may have ended: its --time is over, or it failed, which the test noticed.
+        // The process may have ended because its --time is over, or because it failed, which the test has detected.
         let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
         let _ = self.child.wait();
     }
 }
 
-/// Adds up reports until their sums satisfy `is_over`, for at most half a minute: packets missing then are lost.
+/// Adds up reports until their sums satisfy `is_over`, for at most half a minute. Packets missing after that are lost.
 pub fn until<const N: usize>(mut running: [&mut Running; N], is_over: impl Fn(&[Json; N]) -> bool) -> [Json; N] {
     let mut sums = running.each_mut().map(|one| one.report());
     let begin = Instant::now();
@@ -270,7 +271,7 @@ pub fn until<const N: usize>(mut running: [&mut Running; N], is_over: impl Fn(&[
     sums
 }
 
-/// Adds counters; keeps the minimum of other numbers, and the latest of other values.
+/// Adds counters. Keeps the minimum of other numbers and the latest of other values.
 fn add(sum: &mut Json, more: &Json) {
     match (&mut *sum, more) {
         (Json::Object(sum), Json::Object(more)) => {

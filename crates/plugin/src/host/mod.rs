@@ -35,7 +35,7 @@ pub struct LoadedScheme {
 /// All loaded schemes, of every build.
 static EVERY_BUILD: Mutex<Vec<ExternalScheme>> = Mutex::new(Vec::new());
 
-/// Scheme of a name in a loaded build.
+/// Returns the scheme with this name in a loaded build.
 fn loaded(name: &str, library: &str) -> Option<ExternalScheme> {
     let every = EVERY_BUILD.lock().unwrap_or_else(PoisonError::into_inner);
     every.iter().find(|one| *one.name == *name && one.factory.library() == Some(library)).cloned()
@@ -76,7 +76,7 @@ fn load_file(path: &Path) -> Result<Vec<LoadedScheme>, String> {
     Ok(schemes)
 }
 
-/// Schemes in a library's table; `build` identifies the build.
+/// Returns the schemes in a library's table; `build` identifies the build.
 ///
 /// # Errors
 /// If a field is wrong. The error is one line that names it.
@@ -99,7 +99,7 @@ pub unsafe fn of_table(table: &'static LibraryTable, build: &str) -> Result<Vec<
     Ok(schemes)
 }
 
-/// Loads the code and all its dependencies, so that no symbol can turn out to be missing during a run.
+/// Loads the code and all its dependencies, so that a missing symbol is an error here and not during a run.
 ///
 /// # Safety
 /// See [`libloading::Library::new`].
@@ -117,7 +117,7 @@ unsafe fn open(path: &Path) -> Result<libloading::Library, libloading::Error> {
     }
 }
 
-/// Table of a library if its version is ours.
+/// Returns the table of a library if it has this version.
 ///
 /// # Safety
 /// `table` must be null or point to a table that lives as long as the process.
@@ -222,7 +222,7 @@ extern "C" fn report_exit() {
     }
 }
 
-/// Text that foreign code writes into a buffer for one line.
+/// Returns the text that foreign code writes into a buffer for one line.
 fn message_of<T>(body: impl FnOnce(*mut c_char, usize) -> T) -> (T, String) {
     let mut room = [0u8; 512];
     // The last byte stays zero, regardless of what the code writes.

@@ -201,7 +201,7 @@ struct Told<'a> {
 
 /// Receives a packet that a library drops or marks.
 unsafe extern "C" fn on_drop(context: *mut c_void, packet: *const CPacket, reason: u8) {
-    // SAFETY: the library passes the context of the present call.
+    // SAFETY: the library passes the context of the current call.
     let told = unsafe { &mut *context.cast::<Told<'_>>() };
     // SAFETY: the library passes a packet; null identifies no waiting packet.
     let handle = Handle::of_bits(unsafe { packet.as_ref() }.map_or(u64::MAX, |packet| packet.id));
@@ -333,7 +333,7 @@ impl ExternalDiscipline for PluginDiscipline {
 
 /// Receives a reading.
 unsafe extern "C" fn on_reading(context: *mut c_void, name: *const c_char, value: f64) {
-    // SAFETY: the library passes the context of the present call.
+    // SAFETY: the library passes the context of the current call.
     let report = unsafe { &mut *context.cast::<Report<'_>>() };
     if !name.is_null() {
         // SAFETY: names of readings live as long as the library, which is never unloaded.

@@ -60,7 +60,8 @@ params! {
         bitmap_bits: u32 = 1024, in 1..=16777216, symbol "b", source "our choice: 2 % error with 105 flows";
         /// Minimum counting interval of the bitmap.
         count_interval: Time = "1 s", in "1 ms"..="1 h", source "our choice";
-        /// Bound of credit and debt: the amount that a flow collects in this time at zero, or at twice, its share.
+        /// Bound of credit and debt, as a time: a flow that sends nothing, or twice its share, reaches the bound in
+        /// this time.
         max_credit: Time = "10 s", in "0 s"..="1 h", symbol "D", source "our choice";
         /// Keeps dropping packets of a flow in debt even after its share has fallen to the fair share.
         repay: bool = false, source "afc 3: not so";
@@ -124,7 +125,7 @@ impl Entry {
     }
 }
 
-/// Present fair fraction and bound of the area.
+/// Current fair fraction and bound of the area.
 #[derive(Clone, Copy, Debug)]
 struct Fair {
     /// `FairFraction` = 1/N_act.
@@ -174,7 +175,7 @@ impl Afc {
         Self { red: RedCore::new(params.red.settings(limit), rate), flows: Box::new(flows), probability: 0.0 }
     }
 
-    /// Updates Hit and dA of `flow`. Returns true if its arrival must be dropped.
+    /// Updates Hit and dA of `flow`. Returns true if the arriving packet must be dropped.
     fn shuts_out(&mut self, flow: u32, now: Time) -> bool {
         let flows = &mut *self.flows;
         let fair = flows.fair();
@@ -249,7 +250,7 @@ mod tests {
     use super::*;
     use crate::testing::{TestPacket, readings};
 
-    /// Returns AFC with RED practically inactive, an average that equals the queue, and thresholds of 50 and 150.
+    /// Returns AFC with thresholds of 50 and 150, an average that equals the queue, and RED practically inactive.
     fn afc(own: AfcParams) -> Afc {
         let red = RedPartParams { weight: 1.0, max_p: 1e-6, ..Default::default() };
         Afc::new(&AfcParams { red, ..own }, QueueLimit::Packets(300), BitRate(5_000_000))
@@ -268,7 +269,7 @@ mod tests {
         verdict
     }
 
-    /// Returns AFC with four flows (counted as four) that have ten packets each in the window.
+    /// Returns AFC with four flows that have ten packets each in the window. The estimated number of flows is four.
     fn four_flows(own: AfcParams, rng: &mut Rng) -> Afc {
         let mut afc = afc(AfcParams { window_packets: 40, ..own });
         (0..80).for_each(|n| _ = offer(&mut afc, (n % 4, 1000), 0, 25 * u64::from(n), rng));
@@ -283,8 +284,8 @@ mod tests {
         // Fair is slightly below 1/4 (1024 ln(1024/1020) = 4.008), so ten of forty packets are slightly above it.
         assert_eq!(offer(&mut afc, (0, 1000), 60, 2000, &mut rng), Verdict::Drop);
         assert_eq!(afc.drop_probability(), Some(1.0));
-        // A packet of another flow pushes the oldest packet, one of flow 0, out of the window: nine are below the
-        // share.
+        // A packet of another flow displaces the oldest packet of the window, which belongs to flow 0. Nine packets are
+        // below the share.
         assert_eq!(offer(&mut afc, (9, 1000), 60, 2000, &mut rng), Verdict::Accept);
         assert_eq!(offer(&mut afc, (0, 1000), 60, 2000, &mut rng), Verdict::Accept);
     }
@@ -298,7 +299,7 @@ mod tests {
         entry.area_s = -0.1;
         let updated = entry.updated;
         let excess = 0.25 - fair.fraction;
-        // Hit stays 1/4 while no packet is enqueued, so the credit of 0.1 s lasts 0.1/excess seconds.
+        // Hit stays 1/4 while no packet is enqueued. So the credit of 0.1 s lasts 0.1/excess seconds.
         let lasts = Time::from_secs_f64(0.1 / excess);
         assert!(!afc.clone().shuts_out(0, updated + lasts - Time::from_millis(1)));
         assert!(afc.shuts_out(0, updated + lasts + Time::from_millis(1)));
@@ -333,10 +334,10 @@ mod tests {
                 afc.accepted(&mut packet, Time::from_secs(at));
             });
             let mut area_s = |flow| afc.flows.cache.get_mut(flow).unwrap().area_s;
-            // Flow 1 arrives from 1 s on. It has all packets of the period up to 3 s, + 0.75 * 2, and none of the next
-            // up to 7 s, - 0.25 * 4.
+            // Flow 1 arrives from 1 s on. It has all packets of the period up to 3 s, which adds 0.75 * 2. It has no
+            // packet of the next period up to 7 s, which subtracts 0.25 * 4.
             assert!((area_s(1) - 0.5).abs() < 1e-4, "{}", area_s(1));
-            // Flow 2 arrives from 4 s on: + 0.75 * 3.
+            // Flow 2 arrives from 4 s on, which adds 0.75 * 3.
             assert!((area_s(2) - 2.25).abs() < 1e-4, "{}", area_s(2));
         }
     }
@@ -345,15 +346,14 @@ mod tests {
     fn a_jumping_window_gives_no_credit_to_a_flow_at_twice_its_share() {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut afc = four_flows(AfcParams { window: WindowKind::Jumping, ..Default::default() }, &mut rng);
-        // Periods of 40 packets. Flow 0 sends half of all packets, 20 of 40, which is twice its share. Three other
-        // flows send the rest equally.
+        // In periods of 40 packets, flow 0 sends 20, twice its share. Three other flows send the rest in equal parts.
         let mut taken = [0u32; 4];
         for n in 0..4000u64 {
             let flow = if n % 2 == 0 { 0 } else { 1 + (n / 2 % 3) as u32 };
             let verdict = offer(&mut afc, (flow, 1000), 60, 2000 + n, &mut rng);
             taken[flow as usize] += u32::from(verdict == Verdict::Accept);
         }
-        // A quarter of each period, or one packet more, because Fair is slightly below 10 of 40.
+        // Flow 0 gets a quarter of each period, or one packet more, because Fair is slightly below 10 of 40.
         let share = f64::from(taken[0]) / f64::from(taken.iter().sum::<u32>());
         assert!((0.22..=11.0 / 40.0).contains(&share), "{taken:?}");
     }
@@ -363,7 +363,7 @@ mod tests {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut afc = four_flows(AfcParams { window: WindowKind::Jumping, ..Default::default() }, &mut rng);
         let period_s = afc.flows.window.period(Time::ZERO).as_secs_f64();
-        // The credit is for 5 packets of 40 above the share of 10: flow 0 sends 15 and is then blocked.
+        // The credit allows 5 packets of 40 above the share of 10, so flow 0 sends 15 and is then blocked.
         let entry = afc.flows.cache.get_mut(0).unwrap();
         entry.area_s = -5.0 / 40.0 * period_s;
         let taken = (0..40).filter(|_| offer(&mut afc, (0, 1000), 60, 2000, &mut rng) == Verdict::Accept).count();
@@ -387,7 +387,8 @@ mod tests {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let own = || AfcParams { window_packets: 40, max_credit: Time::ZERO, ..Default::default() };
         let mut afc = afc(own());
-        // Flow 0 sends packets of 100 bytes, the three others 1000 bytes: 10 of 40 packets, 1/31 of the bytes.
+        // Flow 0 sends packets of 100 bytes, the other three flows 1000 bytes. Flow 0 has 10 of 40 packets, but 1/31 of
+        // the bytes.
         (0..80).for_each(|n| {
             _ = offer(&mut afc, (n % 4, if n % 4 == 0 { 100 } else { 1000 }), 0, 25 * u64::from(n), &mut rng);
         });
@@ -413,7 +414,7 @@ mod tests {
         let red = RedPartParams { weight: 1.0, gentle: false, ..Default::default() };
         let params = AfcParams { cache: 1, red, ..Default::default() };
         let mut afc = Afc::new(&params, QueueLimit::Packets(300), BitRate(5_000_000));
-        // All flows are new: below max_th all packets pass at first, from max_th on none does.
+        // All flows are new. Below max_th all packets pass at first; from max_th on no packet passes.
         assert_eq!(offer(&mut afc, (1, 1000), 60, 0, &mut rng), Verdict::Accept);
         assert!((2..100).all(|flow| offer(&mut afc, (flow, 1000), 150, 0, &mut rng) == Verdict::Drop));
         assert_eq!(afc.state_size().records, 1);
@@ -427,7 +428,8 @@ mod tests {
         (0..5000).for_each(|flow| _ = offer(&mut afc, (flow, 1000), 0, u64::from(flow), &mut rng));
         let full = afc.state_size();
         assert_eq!((empty.records, full.records), (0, 46));
-        // An entry has 40 bytes; key and two links 16 (with padding); the table 9. A packet in the ring has 8.
+        // A record has 40 bytes, its key and two links 16 (with padding), its entry in the table 9. A packet in the
+        // ring has 8 bytes.
         assert_eq!(full.bytes - empty.bytes, 46 * (40 + 16 + 9) + 1000 * 8);
         let readings = readings(|report| afc.report(report));
         assert_eq!(

@@ -61,17 +61,17 @@ params! {
             source "our choice; implementations 1/500 and 1/10";
         /// Entry that a sample replaces.
         replacement: Replacement = "oldest", source "our choice; AFD either";
-        /// Weights an entry by its packet's length over the MTU; otherwise each entry counts 1.
+        /// Weights an entry by its packet's length divided by the MTU. Otherwise each entry has weight 1.
         by_bytes: bool = true, source "our choice";
         /// Time between updates of the fair share.
         update_interval: Time = "6.25 ms", in "1 us"..="10 s", source "AFD: 160 a second";
         /// Gain on the previous queue length.
         alpha: f64 = 1.7, in 0.0..=1000.0, symbol "alpha", source "AFD";
-        /// Gain on the present queue length.
+        /// Gain on the current queue length.
         beta: f64 = 1.8, in 0.0..=1000.0, symbol "beta", source "AFD";
         /// Target queue. Absent: half of the limit.
         target: Option<Threshold> = null, symbol "q_target", source "our choice; AFD 50 packets";
-        /// Minimum fair share, in full packets of the shadow buffer.
+        /// Minimum fair share, in maximum-size packets of the shadow buffer.
         min_fair: f64 = 1.0, in 0.0..=1000000.0, source "our choice; 10 in an implementation";
         /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "flow", source "AFD";
@@ -201,7 +201,7 @@ struct ShadowBuffer {
     flows: FlowTable<u64>,
     probability: f64,
     replacement: Replacement,
-    /// Weight of every sample; `None`: its length.
+    /// Weight of every sample; `None` to use its length.
     fixed_bytes: Option<u32>,
 }
 
@@ -240,7 +240,7 @@ impl ShadowBuffer {
         self.forget(old, old_bytes);
     }
 
-    /// Removes a sample. The flow's record goes with its last byte; packets of length 0 never have a record.
+    /// Removes a sample. The flow's record is deleted with its last byte. Packets of length 0 never have a record.
     fn forget(&mut self, flow: u32, wire_bytes: u32) {
         if let Some(bytes) = self.flows.get_mut(flow) {
             *bytes -= u64::from(wire_bytes);
@@ -303,13 +303,13 @@ impl FairShare {
             let steady = self.previous == excess && self.share == before;
             self.previous = excess;
             if steady {
-                // Further updates with the same queue change nothing.
+                // Further updates with the same queue have no effect.
                 self.ticker.skip_to(now);
             }
         }
     }
 
-    /// Returns q - q_target in packets. A target in bytes or as a delay counts full packets.
+    /// Returns q - q_target in packets. A target in bytes or as a delay is converted with maximum-size packets.
     fn excess_packets(&self, backlog: Backlog) -> f64 {
         match self.measure {
             QueueMeasure::Packets => f64::from(backlog.packets) - self.target,
@@ -335,7 +335,7 @@ mod tests {
         BufferParams { limit: QueueLimit::Packets(100), mtu: Bytes(1500), ..Default::default() }
     }
 
-    /// A port that samples every packet.
+    /// Returns a port that samples every packet.
     fn sample_all(params: AfdParams) -> Afd {
         Afd::new(&AfdParams { sampling_probability: 1.0, ..params }, &buffer(), RATE)
     }
@@ -353,8 +353,8 @@ mod tests {
         afd.fair.share = 100.0;
         let drops =
             (0..1000).filter(|n| offer(&mut afd, u32::from(n % 5 == 4), 1500, &mut rng) == Verdict::Drop).count();
-        // 800 packets with 1 - 100/400, 200 with 0: 600 drops expected, binomial deviation 12.2. The test allows five
-        // of them.
+        // 800 packets have the drop probability 1 - 100/400 and 200 have 0, so 600 drops are expected, with a binomial
+        // deviation of 12.2. The test allows five of them.
         assert!(drops.abs_diff(600) < 62, "{drops}");
         offer(&mut afd, 1, 1500, &mut rng);
         assert!(afd.drop_probability().unwrap() < 0.02); // 100 or 101 entries
@@ -396,8 +396,8 @@ mod tests {
         assert!(afd.shadow.entries.len().abs_diff(10_000) < 475, "{}", afd.shadow.entries.len());
         let mut afd = sample_all(AfdParams { replacement: Replacement::Oldest, ..Default::default() });
         (0..10_000).for_each(|flow| _ = offer(&mut afd, flow, if flow % 2 == 0 { 0 } else { 1500 }, &mut rng));
-        // Packets of length 0 have a record only while their flow has other packets: none here, once these are
-        // overwritten.
+        // Packets of length 0 have a record only while their flow has other packets. Once these are overwritten, there
+        // is none.
         assert_eq!(afd.shadow.flows.len(), 500);
         assert_eq!(afd.shadow.bytes(), 500 * 8 + 500 * 13 + 500 * 4);
     }
@@ -407,19 +407,19 @@ mod tests {
         let mut fair = FairShare::new(&AfdParams { shadow_entries: 1000, ..Default::default() }, &buffer(), RATE);
         fair.share = 200.0;
         let tick = |n: u64| Time::from_micros(6250 * n);
-        // q = 60, target 50. At time 0 the excess counts as 0: - 1.8 * 10.
+        // q is 60 and the target 50. The excess at time 0 counts as 0, so the share changes by -1.8 * 10.
         fair.catch_up(backlog(60), tick(1));
         assert!((fair.share - 182.0).abs() < 1e-9);
-        // q = 70: + 1.7 * 10 - 1.8 * 20.
+        // With q = 70 the share changes by 1.7 * 10 - 1.8 * 20.
         fair.catch_up(backlog(70), tick(2));
         assert!((fair.share - 163.0).abs() < 1e-9);
-        // Two intervals with 70: - 0.1 * 20 each.
+        // Two intervals with 70 change the share by -0.1 * 20 each.
         fair.catch_up(backlog(70), tick(4));
         assert!((fair.share - 159.0).abs() < 1e-9);
-        // At the target the share settles: + 1.7 * 20, then no change.
+        // At the target the share changes by 1.7 * 20, and then no more.
         fair.catch_up(backlog(50), tick(1000));
         assert!((fair.share - 193.0).abs() < 1e-9);
-        // An empty queue raises it by 5 an interval, up to b.
+        // An empty queue raises the share by 5 per interval, up to b.
         fair.catch_up(backlog(0), tick(1_000_000));
         assert_eq!(fair.share, 1000.0);
         fair.catch_up(backlog(100), tick(2_000_000));

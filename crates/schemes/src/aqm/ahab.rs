@@ -60,7 +60,7 @@ params! {
         link_memory: Time = "16 ms", in "10 us"..="100 s", source "default_settings.sh";
         /// Time between updates of the limit.
         epoch: Time = "1048576 ns", in "1 us"..="10 s", source "afd.p4: 2^20 ns";
-        /// Distance of the two other candidate limits: the limit's highest bit over `2^step`.
+        /// Distance of the two other candidate limits: the limit's highest bit divided by `2^step`.
         step: u32 = 1, in 0..=16, source "add_delta_rules.py, threshold_simulations.py; 4 in default_settings.sh";
         /// Minimum of the limit: rate that every user may always send.
         least_limit: BitRate = "1 kbit/s", in "1 bit/s"..="100 Gbit/s",
@@ -121,7 +121,7 @@ impl Sketch {
         }
     }
 
-    /// Counts a packet and returns the rate of its user in bit/s: rule (1).
+    /// Counts a packet. Returns the rate of its user in bit/s: rule (1).
     fn add(&mut self, key: u32, wire_bytes: u32, now: Time, rng: &mut Rng) -> f64 {
         while self.seeds.len() < self.rows as usize {
             self.seeds.push(rng.bits());
@@ -164,7 +164,7 @@ impl LinkRates {
     }
 }
 
-/// A limit and the traffic that it passes, in bit/s.
+/// A limit, and the traffic that passes with this limit, in bit/s.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidate {
     /// T.
@@ -173,7 +173,8 @@ pub struct Candidate {
     pub passed: f64,
 }
 
-/// Applies rule (5): returns the limit that passes `capacity`, interpolated from three candidates in ascending order.
+/// Applies rule (5): returns the limit with which `capacity` passes, interpolated from three candidates in ascending
+/// order.
 #[must_use]
 pub fn interpolate([low, current, high]: [Candidate; 3], capacity: f64) -> f64 {
     if capacity <= low.passed && capacity < current.passed {
@@ -333,8 +334,8 @@ mod tests {
         close(ahab.limits[1], 1e7);
     }
 
-    /// Throughput of the users in Mbit/s on a link of 100 Mbit/s between `from_ms` and `until_ms`. `users` gives the
-    /// rate and start (in ms) of each; they send packets of `bytes`.
+    /// Returns the throughput of the users in Mbit/s on a link of 100 Mbit/s between `from_ms` and `until_ms`. `users`
+    /// gives the rate and start (in ms) of each; they send packets of `bytes`.
     fn shares(params: &AhabParams, bytes: u32, users: &[(f64, f64)], from_ms: f64, until_ms: f64) -> Vec<f64> {
         let mut ahab = Ahab::new(params, LINK);
         let mut rng = Rng::stream(1, 0, "ahab", 0);

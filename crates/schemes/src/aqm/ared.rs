@@ -34,7 +34,7 @@ choices! {
     pub enum Adaptation {
         /// Additive increase, multiplicative decrease (2001).
         Floyd = "floyd",
-        /// Multiplicative both ways, when the average crosses a threshold (1999).
+        /// Increases and decreases multiplicatively when the average crosses a threshold (Feng et al. 1999).
         Feng = "feng",
     }
 }
@@ -66,7 +66,7 @@ params! {
         lower: f64 = 3.0, in 1.0..=100.0, symbol "alpha", source "Feng et al. 1999; ns-3 FengAlpha";
         /// Weight of a new sample in the average queue, for `weight_rule = "given"`.
         weight: f64 = 0.002, in 0.000000001..=1.0, symbol "w_q", source "red1993 section VI";
-        /// Source of the weight of the average; all but `given` derive it from the rate of the link.
+        /// Source of the weight of the average. All values except `given` derive the weight from the rate of the link.
         weight_rule: WeightRule = "second", source "ared2001: 1-exp(-1/C)";
         /// Gentle mode: between `max_th` and twice `max_th` the drop probability rises linearly to 1 instead of
         /// jumping.
@@ -236,8 +236,8 @@ impl Aqm for Ared {
 
     fn set_link_rate(&mut self, rate: BitRate) {
         self.core.set_link_rate(rate);
-        // ns-2 sets it to 1/W at most, W being the packets of 1000 B in flight on this link at a round-trip time of 100
-        // ms.
+        // ns-2 sets the bottom to at most 1/W. W is the number of packets of 1000 B in flight on this link at a
+        // round-trip time of 100 ms.
         let automatic = f64::min(0.01, 80_000.0 / rate.as_f64());
         self.bottom = if self.params.bottom == 0.0 { automatic } else { self.params.bottom };
     }
@@ -265,8 +265,8 @@ mod tests {
 
     const RATE: BitRate = BitRate(10_000_000);
 
-    /// Parameters with thresholds of 10 and 30 packets and an average that follows immediately. The target range is 18
-    /// to 22.
+    /// Returns parameters with thresholds of 10 and 30 packets. The average equals the current queue. The target range
+    /// is 18 to 22 packets.
     fn params(adaptation: Adaptation, max_p: f64) -> AredParams {
         AredParams {
             adaptation,
@@ -302,7 +302,7 @@ mod tests {
         close(floyd(0.1, &[(501, 20), (510, 23)]), 0.11);
         close(floyd(0.51, &[(501, 23)]), 0.51); // top
         close(floyd(0.5, &[(501, 23)]), 0.51); // equals the top, so the rise is allowed
-        // 80000/10^7 = 0.008 is below 0.01, so it is the bottom.
+        // The bottom is 80000/10^7 = 0.008, since this is below 0.01.
         close(floyd(0.0079, &[(501, 3)]), 0.0079);
         close(floyd(0.008, &[(501, 3)]), 0.0072);
         let fixed = AredParams { bottom: 0.05, ..params(Adaptation::Floyd, 0.04) };

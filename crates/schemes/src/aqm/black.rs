@@ -48,11 +48,11 @@ use crate::flows::lru_cache::LruCache;
 use crate::queue::random_access_fifo::RandomAccessFifo;
 
 choices! {
-    /// Source of the number of active flows.
+    /// Method to obtain the number of active flows.
     pub enum FlowCount {
         /// A direct bitmap that counts the flows of arrivals.
         Bitmap = "bitmap",
-        /// Number of samples per match, that is, per sample of the arrival's flow.
+        /// Number of samples per match. A match is a sample of the arrival's flow.
         Matches = "matches",
         /// Given by `known_flows`.
         Known = "known",
@@ -68,7 +68,7 @@ params! {
         window_samples: u32 = 1000, in 1..=16777216, symbol "m", source "our choice: AFC's, 10 a flow with 100 flows";
         /// Maximum number of flows in the cache.
         cache: u32 = 46, in 1..=1000000, symbol "c", source "afc 4; 20 with bursty flows";
-        /// Source of the number of active flows.
+        /// Method to obtain the number of active flows.
         flow_count: FlowCount = "bitmap", source "our choice";
         /// Number of active flows, for `flow_count = "known"`.
         known_flows: u32 = 100, in 1..=16777216, symbol "N_act", source "an oracle for comparison";
@@ -118,12 +118,12 @@ impl SchemeSpec for BlackScheme {
 pub struct Black {
     share_per: FlowKey,
     occupancy: Box<Occupancy>,
-    /// Probability of the last drop decision: that of eq. (4), combined with RED's if RED was evaluated.
+    /// Probability of the last drop decision by eq. (4), combined with RED's probability if RED was evaluated.
     probability: f64,
 }
 
 impl Black {
-    /// Returns true if an arrival that RED has counted must be dropped although the queue is not full.
+    /// Returns true if an arrival, which RED has already counted, must be dropped although the queue is not full.
     fn judge(&mut self, red: &mut RedCore, flow: u32, wire_bytes: u32, backlog: Backlog, rng: &mut Rng) -> bool {
         let congested = red.average() >= red.min_th() && backlog.packets > 0;
         let excess = if congested { self.occupancy.excess(flow) } else { 0.0 };
@@ -182,7 +182,7 @@ struct Occupancy {
     flows: f64,
 }
 
-/// Samples of the present period, and the number of them that matched the arrival's flow.
+/// Number of samples in the current period, and of those that matched the arrival's flow.
 #[derive(Clone, Copy, Debug)]
 struct Matches {
     period: u32,
@@ -211,7 +211,7 @@ impl Occupancy {
         }
     }
 
-    /// Counts an arrival of `flow` that sampled a waiting packet of `sampled`: eq. (1).
+    /// Counts an arrival of `flow` for which a waiting packet of flow `sampled` was drawn: eq. (1).
     fn sampled(&mut self, flow: u32, sampled: u32, now: Time) {
         self.window.pass(&mut self.cache, (sampled, 1), now, |share| share); // eq. (2)
         if self.count == FlowCount::Matches {
@@ -260,7 +260,7 @@ mod tests {
         drops.0.iter().map(|drop| drop.1).collect()
     }
 
-    /// State for a known number of flows.
+    /// Returns the state for a known number of flows.
     fn knowing(flows: u32, own: BlackParams) -> Occupancy {
         Occupancy::new(&BlackParams { flow_count: FlowCount::Known, known_flows: flows, ..own })
     }
@@ -273,7 +273,7 @@ mod tests {
             [(WindowKind::Sliding, 0.4, 0.8), (WindowKind::Jumping, 0.0, 0.4), (WindowKind::PeriodEnd, 0.4, 0.4)]
         {
             let mut o = knowing(4, own(window));
-            // Ten samples, the last four of flow 1, and then four more of flow 1.
+            // There are ten samples, the last four of flow 1, and then four more of flow 1.
             samples(&mut o, &[2, 2, 2, 2, 2, 2, 1, 1, 1, 1]);
             assert!((o.excess(1) - (first * 4.0 - 1.0)).abs() < 1e-12, "{window:?} {}", o.excess(1));
             samples(&mut o, &[1, 1, 1, 1]);
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!((queue.state_size().records, queue.backlog().packets), (2, 2));
     }
 
-    /// A queue of ten packets, four of them of flow 0, with `known_flows` flows and an average that equals the queue.
+    /// Returns a queue of ten packets, four of them of flow 0, with `known_flows` flows. The average equals the queue.
     fn loaded(known_flows: u32, rng: &mut Rng) -> SampledQueue<TestPacket, Black> {
         let own = BlackParams { flow_count: FlowCount::Known, known_flows, ..Default::default() };
         let red = RedPartParams { weight: 1.0, max_p: 1e-6, ..Default::default() };
@@ -356,7 +356,7 @@ mod tests {
     #[test]
     fn a_flow_above_its_share_is_not_spared_what_red_drops() {
         let mut rng = Rng::stream(1, 0, "test", 0);
-        // Hit is about 0.4 and Fair 1/3: rule (4) drops one in five. At max_th RED without `gentle` drops the rest.
+        // Hit is about 0.4 and Fair 1/3: rule (4) drops one in five. At max_th RED without `gentle` drops all others.
         let mut queue = loaded(3, &mut rng);
         let red = RedPartParams { weight: 1.0, gentle: false, ..Default::default() };
         queue.red = RedCore::new(red.settings(QueueLimit::Packets(24)), BitRate(5_000_000));

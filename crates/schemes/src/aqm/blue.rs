@@ -30,7 +30,7 @@ params! {
         decrement: f64 = 0.00025, in 0.0..=1.0, symbol "d2", source "authors' ns script";
         /// Minimum time between two changes (freeze time).
         freeze: Time = "100 ms", in "0 s"..="100 s", symbol "freeze_time", source "authors' ns script";
-        /// Queue above which arrivals count as overflow, in packets or bytes; absent: only a full queue counts.
+        /// Queue, in packets or bytes, above which an arrival counts as overflow; absent: only at a full queue.
         level: Option<QueueLimit> = null, symbol "L", source "BLUE 1999: Qlen > L";
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false, source "BLUE 1999: drop or mark";
@@ -111,7 +111,7 @@ impl Aqm for Blue {
         self.raise(now);
     }
 
-    /// Lowers the probability by rule (2). The freeze time ignores a second call at the same time.
+    /// Lowers the probability by rule (2). Because of the freeze time, a second call at the same time has no effect.
     fn idle(&mut self, now: Time) {
         self.change(-self.params.decrement, now);
     }
@@ -157,7 +157,7 @@ mod tests {
             let hit = if ecn { Verdict::Mark } else { Verdict::Drop };
             (0..10_000).filter(|_| blue.admit(&TestPacket::default(), &view, Time::ZERO, &mut rng) == hit).count()
         };
-        // Binomial, with a standard deviation of 40; five are allowed.
+        // The count is binomial with a standard deviation of 40; five are allowed.
         assert!(verdicts(false).abs_diff(2000) < 200);
         assert!(verdicts(true).abs_diff(2000) < 200);
     }

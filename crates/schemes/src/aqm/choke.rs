@@ -102,7 +102,7 @@ pub struct Choke {
 }
 
 impl Choke {
-    /// Number of packets compared with an arrival; the average is above `min_th`.
+    /// Number of packets compared with an arrival, if the average is above `min_th`.
     fn draws(&self, red: &RedCore) -> u32 {
         let Some((regions, beyond)) = self.regions else { return self.draws };
         if red.average() > red.max_th() {
@@ -156,7 +156,7 @@ mod tests {
         build::<ChokeScheme>(params, QueueLimit::Packets(24), &Weights::equal()).0
     }
 
-    /// Returns CHOKe with thresholds of 4 and 12 packets, a limit of 24, an average that equals the queue, and RED
+    /// Returns CHOKe with thresholds of 4 and 12 packets and a limit of 24. The average equals the queue, and RED is
     /// practically inactive.
     fn choke(own: ChokeParams) -> SampledQueue<TestPacket, Choke> {
         let red = RedPartParams { weight: 1.0, max_p: 1e-6, ..Default::default() };
@@ -167,7 +167,7 @@ mod tests {
     fn up_to_the_lower_threshold_nothing_is_drawn() {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut queue = choke(ChokeParams::default());
-        // The fifth packet of the flow finds 4 waiting packets, so the average is 4: not above min_th.
+        // When the fifth packet of the flow arrives, 4 packets wait, so the average is 4: not above min_th.
         (0..5).for_each(|_| assert!(offer(&mut queue, &mut rng, 1, &[1500]).0.is_empty()));
         assert_eq!(drain(&mut queue, &mut rng), [(1, 1500); 5]);
     }
@@ -178,10 +178,11 @@ mod tests {
         let mut queue = choke(ChokeParams::default());
         (0..5).for_each(|_| _ = offer(&mut queue, &mut rng, 1, &[1500]));
         let dropped = |drops: Drops| drops.0.iter().map(|drop| (drop.0.flow, drop.1)).collect::<Vec<_>>();
-        // The sixth packet finds five of its flow. Any drawn packet matches, so both are dropped.
+        // When the sixth packet arrives, five packets of its flow wait. Any drawn packet matches, so both are dropped.
         assert_eq!(dropped(offer(&mut queue, &mut rng, 1, &[1500])), [(1, DropReason::Aqm); 2]);
         assert_eq!(queue.backlog().packets, 4);
-        // Four packets wait: no draw. Then five packets of flow 1 wait, so no drawn packet is of flow 2.
+        // While four packets wait, none is drawn. Then five packets of flow 1 wait, so no drawn packet belongs to flow
+        // 2.
         assert_eq!(dropped(offer(&mut queue, &mut rng, 1, &[1500])), []);
         assert_eq!(dropped(offer(&mut queue, &mut rng, 2, &[1500])), []);
         assert_eq!(readings(|report| queue.report(report))[1], ("matches", 1.0));
@@ -212,7 +213,7 @@ mod tests {
             queue.red.arrival(Backlog { packets: average, bytes: 0 }, 1500, Time::ZERO);
             queue.sampler.draws(&queue.red)
         };
-        // Regions of one packet from 4 to 12: twice ceil(avg - 4); above max_th one draw.
+        // Regions have one packet from 4 to 12. The number of draws is twice ceil(avg - 4), and 1 above max_th.
         assert_eq!([5, 6, 9, 12, 13, 23].map(&mut draws_at), [2, 4, 10, 16, 1, 1]);
         assert_eq!(draws_at(4), 2); // at min_th itself: the first region
         let own = ChokeParams { self_adjusting: true, draws_beyond: 16, ..Default::default() };
@@ -264,7 +265,7 @@ mod tests {
         let params = ChokeParams { draws: 100, red, ..Default::default() };
         let mut queue = port(&params);
         let mut rng = Rng::stream(1, 0, "test", 0);
-        // 4 packets of 1500 bytes are 6000 bytes. The sixth packet finds more.
+        // 4 packets of 1500 bytes are 6000 bytes. At the sixth packet the queue is longer.
         let drops: Vec<usize> = (0..6).map(|_| offer(&mut queue, &mut rng, 1, &[1500]).0.len()).collect();
         assert_eq!(drops, [0, 0, 0, 0, 0, 6]);
     }

@@ -46,9 +46,9 @@ params! {
         increment: f64 = 0.00390625, in 0.0..=1.0, symbol "p_inc", source "sch_cake: 1/256; ns-3";
         /// Decrement of BLUE's probability when the link is idle.
         decrement: f64 = 0.000244140625, in 0.0..=1.0, symbol "p_dec", source "sch_cake: 1/4096; ns-3";
-        /// Delay above which packets raise BLUE's probability, as overflows do; absent: only overflows raise it.
+        /// Delay above which a packet raises BLUE's probability like an overflow; absent: only overflows raise it.
         blue_threshold: Option<Time> = null, in "1 us"..="100 s", source "sch_cake: none; 400 ms in ns-3";
-        /// Number of full packets whose transmission time is never too long a delay.
+        /// A delay up to the transmission time of this number of maximum-size packets is never too long.
         spared_packets: u32 = 4, in 0..=1000, source "sch_cake: 4 MTU times; 0 in ns-3";
         /// Always sends the last packet of the queue.
         keep_last: bool = true, source "sch_cake; off in ns-3";
@@ -269,7 +269,7 @@ mod tests {
             let mut theirs = Reference { count: 0, dropping: false, drop_next: 0.0, blue_changed: 0.0, p: 0.0 };
             let (mut now, mut rng) = (Time::from_secs(1), Rng::stream(1, 0, "cobalt", 0));
             for (what, wait, is_long) in steps {
-                // Times are not round milliseconds, where rounding of the due time would decide.
+                // Avoids whole milliseconds, for which rounding of the due time would matter.
                 now += Time::from_nanos(wait * 331_777 + 13);
                 let sojourn = Time::from_millis(if is_long { 60 } else { 2 });
                 let packet = TestPacket { enqueued_at: now - sojourn, ..Default::default() };
@@ -328,7 +328,7 @@ mod tests {
         }
     }
 
-    /// Runs a port that holds 90 of 100 packets for 2 s. Returns (drops, marks).
+    /// Runs a port with 90 of 100 packets waiting for 2 s. Returns (drops, marks).
     fn at_port(params: &CobaltParams, ecn: Ecn) -> (usize, usize) {
         let buffer = BufferParams { limit: QueueLimit::Packets(100), ..Default::default() };
         let port = Port { buffer: &buffer, rate: BitRate(10_000_000), weights: &Weights::equal() };
@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn marks_in_place_of_drops_if_both_sides_want_it() {
-        // The delay passes 5 ms with the packet of 6 ms. (C2) sets next = 106 ms and count 1. Signal n comes at the
+        // The delay exceeds 5 ms with the packet of 6 ms. (C2) sets next = 106 ms and count 1. Signal n comes at the
         // first departure from 106 + 100 * (1/sqrt(2) + ... + 1/sqrt(n)) ms on; the last departure is at 1998 ms.
         let due = |n: u32| 106.0 + 100.0 * (2..=n).map(|k| 1.0 / f64::from(k).sqrt()).sum::<f64>();
         let last = (1..).take_while(|&n| due(n) <= 1998.0).last().unwrap() as usize;
@@ -393,7 +393,7 @@ mod tests {
 
     #[test]
     fn packets_that_the_link_needs_that_long_for_are_never_too_late() {
-        // 4 * 1500 B at 1 Mbit/s are 48 ms. This is above the target, but never too long.
+        // 4 * 1500 B at 1 Mbit/s are 48 ms. This is above the target, but within `spared_packets`, so never too long.
         let mut aqm = CobaltAqm::new(&CobaltParams::default(), Bytes(1500));
         aqm.set_link_rate(BitRate(1_000_000));
         assert_eq!(aqm.aim.spared, Time::from_millis(48));

@@ -28,17 +28,17 @@ use crate::contract::prelude::*;
 /// Parameters of COBALT, shared by all queues.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CobaltTarget {
-    /// Delay that a queue may have permanently, and minimum time between two changes of p.
+    /// Target delay of the standing queue, and minimum time between two changes of p.
     pub target: Time,
     /// Time for which the delay may exceed `target`.
     pub interval: Time,
-    /// Delay up to which a packet has never waited too long.
+    /// Delay that is never too long.
     pub spared: Time,
     /// Increment of p after an overflow.
     pub increment: f64,
     /// Decrement of p when the queue is empty.
     pub decrement: f64,
-    /// True if the delay must stay above the target until the first signal, as in CodelAF: (C9).
+    /// True if the delay must stay above the target without a break until the first signal, as in CodelAF: (C9).
     pub whole_spells: bool,
     /// True if steps are zero until the count changes: (C10). In Linux `rec_inv_sqrt` is 0 until `cobalt_invsqrt` sets
     /// it, so the second packet that waits too long gets a signal.
@@ -115,7 +115,7 @@ impl Cobalt {
         signal
     }
 
-    /// Notes that a packet of the queue was dropped at a full buffer: rule (C6).
+    /// Records that a packet of the queue was dropped at a full buffer: rule (C6).
     pub fn overflowed(&mut self, aim: &CobaltTarget, now: Time) {
         self.raise(aim, now);
         (self.dropping, self.next, self.count) = (true, now, self.count.max(1));
@@ -129,7 +129,7 @@ impl Cobalt {
         }
     }
 
-    /// Notes that the queue was found empty: rule (C7).
+    /// Records that the queue was found empty: rule (C7).
     pub fn emptied(&mut self, aim: &CobaltTarget, now: Time) {
         if self.probability > 0.0 && now.saturating_sub(self.changed) > aim.target {
             self.probability = (self.probability - aim.decrement).max(0.0);
@@ -144,7 +144,7 @@ impl Cobalt {
         }
     }
 
-    /// Returns true if nothing is left to decay.
+    /// Returns true if count and p have decayed to 0.
     #[must_use]
     pub fn is_at_rest(&self, now: Time) -> bool {
         self.probability == 0.0 && self.count == 0 && now >= self.next
@@ -156,7 +156,7 @@ impl Cobalt {
         self.probability
     }
 
-    /// Number of signals that have not decayed yet; they decay by (C4) and (C7).
+    /// Number of signals that have not decayed yet, by (C4) and (C7).
     #[must_use]
     pub fn count(&self) -> u32 {
         self.count
@@ -186,7 +186,7 @@ impl Cobalt {
         self.step(aim);
     }
 
-    /// Moves the next signal a whole step away.
+    /// Moves the next signal to a whole step from `now`.
     fn restart(&mut self, aim: &CobaltTarget, now: Time) {
         self.next = now;
         self.step(aim);
@@ -273,7 +273,7 @@ mod tests {
     fn a_signal_that_is_overdue_is_not_repeated_in_a_burst() {
         let mut cobalt = Cobalt { count: 100, next: Time::ZERO, dropping: true, ..Default::default() };
         let mut signal = |markable, ms| cobalt.judge(&AIM, true, markable, Time::from_millis(ms), &mut rng());
-        // next = 100 / sqrt(101) = 9.95 ms has passed, too. The packet is marked, not dropped, so (C5) moves next to
+        // next = 100 / sqrt(101) = 9.95 ms is also in the past. The packet is marked, not dropped, so (C5) sets next to
         // now.
         assert_eq!(signal(true, 1000), Signal { drop: false, mark: true });
         assert_eq!(cobalt.next, Time::from_millis(1000));
@@ -294,17 +294,18 @@ mod tests {
                 .map(|(ms, _)| ms)
                 .collect::<Vec<_>>()
         };
-        // The delay is good every 90 ms, so it is never too long for 100 ms, regardless of the count.
+        // The delay is short every 90 ms, so it is never too long for 100 ms, regardless of the count.
         let mut cobalt = Cobalt { count: 1, ..Default::default() };
         assert!(signals(&mut cobalt, &mut (1000..4000).map(|ms| (ms, ms % 90 > 0))).is_empty());
         // CAKE's COBALT signals as soon as the delay is too long after `next`.
         let mut cake = Cobalt { count: 1, ..Default::default() };
         assert!(cake.judge(&AIM, true, true, Time::from_secs(1), &mut Rng::stream(1, 0, "cobalt", 0)).mark);
-        // The delay is too long from 5000 on: first signal 100 ms later, then after 70.71 and 57.74 ms.
+        // The delay is too long from 5000 on. The first signal comes 100 ms later, the next ones after 70.71 and 57.74
+        // ms.
         let mut cobalt = Cobalt::default();
         assert_eq!(signals(&mut cobalt, &mut (5000..5230).map(|ms| (ms, true))), [5100, 5171, 5229]);
-        // Count 4: a good delay at 5230 moves next to 5280. Then count 3, next + 57.74 = 5337.74, and count 2, + 70.71
-        // = 5408.45.
+        // With count 4, a short delay at 5230 moves next to 5280. Then count 3 gives next + 57.74 = 5337.74, and count
+        // 2 adds 70.71, which is 5408.45.
         assert_eq!(cobalt.count, 4);
         assert!(signals(&mut cobalt, &mut (5230..5340).map(|ms| (ms, false))).is_empty());
         assert_eq!(cobalt.count, 2);

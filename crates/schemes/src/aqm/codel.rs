@@ -32,7 +32,7 @@ choices! {
     pub enum Root {
         /// Exact.
         Exact = "exact",
-        /// One Newton step per count, as in Linux.
+        /// One Newton step per increment of the count, as in Linux.
         Newton = "newton",
     }
 }
@@ -113,7 +113,7 @@ pub struct CodelTarget {
 /// The state of CoDel at one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Codel {
-    /// Time at which the delay will have been bad for an interval; `None` while it is good.
+    /// Time at which the delay will have exceeded the target for an interval; `None` while it is below the target.
     first_above: Option<Time>,
     drop_next: Time,
     count: u32,
@@ -121,14 +121,14 @@ pub struct Codel {
     /// 1/sqrt(count) in units of 1/65 536: rule (8).
     inverse_root: u16,
     dropping: bool,
-    /// True if rule (5) dropped the last packet, and `drop_next` is still the time of that drop.
+    /// True if rule (5) dropped the last packet. Then `drop_next` is still the time of that drop.
     dropped_last: bool,
 }
 
 impl Codel {
-    /// Decides on the packet just taken from the head of the queue after `sojourn`, with `bytes_behind` left. After a
-    /// drop, the caller must judge the next packet at the same `now` or call [`Codel::emptied`]. `markable` packets are
-    /// marked instead of dropped.
+    /// Decides on the packet just taken from the head of the queue after `sojourn`. The queue still has `bytes_behind`.
+    /// After a drop, the caller must judge the next packet at the same `now` or call [`Codel::emptied`]. `markable`
+    /// packets are marked instead of dropped.
     #[inline]
     pub fn judge(&mut self, aim: &CodelTarget, sojourn: Time, bytes_behind: u64, markable: bool, now: Time) -> Verdict {
         let too_long = self.too_long(aim, sojourn, bytes_behind, now);
@@ -195,8 +195,9 @@ impl Codel {
         from.saturating_add(Time::from_secs_f64(gap))
     }
 
-    /// Updates the root by rule (8), in the arithmetic of the kernel, which wraps. If dropping begins with a lower
-    /// count than the last, the root is too small and drops come faster: the step from 20 to 5 gives 0.307, not 0.447.
+    /// Updates the root by rule (8), in the wrapping arithmetic of the kernel. If dropping begins with a count below
+    /// the previous one, the root is too small and drops are more frequent: the step from 20 to 5 gives 0.307, not
+    /// 0.447.
     #[allow(clippy::cast_possible_truncation)]
     fn step_root(&mut self) {
         let root = u64::from(self.inverse_root) << 16;
@@ -226,8 +227,7 @@ impl Codel {
     /// Continues dropping: rule (5).
     fn go_on(&mut self, aim: &CodelTarget, markable: bool, now: Time) -> Verdict {
         if std::mem::take(&mut self.dropped_last) {
-            // This is set only now, because only now the queue is known to be still too long. Otherwise rule (3) needs
-            // the old time.
+            // Set this only now, when the queue is known to be still too long. Otherwise rule (3) needs the old time.
             self.drop_next = self.control_law(aim, self.drop_next);
         }
         if now < self.drop_next {
@@ -311,8 +311,8 @@ mod tests {
     }
     const LONG: Time = Time::from_millis(50);
 
-    /// Decision sequence of the RFC's pseudocode (section 5), transcribed literally. Dequeues from a queue of sojourn
-    /// times at `now`. Returns the sojourn time that is sent, if any, and the number of drops before it.
+    /// The RFC's pseudocode (section 5), transcribed literally. Dequeues at `now` from a queue of sojourn times.
+    /// Returns the sojourn time of the packet sent, if any, and the number of drops before it.
     #[derive(Default)]
     struct Rfc {
         first_above: u64,
@@ -422,7 +422,8 @@ mod tests {
 
     #[test]
     fn drops_come_at_the_interval_over_the_root_of_their_number() {
-        // The delay is bad from 0 on: first drop after 100 ms, then gaps of 100/sqrt(1), 100/sqrt(2), 100/sqrt(3) ...
+        // The delay exceeds the target from 0 on. The first drop comes after 100 ms, the next ones after gaps of
+        // 100/sqrt(1), 100/sqrt(2), 100/sqrt(3) ...
         let (mut at, mut expected) = (100.0, vec![]);
         for count in 1..=20 {
             expected.push(at);
@@ -458,10 +459,10 @@ mod tests {
         assert_eq!(codel.count(), first);
         assert_eq!(codel.judge(&AIM, Time::ZERO, 30_000, true, Time::from_millis(1000)), Verdict::Accept);
         assert!(!codel.is_dropping());
-        // last_count is 1 from the first period of drops. 100 ms later the count restarts at first - 1.
+        // The first period of drops left last_count = 1. 100 ms later the count restarts at first - 1.
         assert_eq!(run(&mut codel, 1001, 1102), 1);
         assert_eq!(codel.count(), first - 1);
-        // After more than 16 intervals of good delay the count restarts at 1.
+        // After more than 16 intervals with a delay below the target, the count restarts at 1.
         codel.judge(&AIM, Time::ZERO, 30_000, true, Time::from_millis(1103));
         assert_eq!(run(&mut codel, 3000, 3101), 1);
         assert_eq!(codel.count(), 1);
@@ -491,9 +492,8 @@ mod tests {
 
     #[test]
     fn marks_in_place_of_drops_if_both_sides_want_it() {
-        // The delay passes 5 ms at 6 ms and has been bad for an interval at 106 ms; the next departure, at 106.8 ms,
-        // detects this. Drop n + 1 comes 100 ms * (1/sqrt(1) + ... + 1/sqrt(n)) later: n = 103 is the last before 1998
-        // ms.
+        // The delay exceeds 5 ms at 6 ms, so the interval ends at 106 ms. The next departure, at 106.8 ms, detects
+        // this. Drop n + 1 comes 100 ms * (1/sqrt(1) + ... + 1/sqrt(n)) later. n = 103 is the last drop before 1998 ms.
         let later = |n: u32| 106.8 + 100.0 * (1..=n).map(|k| 1.0 / f64::from(k).sqrt()).sum::<f64>();
         assert!(later(103) < 1998.0 && later(104) > 1998.0);
         assert_eq!(at_port(Ecn::Ect0, false), (104, 0, 0));

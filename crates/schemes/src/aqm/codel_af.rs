@@ -172,7 +172,7 @@ impl<P: Packet> CodelAf<P> {
         }
     }
 
-    /// Removes the next packet of the queue from all counts, and any dummies before it.
+    /// Removes the next packet of the queue, and any dummies before it, from all counts.
     fn pop(&mut self, sparse: bool) -> Option<Entry<P>> {
         loop {
             let entry = if sparse { self.sparse.pop_front() } else { self.common.pop_front() }?;
@@ -315,12 +315,12 @@ mod tests {
             assert!(!found.is_too_long(Time::from_micros(allowed_us), target));
             assert!(found.is_too_long(Time::from_micros(allowed_us + 1), target));
         }
-        // A flow that is alone sees CoDel.
+        // For a single flow the rules equal CoDel.
         let alone = Occupancy { flow_packets: 7, packets: 7, active_flows: 1 };
         assert!(!alone.is_too_long(target, target) && alone.is_too_long(target + Time(1), target));
     }
 
-    /// Flow 1 keeps the port at 50 packets for 1 s; flow 2 sends one packet every 57.6 ms. Returns the flows of the
+    /// Flow 1 keeps the queue at 50 packets for 1 s. Flow 2 sends one packet every 57.6 ms. Returns the flows of the
     /// lost packets, and the number of marks.
     fn beside_a_long_flow(ecn: Ecn) -> (Vec<u32>, usize) {
         let (mut queue, mut rng) = port(&CodelAfParams::default(), 1000);
@@ -340,8 +340,8 @@ mod tests {
 
     #[test]
     fn only_the_flow_that_fills_the_queue_is_told() {
-        // Flow 2 has one or two of 50 packets, which wait for 60 ms: at most 60 * 2 * 2 / 50 = 4.8 ms, below the
-        // target.
+        // Flow 2 has one or two of 50 packets, which wait for 60 ms. Its delay counts as at most 60 * 2 * 2 / 50 = 4.8
+        // ms, below the target.
         let (drops, marks) = beside_a_long_flow(Ecn::NotEct);
         assert!(!drops.is_empty() && drops.iter().all(|&flow| flow == 1) && marks == 0, "{drops:?}");
         let (drops, marks) = beside_a_long_flow(Ecn::Ect0);
@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn signals_of_a_flow_alone_are_those_of_cobalt() {
-        // The queue holds 90 packets; at 6 ms the delay is 6 ms. Signal n comes at the first departure from 106 + 100 *
+        // The queue has 90 packets. At 6 ms the delay is 6 ms. Signal n comes at the first departure from 106 + 100 *
         // (1/sqrt(2) + ... + 1/sqrt(n)) ms on, as in the tests of COBALT.
         let (mut queue, mut rng) = port(&CodelAfParams::default(), 1000);
         let mut drops = Drops::default();
@@ -362,7 +362,7 @@ mod tests {
             queue.dequeue(now, &mut rng, &mut drops);
         }
         let due = |n: u32| 106.0 + 100.0 * (2..=n).map(|k| 1.0 / f64::from(k).sqrt()).sum::<f64>();
-        // The delay passes 5 ms with the packet of 6 ms, as in those tests: 4 MTU times are 4.8 ms.
+        // The delay exceeds 5 ms with the packet of 6 ms, as in the tests of COBALT. 4 MTU times are 4.8 ms.
         assert_eq!(drops.0.len(), (1..).take_while(|&n| due(n) <= 1998.0).count());
     }
 
@@ -371,8 +371,8 @@ mod tests {
         let (mut queue, mut rng) = port(&CodelAfParams { sparse_first: true, ..Default::default() }, 100);
         offer(&mut queue, &mut rng, 1, &[1500; 3]);
         offer(&mut queue, &mut rng, 2, &[100]);
-        // The first packet of each flow is sparse. Then the two waiting packets are sent; the second packet of flow 2
-        // finds its dummy.
+        // The first packet of each flow is sparse. Then the two waiting packets are sent. The second packet of flow 2
+        // arrives while the dummy is in the queue.
         assert_eq!(serve(&mut queue, &mut rng, 2), [1, 2]);
         offer(&mut queue, &mut rng, 2, &[100]);
         offer(&mut queue, &mut rng, 3, &[100]);

@@ -57,7 +57,7 @@ params! {
         max_price: f64 = 1.0, in 0.0..=1.0, source "our choice";
         /// Packets that pay the congestion price.
         charge: Charge = "arrivals", source "our choice";
-        /// Unit that gets one share: `flow` or `user` (with all its flows).
+        /// Unit that gets one share: `flow`, or `user` with all its flows.
         share_per: FlowKey = "user", source "abc2018 II";
     }
 }
@@ -184,7 +184,7 @@ struct Policers {
     bytes_per_s: f64,
     depth: f64,
     charge: Charge,
-    /// Interval between searches for full buckets: the time in which a bucket fills from `-depth`.
+    /// Interval between searches for full buckets: the time that a bucket needs to fill from `-depth`.
     sweep: Ticker,
 }
 
@@ -192,7 +192,7 @@ impl Policers {
     fn new(params: &CpAqmParams, weights: &Weights) -> Self {
         let (bytes_per_s, depth) = (params.allowance.as_f64() / 8.0, params.depth.0 as f64);
         let fills_within = Time::from_secs_f64(2.0 * depth / bytes_per_s);
-        // At least a millisecond, which is cheap, and at most a minute, which bounds the memory.
+        // Sweep at least every minute to bound the memory, and at most every millisecond to keep it cheap.
         let sweep = Ticker::new(fills_within.clamp(Time::from_millis(1), Time::from_secs(60)));
         Self {
             buckets: FlowTable::default(),
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn a_user_is_shut_out_while_its_bucket_is_below_zero() {
         let mut aqm = policed(&CpAqmParams { charge: Charge::Admitted, ..params() });
-        // At full price a packet costs 1000 bytes. Four packets find 3000, 2000, 1000 and 0 bytes, and pass.
+        // At full price a packet costs 1000 bytes. Four packets pass, at levels of 3000, 2000, 1000 and 0 bytes.
         let verdicts: Vec<_> = (0..6).map(|_| offer(&mut aqm, 0, 20, 0)).collect();
         assert_eq!(verdicts, [[Verdict::Accept; 4].as_slice(), &[Verdict::Drop; 2]].concat());
         assert_eq!(aqm.drop_probability(), Some(1.0));
@@ -301,7 +301,7 @@ mod tests {
         // A packet every 500 ms at full price costs twice the allowance.
         let passed: Vec<bool> = (0..40).map(|n| offer(&mut aqm, 0, 20, 500 * n) == Verdict::Accept).collect();
         assert!(passed[..7].iter().all(|&passed| passed) && passed[10..].iter().all(|&passed| !passed), "{passed:?}");
-        // The level never falls below -depth, so three seconds without packets are enough.
+        // The level never falls below -depth, so three seconds without packets suffice to fill it.
         assert_eq!(offer(&mut aqm, 0, 20, 19_500 + 2_999), Verdict::Drop);
         let mut again = policed(&params());
         (0..40).for_each(|n| _ = offer(&mut again, 0, 20, 500 * n));

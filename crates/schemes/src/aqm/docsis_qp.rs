@@ -43,7 +43,7 @@ params! {
     pub struct DocsisQpParams {
         /// Unit with its own score: `flow` or `user` (all flows of a user).
         share_per: FlowKey = "flow", source "draft 4.1: the 5-tuple";
-        /// Delay of the L queue above which packets are ejected; absent: the delay above which all are marked.
+        /// Delay of the L queue above which packets are ejected; absent: the delay above which all packets are marked.
         critical_delay: Option<Time> = null, in "1 us"..="10 s", symbol "CRITICALqL", source "draft 4.1: MAXTH";
         /// Score above which a packet is ejected at the critical delay.
         critical_score: Time = "4 ms", in "1 us"..="10 s", symbol "CRITICALqLSCORE", source "draft 4.1";
@@ -57,7 +57,7 @@ params! {
         attempts: u32 = 2, in 1..=32, symbol "ATTEMPTS", source "draft 4.1";
         /// Delay of the L queue above which all its packets are marked, on a fast link.
         max_threshold: Time = "1 ms", in "1 us"..="10 s", symbol "MAXTH", source "draft 4.1";
-        /// Width of the marking ramp below that delay.
+        /// Width of the marking ramp below `max_threshold`.
         range: Time = "524288 ns", in "1 ns"..="10 s", symbol "RANGE", source "draft 4.1: 2^19 ns";
         /// Largest frame: packets are never marked below the delay of two such frames.
         max_frame: Bytes = "2000 B", in "64 B"..="65535 B", symbol "MAX FRAME SIZE", source "CableLabs' model";
@@ -235,8 +235,8 @@ mod tests {
         guard.ejects(&packet, waiting_bytes, now, &mut Rng::stream(1, 0, "test", 0))
     }
 
-    /// Pseudocode of draft 4.1 to 4.2.4, line by line. As in the draft, it uses floating point, in nanoseconds (T_RES
-    /// is 1). `h32` is the flow's hash; the delay of the queue is computed from `q_bytes`.
+    /// Pseudocode of draft 4.1 to 4.2.4, line by line. Like the draft, this code uses floating point, in nanoseconds
+    /// (T_RES is 1). `h32` is the flow's hash; the delay of the queue is computed from `q_bytes`.
     struct Draft {
         buckets: Vec<(Option<u32>, f64)>,
     }
@@ -304,7 +304,7 @@ mod tests {
         fn decisions_are_those_of_the_pseudocode(
             trace in prop::collection::vec((0u32..60, 40u32..1514, 0u64..40_000, 0u64..3_000_000), 1..600),
         ) {
-            // 100 Mbit/s: two frames take 320 us, less than MAXTH - RANGE = 476 us.
+            // At 100 Mbit/s two frames take 320 us, less than MAXTH - RANGE = 476 us.
             let mut ours = guard(&DocsisQpParams::default());
             let mut draft = Draft { buckets: vec![(None, 0.0); 33] };
             let mut now_ns = 1_000_000_000u64;
@@ -359,9 +359,9 @@ mod tests {
             share in 0.01f64..0.99,
             (waiting, bytes) in (12_500u64..25_000, 40u32..1400),
         ) {
-            // Draft 3. From 1 ms on all packets are marked; at most 26 400 B wait: 2.11 ms. A flow that sends `share`
-            // of AGING never has a score above that of one packet, 1400/2^19 s = 2.67 ms. 2.67 ms times 2.11/1 is below
-            // 4 ms * 1.41, so the test requires less than 4 ms.
+            // Draft 3: all packets are marked from 1 ms on. At most 26 400 B wait, which take 2.11 ms. A flow that
+            // sends `share` of AGING never exceeds the score of one packet, 1400/2^19 s = 2.67 ms. 2.67 ms times 2.11/1
+            // is below 4 ms * 1.41, so the test requires a score below 4 ms.
             let score_ms = f64::from(bytes) / 524.288;
             prop_assume!(score_ms * (waiting as f64 + f64::from(bytes)) * 80e-6 < 4.0);
             let mut ours = guard(&DocsisQpParams::default());
@@ -377,7 +377,8 @@ mod tests {
     #[test]
     fn the_thresholds_follow_the_rate_of_the_link() {
         let mut guard = QueueProtection::new(&DocsisQpParams::default());
-        // Two frames of 2000 B take 320 us at 100 Mbit/s. 1 ms - 524 288 ns = 475.712 us is more.
+        // Two frames of 2000 B take 320 us at 100 Mbit/s. The ramp starts at 1 ms - 524 288 ns = 475.712 us, which is
+        // longer.
         let fast = Ramp { start: Time::from_nanos(475_712), end: Time::from_millis(1) };
         assert_eq!((guard.set_link_rate(RATE), guard.critical_delay), (fast, fast.end));
         // At 10 Mbit/s two frames take 3.2 ms.
@@ -403,8 +404,8 @@ mod tests {
             (bucket.expires - now).as_secs_f64()
         };
         let (c, b) = (score(&guard, 1), score(&guard, 2));
-        // The result differs slightly, because the delay of (1) includes the packet itself, 9800 B or 9450 B. The ramp:
-        // (784 - 475.7)/524.3 = 0.588 against (756 - 475.7)/524.3 = 0.5346.
+        // The result differs slightly, because the delay of (1) includes the arriving packet: 9800 B instead of 9450 B.
+        // The marking probability is (784 - 475.7)/524.3 = 0.588 instead of (756 - 475.7)/524.3 = 0.5346.
         let (p_c, p_b) = ((784.0 - 475.712) / 524.288, (756.0 - 475.712) / 524.288);
         assert!((c / (c + b) - p_c * 0.8 / (p_c * 0.8 + p_b * 0.45)).abs() < 1e-9);
         assert!((c / (c + b) - 0.64).abs() < 0.03);
@@ -413,7 +414,7 @@ mod tests {
     #[test]
     fn the_more_harm_there_is_the_less_record_it_takes() {
         // Draft, Figure 4: at 1, 2 and 4 times the critical delay, scores above 4, 2 and 1 ms are ejected. At exactly
-        // the critical delay none is.
+        // the critical delay no packet is ejected.
         let guard = guard(&DocsisQpParams::default());
         let us = Time::from_micros;
         for (delay_us, limit_us) in [(1001, 3996), (2000, 2000), (4000, 1000), (8000, 500)] {
@@ -426,7 +427,7 @@ mod tests {
 
     #[test]
     fn flows_without_a_bucket_share_the_dregs() {
-        // One bucket and the dregs: the first flow of a queue gets the bucket, all others share the dregs.
+        // With one bucket and the dregs, the first flow of a queue gets the bucket and all others share the dregs.
         let mut guard = guard(&DocsisQpParams { bucket_bits: 0, ..Default::default() });
         let now = Time::from_secs(1);
         for flow in 1..=5 {
@@ -453,8 +454,8 @@ mod tests {
             queue.enqueue(packet, Time::ZERO, &mut rng, &mut drops);
         }
         // At 10 Mbit/s a packet takes 1.2 ms. Marks begin at 3.2 ms; from 3.724 ms on all packets are marked. Packets 1
-        // and 2 find 1.2 and 2.4 ms. Packet 3 finds 3.6 ms: p = 0.763, score 2.18 ms. Packet 4 finds 4.8 ms and has a
-        // score of 5.04 ms, so it is ejected, as are all later ones.
+        // and 2 arrive at delays of 1.2 and 2.4 ms. Packet 3 arrives at 3.6 ms: p = 0.763, score 2.18 ms. Packet 4
+        // arrives at 4.8 ms and gets a score of 5.04 ms, so it is ejected, as are all later ones.
         let readings = readings(|report| queue.report(report));
         assert!(readings.contains(&("low_queue_packets", 3.0)), "{readings:?}");
         assert!(readings.contains(&("ejected_packets", 17.0)), "{readings:?}");

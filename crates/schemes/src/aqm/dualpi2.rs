@@ -37,7 +37,7 @@ use std::fmt::Debug;
 choices! {
     /// Method to convert a probability into decisions.
     pub enum Decision {
-        /// Evenly spaced: a decision each time the sum of probabilities passes 1.
+        /// Evenly spaced: a drop or mark each time the sum of probabilities exceeds 1.
         Recur = "recur",
         /// Random: independent decisions.
         Random = "random",
@@ -83,7 +83,7 @@ params! {
         classic_share: f64 = 0.0625, in 0.0..=1.0, source "RFC 9332 A.1 (1/16); 0.1 in Linux";
         /// Conversion of a probability into decisions.
         decision: Decision = "recur", source "RFC 9332 A.1; random in Linux";
-        /// Length of a full packet: no mark or drop while less than two such packets wait.
+        /// Length of a maximum-size packet. No packet is marked or dropped while less than two such packets wait.
         full_packet: Bytes = "1500 B", in "0 B"..="65535 B", symbol "MTU", source "Linux sch_dualpi2";
     }
 }
@@ -186,7 +186,7 @@ pub struct Ramp {
 }
 
 impl Ramp {
-    /// Probability after a wait of `waited`.
+    /// Returns the probability after a wait of `waited`.
     #[must_use]
     #[inline]
     pub fn probability(self, waited: Time) -> f64 {
@@ -203,7 +203,7 @@ impl Ramp {
 
 /// Guard of the L queue, which may redirect packets to the classic queue.
 pub trait LowGuard: Clone + Debug {
-    /// Returns true if `packet`, which finds `waiting_bytes` in the L queue, must go to the classic queue.
+    /// Returns true if `packet` must go to the classic queue; `waiting_bytes` wait in the L queue.
     fn ejects<P: Packet>(&mut self, packet: &P, waiting_bytes: u64, now: Time, rng: &mut Rng) -> bool;
     /// Sets the rate of the link to `rate`. Returns the new ramp of the L queue.
     fn set_link_rate(&mut self, rate: BitRate) -> Ramp;
@@ -265,7 +265,8 @@ impl<P: Packet> DualPi2<P> {
 }
 
 impl<P: Packet, G: LowGuard> DualPi2<P, G> {
-    /// Creates empty queues with `guard` in front of the L queue. Its ramp is `ramp` until the link rate changes.
+    /// Creates empty queues with `guard` before the L queue. The ramp of the L queue is `ramp` until the link rate
+    /// changes.
     #[must_use]
     pub fn guarded(
         (control, sharing): (&ControlParams, &SharingParams),
@@ -298,8 +299,9 @@ impl<P: Packet, G: LowGuard> DualPi2<P, G> {
             let before = self.base_probability;
             self.update(tick);
             let delay_s = self.delay_before_s;
-            // If the port is empty and p' does not change any more, further updates change nothing. If no packet
-            // leaves, the delay grows with each tick: p' stays if no step moves it, or if it is 1 above the target.
+            // If the port is empty and p' does not change any more, further updates have no effect. If no packet
+            // leaves, the delay grows with each tick. p' then does not change if the steps are zero, or if it is 1 and
+            // the delay above the target.
             let is_at_rest = if self.backlog.packets == 0 {
                 self.base_probability == 0.0 && delay_s == 0.0
             } else {
@@ -515,10 +517,10 @@ mod tests {
         offer(&mut port, Ecn::NotEct, 1, Time::from_millis(5));
         offer(&mut port, Ecn::Ect1, 1, Time::from_millis(10));
         port.catch_up(Time::from_millis(30));
-        // At 15 ms d = 10 ms: 0.15*(-5 ms) + 3*10 ms = 0.02925. At 30 ms d = 25 ms, which adds 0.0015 + 0.045.
+        // At 15 ms, d = 10 ms, and p' is 0.15*(-5 ms) + 3*10 ms = 0.02925. At 30 ms, d = 25 ms adds 0.0015 + 0.045.
         assert!((port.base_probability - 0.07575).abs() < 1e-12);
         while port.dequeue(Time::from_millis(30), &mut rng(), &mut Drops::default()).is_some() {}
-        // The port is empty: at 45 ms d = 0, and -0.00225 - 0.075 reduces p' to 0.
+        // The port is empty. At 45 ms, d = 0, and -0.00225 - 0.075 reduces p' to 0.
         port.catch_up(Time::from_secs(1_000_000));
         assert_eq!((port.base_probability, port.delay_before_s), (0.0, 0.0));
     }
@@ -531,8 +533,8 @@ mod tests {
                 offer(port, Ecn::NotEct, classic, Time::ZERO);
                 offer(port, Ecn::Ect1, low, Time::from_millis(7));
             }
-            // The delay grows by 1 s per second, so beta alone adds 3 per second to p'. It is 1 before 1 s and stays
-            // there.
+            // The delay grows by 1 s per second, so beta alone adds 3 per second to p'. p' reaches 1 before 1 s and
+            // stays 1.
             for ms in [100, 2_000, 4_000, 100_000, 100_001, 100_020] {
                 while let Some(tick) = often.ticker.due(Time::from_millis(ms)) {
                     often.update(tick);
@@ -549,7 +551,7 @@ mod tests {
     #[test]
     fn equation_2_classic_packets_see_the_square() {
         let params = DualPi2Params::default();
-        // p' = 0.2: 4 % of 1000 packets, evenly spaced. The sum exceeds 1 for the first time at the 26th packet.
+        // p' = 0.2 gives 4 % of 1000 packets, evenly spaced. The sum exceeds 1 for the first time at the 26th packet.
         for (ecn, expected) in [(Ecn::NotEct, (39..=40, 0..=0)), (Ecn::Ect0, (0..=0, 39..=40))] {
             let (dropped, marked) = serve(&params, 0.2, ecn, 1000);
             assert!(expected.0.contains(&dropped) && expected.1.contains(&marked), "{dropped} {marked}");
@@ -557,8 +559,8 @@ mod tests {
         // From p_C = 25 % on, marks turn into drops.
         let (dropped, marked) = serve(&params, 0.5, Ecn::Ect0, 1000);
         assert!((249..=250).contains(&dropped) && marked == 0);
-        // With a coupling below 1 marks turn into drops at p_C = 1, not 1/k^2. The sum reaches 1 at the first of 9000
-        // packets and exceeds it at each later one. The last packet is alone and passes.
+        // With a coupling below 1, marks turn into drops at p_C = 1, not 1/k^2. The sum reaches 1 at the first of 9000
+        // packets and exceeds 1 at each later one. The last packet is alone and passes.
         let counts = serve(
             &DualPi2Params { control: ControlParams { coupling: 0.5, ..Default::default() }, ..Default::default() },
             1.0,
@@ -577,7 +579,7 @@ mod tests {
         let params = DualPi2Params::default();
         let (dropped, marked) = serve(&params, 0.2, Ecn::Ect1, 1000); // 40 %
         assert!(dropped == 0 && (399..=400).contains(&marked), "{marked}");
-        // p' = 0.6: p_CL = 1, p_C = 36 %.
+        // p' = 0.6 gives p_CL = 1 and p_C = 36 %.
         let (dropped, marked) = serve(&params, 0.6, Ecn::Ce, 1000);
         // The last call may take two packets.
         assert!((359..=361).contains(&dropped) && (1000..=1001).contains(&(dropped + marked)), "{dropped} {marked}");
@@ -585,8 +587,8 @@ mod tests {
 
     #[test]
     fn overload_drops_of_low_packets_leave_the_lottery_of_the_classic_queue_alone() {
-        // p' = 0.6, p_C = 0.36. Of ten classic packets among ten low ones the 3rd, 6th and 9th exceed 1, at sums of
-        // 1.08, 1.16 and 1.24. If low packets used the same sum, some of these hits would fall on them.
+        // p' = 0.6 gives p_C = 0.36. Of ten classic packets among ten L packets, the sum exceeds 1 at the 3rd, 6th and
+        // 9th (1.08, 1.16 and 1.24). If L packets used the same sum, some of these hits would affect L packets.
         let mut dual = port(&DualPi2Params::default());
         dual.base_probability = 0.6;
         let mut fates = [vec![], vec![]];

@@ -150,7 +150,7 @@ impl Fred {
         if self.in_bytes() { bytes as f64 } else { f64::from(packets) }
     }
 
-    /// One packet in the unit of the thresholds.
+    /// Length of one packet in the unit of the thresholds.
     fn one(&self) -> f64 {
         if self.in_bytes() { self.params.mean_packet.0 as f64 } else { 1.0 }
     }
@@ -166,7 +166,7 @@ impl Fred {
         self.average += self.params.weight * (self.length(backlog.packets, backlog.bytes) - self.average);
     }
 
-    /// Decays the average for the time since the link became idle.
+    /// Decays the average by the time since the link became idle.
     fn wake(&mut self, now: Time) {
         if self.idle_since != Time::NEVER {
             let missed = (self.packets_per_s * now.saturating_sub(self.idle_since).as_secs_f64()).floor();
@@ -279,7 +279,7 @@ mod tests {
     const LIMIT: QueueLimit = QueueLimit::Packets(24);
     const RATE: BitRate = BitRate(10_000_000);
 
-    /// A port with the given average where flow i has `held[i]` waiting packets.
+    /// Returns a port with the given average. Flow i has `held[i]` waiting packets.
     fn fred(params: &FredParams, held: &[u32], average: f64) -> Fred {
         let mut fred = Fred::new(params, LIMIT, RATE);
         for (flow, &packets) in (0..).zip(held) {
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn rule_3_keeps_a_flow_with_two_strikes_at_the_average() {
-        // avg is 4 and there are 2 flows: avgcq = 2.
+        // avg is 4 and there are 2 flows, so avgcq = 2.
         let mut port = fred(&FredParams::default(), &[6, 1], 4.0);
         assert!(drops(&mut port, 0) && drops(&mut port, 0));
         (0..4).for_each(|_| port.departed(&TestPacket::default(), Backlog::default(), Time::ZERO));
@@ -327,8 +327,8 @@ mod tests {
         let mut port = fred(&FredParams::default(), &[2, 1], 18.0);
         assert!(drops(&mut port, 0));
         assert!(!drops(&mut port, 1) && !drops(&mut port, 2));
-        // Rule B in bytes: 20 flows share 9 kB, less than one mean packet (500 B) each. 999 B is below maxq = 1000 B
-        // (not 1 kB).
+        // Rule B in bytes: 20 flows share 9 kB, so each has less than one mean packet (500 B). 999 B is below maxq =
+        // 1000 B.
         let bytes = FredParams {
             min_th: Some(Threshold::Bytes(3_000.0)),
             max_th: Some(Threshold::Bytes(9_000.0)),
@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn rule_4_drops_by_chance_those_at_the_average_and_above_two_packets() {
-        // avg 12 is half way: p_b = 0.05. With 6 flows, avgcq = 2.
+        // An average of 12 is half way between the thresholds, so p_b = 0.05. With 6 flows, avgcq = 2.
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut port = fred(&FredParams::default(), &[3, 1, 1, 1, 1, 1], 12.0);
         let mut gaps = [0u32; 20];
@@ -364,8 +364,8 @@ mod tests {
                 gaps[std::mem::take(&mut gap) as usize] += 1;
             }
         }
-        // Uniform over 1..=19, as in RED without wait. 20 000 arrivals and a drop every 10: 105 expected for each gap,
-        // standard deviation 10; five are allowed.
+        // Gaps are uniform over 1..=19, as in RED without wait. With 20 000 arrivals and a drop every 10, 105 are
+        // expected for each gap. The standard deviation is 10; five are allowed.
         assert!(gaps[1..].iter().all(|count| count.abs_diff(105) < 52), "{gaps:?}");
     }
 
@@ -383,7 +383,8 @@ mod tests {
         assert_eq!(port.average, 2.0);
         port.departed(&TestPacket::default(), Backlog { packets: 3, bytes: 4500 }, Time::ZERO);
         assert_eq!(port.average, 2.5);
-        // Idle for 1.3 ms at 2500 packets of 500 B per second: 3 whole packets, 2.5/8.
+        // The link is idle for 1.3 ms. At 2500 packets of 500 B per second these are 3 whole packets, so the average is
+        // 2.5/8.
         port.idle(Time::from_secs(1));
         port.idle(Time::from_secs(2));
         port.wake(Time::from_micros(1_001_300));
@@ -409,7 +410,7 @@ mod tests {
 
     #[test]
     fn thresholds_follow_the_limit_unless_they_are_given() {
-        // A flow may hold min_th packets, a quarter of the limit, regardless of how many other packets wait.
+        // min_th, a quarter of the limit, is also the maximum backlog of a flow, regardless of other packets.
         for (limit, most) in [(QueueLimit::Packets(24), 6), (QueueLimit::Packets(400), 100)] {
             let mut port = Fred::new(&FredParams::default(), limit, RATE);
             (0..most - 1).for_each(|_| port.accepted(&mut TestPacket::default(), Time::ZERO));

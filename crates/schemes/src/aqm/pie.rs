@@ -55,7 +55,7 @@ impl SchemeSpec for PieScheme {
 #[derive(Clone, Debug)]
 pub struct Pie {
     core: PieCore,
-    /// Largest probability at which packets are marked; negative without ECN.
+    /// Maximum probability at which packets are marked; negative without ECN.
     ecn_limit: f64,
 }
 
@@ -154,8 +154,8 @@ mod tests {
 
     #[test]
     fn an_overload_of_a_fifth_is_held_at_the_target() {
-        // The integral part of the controller settles only at d = target. The loss is then 1 - 1/1.2 = 1/6 of 1000
-        // packets a second. The sojourn time includes the rest of a transmission (0.6 ms), which the backlog does not.
+        // The integral part of the controller settles only at d = target. Then 1 - 1/1.2 = 1/6 of 1000 packets per
+        // second are lost. The sojourn time, unlike the backlog, includes the rest of a transmission (0.6 ms).
         for (delay, derandomize) in [
             (PieDelay::Sojourn, true),
             (PieDelay::Sojourn, false),
@@ -166,8 +166,8 @@ mod tests {
             let (queue, drops, mean_delay_s) = run(&params, 1.2, Ecn::NotEct, 100);
             assert!((mean_delay_s - 0.015).abs() < 0.0015, "{mean_delay_s}");
             assert!(drops.0.iter().all(|&(_, reason, _)| reason == DropReason::Aqm));
-            // 100 000 packets offered, standard deviation 316. Times without a queue cause further deviations of 3 % at
-            // most.
+            // With 100 000 packets offered, the standard deviation is 316. Times without a queue add deviations of at
+            // most 3 %.
             assert!((15_100..16_667 + 2_500).contains(&drops.0.len()), "{}", drops.0.len());
             assert!(queue.drop_probability().is_some_and(|p| p > 0.0));
         }

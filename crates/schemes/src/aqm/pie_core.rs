@@ -32,9 +32,9 @@ choices! {
     pub enum PieDelay {
         /// Waiting time of the packet that left last.
         Sojourn = "sojourn",
-        /// Backlog over the measured departure rate (RFC 8033 section 5.2).
+        /// Backlog divided by the measured departure rate (RFC 8033 section 5.2).
         Departures = "departures",
-        /// Backlog over the rate of the link.
+        /// Backlog divided by the rate of the link.
         LinkRate = "link_rate",
     }
 }
@@ -75,13 +75,14 @@ params! {
         departure_threshold: Bytes = "16384 B", in "1 B"..="1 GB", symbol "DQ_THRESHOLD", source "RFC 8033 5.2";
         /// Weight of a new measurement of the departure rate.
         departure_weight: f64 = 0.25, in 0.001..=1.0, source "RFC 8033 5.2 (DQ_THRESHOLD/2^16); 0.5 in ns-3";
-        /// Derandomises drops: makes the gaps between them more even.
+        /// Derandomises drops, which makes the gaps between them more even.
         derandomize: bool = true, source "RFC 8033 5.4; off in ns-3";
         /// Limits the increase per update to 0.02 once the probability is 0.1 or more.
         cap_step: bool = true, source "RFC 8033 5.5";
         /// Makes the drop probability of a packet proportional to its length.
         byte_mode: bool = false, source "RFC 8033 appendix B";
-        /// Mean length of a packet: no drop while at most two such packets wait; reference of byte mode.
+        /// Mean length of a packet, and reference of byte mode. No packet is dropped while at most two of this length
+        /// wait.
         mean_packet: Bytes = "1500 B", in "1 B"..="1 MB", symbol "MEAN_PKTSIZE", source "our MTU; 1000 B in ns-3";
         /// Marks ECN-capable packets instead of dropping them while the probability is low.
         ecn: bool = false, source "RFC 8033 5.1";
@@ -93,11 +94,10 @@ params! {
 
 // `profile = "linux"` follows `sch_pie.c` of Linux 6.12, where it differs:
 //
-// - (L1) Updates occur at ticks of 4 ms (HZ = 250), from 0.5 s on. The timer wheel adds one tick: every 20 ms for 15
+// - (L1) Updates occur at ticks of 4 ms (HZ = 250), from 0.5 s on. The timer wheel adds one tick, so 15 ms become 20
 //   ms: `PieParams::ticker`.
-// - (L2) The present d, not that of the last update, decides that no packet is dropped below target/2:
-//   `PieState::exempts`.
-// - (L3) Two waiting full packets are not exempt.
+// - (L2) No packet is dropped while the current d, not d of the last update, is below target/2: `PieState::exempts`.
+// - (L3) Arrivals while two maximum-size packets wait are not exempt.
 // - (L4) `dp += 0.02` if d > 250 ms: `PieState::update`.
 // - (L5) `p -= p/64` if `d = d_old = 0`, unless a packet waits.
 // - (L6) The time between departures shortens the burst allowance; (5) also resets the sum of p: `PieState::departed`.
@@ -160,7 +160,7 @@ impl PieState {
         }
     }
 
-    /// Updates the probability (RFC 8033 sections 4.2 and 4.4). Returns true if anything changed.
+    /// Updates the probability (RFC 8033 sections 4.2 and 4.4). Returns true if the state changed.
     pub fn update(&mut self, params: &PieParams, link_bytes_per_s: f64) -> bool {
         let (before, burst_before) = ((self.probability, self.delay_before_s), self.burst_allowance);
         let (delay_s, target_s) = (self.current_delay_s(params, link_bytes_per_s), params.target.as_secs_f64());
@@ -222,7 +222,7 @@ impl PieState {
         }
     }
 
-    /// Returns true if an arrival that finds `backlog` must not be dropped at random; RFC 8033 sections 4.1 and 4.4.
+    /// Returns true if an arrival must not be dropped at random while `backlog` waits (RFC 8033 sections 4.1 and 4.4).
     #[must_use]
     #[inline]
     pub fn exempts(&self, params: &PieParams, backlog: Backlog) -> bool {
@@ -235,8 +235,8 @@ impl PieState {
         self.burst_allowance > Time::ZERO || calm || backlog.bytes < spared
     }
 
-    /// Decides if an arrival of `wire_bytes` that finds `backlog` is dropped or marked; RFC 8033 sections 4.1, 4.4 and
-    /// 5.4.
+    /// Decides if an arrival of `wire_bytes` is dropped or marked while `backlog` waits (RFC 8033 sections 4.1, 4.4 and
+    /// 5.4).
     pub fn decide(&mut self, params: &PieParams, backlog: Backlog, wire_bytes: u32, rng: &mut Rng) -> bool {
         if self.exempts(params, backlog) {
             return false;
@@ -265,21 +265,21 @@ impl PieState {
         hit
     }
 
-    /// Notes that a packet of `wire_bytes` was stored.
+    /// Records that a packet of `wire_bytes` was stored.
     #[inline]
     pub fn accepted(&mut self, wire_bytes: u32) {
         self.waiting_bytes += u64::from(wire_bytes);
     }
 
-    /// Notes that a packet found the queue full or was dropped at random.
+    /// Records that a packet was dropped, at random or at a full queue.
     #[inline]
     pub fn overflowed(&mut self) {
         //= RFC 8033 B-2: A drop at a full buffer resets the sum of p.
         self.accumulated = 0.0;
     }
 
-    /// Notes that a packet of `wire_bytes`, stored at `enqueued_at`, starts its transmission at `now` and leaves
-    /// `behind`.
+    /// Records the start of a transmission at `now`, of a packet of `wire_bytes` stored at `enqueued_at`. `behind`
+    /// still waits.
     #[inline]
     pub fn departed(&mut self, params: &PieParams, wire_bytes: u32, enqueued_at: Time, behind: Backlog, now: Time) {
         self.waiting_bytes = behind.bytes;
@@ -398,7 +398,7 @@ impl PieCore {
     }
 }
 
-/// Divisor of RFC 8033 section 4.2: the smaller p, the smaller its steps.
+/// Divisor of RFC 8033 section 4.2: the smaller p is, the smaller are its steps.
 fn scale(probability: f64) -> f64 {
     const STEPS: [(f64, f64); 6] =
         [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
@@ -409,7 +409,7 @@ fn scale(probability: f64) -> f64 {
 #[derive(Clone, Copy, Debug, Default)]
 struct DepartureMeter {
     bytes_per_s: f64,
-    /// Start of the present measurement, and bytes whose transmission has started since.
+    /// Start of the current measurement, and bytes whose transmission has started since then.
     running: Option<(Time, u64)>,
 }
 
@@ -486,14 +486,14 @@ mod tests {
         let two = Backlog { packets: 2, bytes: 3000 };
         let (params, mut state) = linux(20.0, 0.1);
         assert!(!state.exempts(&params, two) && state.exempts(&params, Backlog { packets: 2, bytes: 2999 }));
-        // A present delay of 5 ms is below half the target, even before an update.
+        // The current delay of 5 ms is below half the target, even before an update.
         state.departed(&params, 1500, Time::from_millis(95), two, Time::from_millis(100));
         assert!(state.exempts(&params, two));
         state.burst_allowance = Time::from_millis(150);
         state.update(&params, 1e6);
         state.departed(&params, 1500, Time::from_millis(95), two, Time::from_millis(130));
         assert_eq!(state.burst_allowance(), Time::from_millis(120));
-        // The sum of p stays after a certain hit and restarts after a drop.
+        // A certain mark does not change the sum of p. A drop restarts it.
         let (params, mut state) = linux(20.0, 0.05);
         state.accumulated = 8.49;
         let mut rng = Rng::stream(1, 0, "test", 0);
@@ -506,7 +506,7 @@ mod tests {
         PieParams { delay, ..Default::default() }
     }
 
-    /// A core whose burst allowance is used up.
+    /// Returns a core whose burst allowance is used up.
     fn core(probability: f64, delay_before_s: f64, delay_s: f64) -> PieCore {
         let mut core = PieCore::new(params(PieDelay::Sojourn), RATE);
         (core.state.probability, core.state.delay_before_s, core.state.delay_s) =
@@ -594,7 +594,8 @@ mod tests {
 
     #[test]
     fn equation_6_gaps_between_drops_are_neither_short_nor_long() {
-        // At p = 0.1 no drop occurs before the 9th packet (sum 0.9 >= 0.85), and one occurs at the 85th at the latest.
+        // At p = 0.1, no drop occurs before the 9th packet (sum 0.9 >= 0.85), and one occurs at the 85th packet at the
+        // latest.
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut core = core(0.1, 0.1, 0.1);
         let mut gaps = Vec::new();
@@ -651,7 +652,7 @@ mod tests {
         sojourn.departed(1500, Time::from_millis(4), Backlog::default(), Time::from_millis(21));
         assert_eq!(sojourn.current_delay_s(), 0.0);
 
-        // A 5 Mbit/s link takes 2.4 ms per packet. 11 packets are 16.5 kB >= 16384 B.
+        // A packet takes 2.4 ms on a 5 Mbit/s link. 11 packets are 16.5 kB >= 16384 B.
         let mut departures = PieCore::new(params(PieDelay::Departures), RATE);
         (0..20).for_each(|_| departures.accepted(1500));
         for packet in 0..12u64 {

@@ -119,7 +119,7 @@ mod tests {
     use crate::testing::{Drops, TestPacket, read_queue, readings, refusal};
     use serde_json::json;
 
-    /// Offers packets of codepoint `ecn` to a queue of 8 packets that is not served. The average follows immediately.
+    /// Offers packets of codepoint `ecn` to a queue of 8 packets that is not served. The average equals the queue.
     fn offer(params: &RedParams, ecn: Ecn, arrivals: u32) -> Drops {
         let buffer = BufferParams { limit: QueueLimit::Packets(8), ..Default::default() };
         let mut queue = ManagedQueue::new(&buffer, BitRate(10_000_000), Red::new(params, BitRate(10_000_000)));
@@ -130,7 +130,7 @@ mod tests {
         drops
     }
 
-    /// Parameters with a weight of 1, so that the average equals the queue, and thresholds of 2 and 4 packets.
+    /// Returns parameters with thresholds of 2 and 4 packets and a weight of 1, so the average equals the queue.
     fn immediate(ecn: bool, hard_drop: bool, gentle: bool) -> RedParams {
         RedParams {
             min_th: Threshold::Packets(2.0),
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn queue_stops_where_the_last_line_ends() {
-        // Classic RED: packets 0 to 2 pass (2 crosses min_th). Packet 3 finds p_b = 0.5 and c = 2, and wait gives
+        // Classic RED: packets 0 to 2 pass (2 crosses min_th). For packet 3, p_b = 0.5 and c = 2, and wait mode gives
         // 0.5/(2-1) = 0.5.
         let drops = offer(&immediate(false, true, false), Ecn::NotEct, 100);
         assert!(drops.0.iter().all(|(_, reason, backlog)| *reason == DropReason::Aqm && backlog.packets <= 4));
@@ -159,8 +159,8 @@ mod tests {
 
     #[test]
     fn ecn_marks_early_and_drops_beyond_the_last_line_if_hard() {
-        // Classic RED without wait: packet 2 crosses min_th and starts the count. Packet 3 finds p_b = 0.5 and c = 2,
-        // so p_a = 1 by (6) and the drop is early. Packet 4 finds max_th: forced drop.
+        // Classic RED without wait: packet 2 crosses min_th and starts the count. For packet 3, p_b = 0.5 and c = 2, so
+        // p_a = 1 by (6) and the drop is early. Packet 4 arrives at max_th, a forced drop.
         let certain = |hard_drop| RedParams { wait: false, ..immediate(true, hard_drop, false) };
         // With `hard_drop` the early drop becomes a mark, but all forced drops stay drops.
         let hard = offer(&certain(true), Ecn::Ect0, 100);
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(soft.1, [3, 4, 5, 6, 7]);
         assert_eq!(soft.0.iter().map(|(packet, ..)| packet.flow).collect::<Vec<_>>(), (8..100).collect::<Vec<_>>());
         assert!(soft.0.iter().all(|(_, reason, _)| *reason == DropReason::Overlimit));
-        // A transport without ECN loses packet 3 and every later one, since each finds p_b = 0.5 and c = 1 again.
+        // A transport without ECN loses packet 3 and every later one, since each has p_b = 0.5 and c = 1 again.
         let deaf = offer(&certain(false), Ecn::NotEct, 100);
         assert_eq!(deaf.0.iter().map(|(packet, ..)| packet.flow).collect::<Vec<_>>(), (3..100).collect::<Vec<_>>());
         assert!(deaf.0.iter().all(|(_, reason, backlog)| *reason == DropReason::Aqm && backlog.packets == 3));

@@ -38,7 +38,7 @@ use crate::contract::prelude::*;
 choices! {
     /// Implementation of RED.
     pub enum RedProfile {
-        /// The paper, as in ns-2 and ns-3.
+        /// RED as in the paper, ns-2 and ns-3.
         Ns = "ns",
         /// `sch_red`, `sch_choke` and `tc`.
         Linux = "linux",
@@ -50,7 +50,7 @@ choices! {
     pub enum WeightRule {
         /// Given by `weight`.
         Given = "given",
-        /// `1-exp(-1/C_pkt)`, C_pkt packets per second: a time constant of one second (ns weight 0).
+        /// `1-exp(-1/C_pkt)`, for C_pkt packets per second: a time constant of one second (ns weight 0).
         Second = "second",
         /// `1-exp(-10/C_pkt)`: a time constant of a tenth of a second (ns weight -2).
         TenthSecond = "tenth_second",
@@ -77,7 +77,7 @@ params! {
     pub struct RedParams {
         /// Implementation whose rules apply.
         profile: RedProfile = "ns", source "ns-2, ns-3; Linux red.h";
-        /// Average queue below which no packet is dropped early; 0 together with `max_th`: automatic.
+        /// Average queue below which no packet is dropped early; automatic if both `min_th` and `max_th` are 0.
         min_th: Threshold = "5 packets", symbol "min_th", source "ns-3.26; 50 in AFC";
         /// Average queue at which the drop probability reaches `max_p`.
         max_th: Threshold = "15 packets", symbol "max_th", source "ns-3.26; 150 in AFC";
@@ -85,7 +85,7 @@ params! {
         max_p: f64 = 0.02, in 0.000001..=1.0, symbol "max_p", source "ns-3.26 (LInterm 50); 0.1 in ns-2";
         /// Weight of a new sample in the average queue.
         weight: f64 = 0.002, in 0.000000001..=1.0, symbol "w_q", source "red1993 section VI";
-        /// Source of the weight of the average; all but `given` derive it from the rate of the link.
+        /// Source of the weight of the average. All values except `given` derive the weight from the rate of the link.
         weight_rule: WeightRule = "given", source "ns-2 q_weight 0, -1, -2";
         /// Gentle mode: between `max_th` and twice `max_th` the drop probability rises linearly to 1 instead of
         /// jumping.
@@ -117,13 +117,13 @@ pub enum RedDecision {
     Pass,
     /// Drop or mark it, by chance.
     Early,
-    /// Drop it: the average is above the end of the drop curve.
+    /// Drop the packet: the average is above the end of the drop curve.
     Forced,
 }
 
 impl RedDecision {
-    /// Converts the decision into a verdict. With `ecn`, early drops become marks; so do forced drops, unless
-    /// `hard_drop`.
+    /// Converts the decision into a verdict. With `ecn`, early drops become marks. Without `hard_drop`, forced drops
+    /// become marks, too.
     #[must_use]
     #[inline]
     pub fn verdict(self, ecn: bool, hard_drop: bool) -> Verdict {
@@ -153,10 +153,10 @@ pub struct RedCore {
     /// With Linux's rules, the last arrival.
     counted: Time,
     params: Box<RedParams>,
-    /// Linux: random threshold of the current gap, rule (L4).
+    /// Random threshold of the current gap in the Linux profile, rule (L4).
     drawn: f32,
     in_bytes: bool,
-    /// True if the previous arrival, too, found an average of at least min_th (`old` in ns-2).
+    /// True if the average was at least min_th at the previous arrival (`old` in ns-2).
     was_above: bool,
 }
 
@@ -174,7 +174,7 @@ impl RedCore {
             probability: 0.0,
             count: 0,
             drawn: 0.0,
-            // Linux does not count the time before the first packet as idle; the average is 0 anyway.
+            // Linux does not count the time before the first packet as idle. The average is then 0 anyway.
             idle_since: Time::ZERO,
             counted: Time::ZERO,
             in_bytes: params.min_th.measure() == QueueMeasure::Bytes,
@@ -185,7 +185,7 @@ impl RedCore {
         core
     }
 
-    /// Sets the rate of the link to `rate`. Idle times and automatic settings follow it.
+    /// Sets the rate of the link to `rate`. Idle times and automatic settings depend on the rate.
     pub fn set_link_rate(&mut self, rate: BitRate) {
         let params = &*self.params;
         let mean_packet = params.mean_packet.0 as f64;
@@ -214,8 +214,7 @@ impl RedCore {
         if self.in_bytes { backlog.bytes as f64 } else { f64::from(backlog.packets) }
     }
 
-    /// Counts an arrival that finds `backlog` waiting: eq. (1) and (2). Call it once per arrival, before
-    /// [`RedCore::decide`].
+    /// Counts an arrival when `backlog` waits: eq. (1) and (2). Call it once per arrival, before [`RedCore::decide`].
     #[inline]
     pub fn arrival(&mut self, backlog: Backlog, wire_bytes: u32, now: Time) {
         if self.is_linux() {
@@ -291,7 +290,7 @@ impl RedCore {
         decision
     }
 
-    /// Notes that the last counted packet found the queue full.
+    /// Records that the queue was full for the last counted packet.
     pub fn overflowed(&mut self) {
         if self.params.forced_restarts {
             self.restart();
@@ -306,7 +305,7 @@ impl RedCore {
         }
     }
 
-    /// Notes that the link requested a packet while none waited.
+    /// Records that the link requested a packet while none waited.
     #[inline]
     pub fn idle(&mut self, now: Time) {
         self.idle_since = self.idle_since.min(now.max(self.counted));
@@ -422,7 +421,7 @@ impl RedCore {
 mod linux {
     use crate::base::units::Time;
 
-    /// Ticks of `tc` per microsecond. The kernel takes a tick for a microsecond.
+    /// Ticks of `tc` per microsecond. The kernel interprets a tick as a microsecond.
     const TICKS_PER_US: f64 = 15.625;
 
     /// Returns `average` after an idle time: rules (L2) and (L3).
@@ -464,7 +463,8 @@ fn automatic_weight(params: &RedParams, packets_per_s: f64) -> f64 {
     -libm::expm1(-1.0 / (time_constant_s * packets_per_s))
 }
 
-/// Checks thresholds of RED: both in packets or both in bytes, and both 0 or `0 < min_th < max_th`.
+/// Checks the thresholds of RED. They must have the same unit, packets or bytes, and either both be 0 or satisfy `0 <
+/// min_th < max_th`.
 ///
 /// # Errors
 /// If the thresholds are not valid. The error names the key, its value and the allowed values.
@@ -508,7 +508,7 @@ mod tests {
         RedCore::new(params, RATE)
     }
 
-    /// A busy port whose average is `average`.
+    /// Returns a busy port whose average is `average`.
     fn with_average(params: RedParams, average: f64) -> RedCore {
         let mut core = core(params);
         core.average = average;
@@ -557,7 +557,7 @@ mod tests {
         close(core.average(), 10.5);
         core.arrival(backlog(20), 1500, Time::ZERO);
         close(core.average(), 10.5 + 10.0 / 512.0);
-        // 500 B at 10 Mbit/s are 6250 ticks: r = 3.1281e-7/us and 31/r/512 = 193.6 ms, so a cell has 2^18 us.
+        // 500 B at 10 Mbit/s take 6250 ticks. r = 3.1281e-7/us and 31/r/512 = 193.6 ms, so a cell has 2^18 us.
         let faded = |ms| linux::fade(8.0, 1.0 / 512.0, 2500.0, Time::from_millis(ms));
         close(faded(26), 8.0 * (1.0 - 26_000.0 / 262_144.0));
         assert_eq!([132, 1000, 3000].map(faded), [4.0; 3]); // 11 cells: 0.902 of the first shift
@@ -566,7 +566,8 @@ mod tests {
 
     #[test]
     fn linux_draws_a_threshold_for_each_gap() {
-        // floor(avg - min_th) = 5 of 10 and max_p = 0.1. A gap of n packets needs 5 n >= floor(100 U), so n is 1 to 20.
+        // floor(avg - min_th) is 5 of 10, and max_p = 0.1. A gap of n packets requires 5 n >= floor(100 U), so n is 1
+        // to 20.
         let mut core = with_average(linux(5.0, 0.002), 10.5);
         let mut rng = Rng::stream(1, 0, "test", 0);
         assert_eq!(core.decide(backlog(10), 1500, &mut rng), RedDecision::Pass);
@@ -578,8 +579,8 @@ mod tests {
                 counts[std::mem::take(&mut gap)] += 1;
             }
         }
-        // Gaps are uniform, but n = 1 covers the 6 values 0..=5 of the 100, and n = 20 only 4. The mean is 10.31: about
-        // 1940 gaps for each n.
+        // Gaps are uniform, except that n = 1 covers the 6 values 0..=5 of the 100, and n = 20 only 4. The mean is
+        // 10.31, which gives about 1940 gaps for each n.
         let expected = |values: f64| 400_000.0 / 10.31 * values / 100.0;
         for (gap, &count) in counts.iter().enumerate().skip(1) {
             let values = if gap == 1 {
@@ -591,7 +592,8 @@ mod tests {
             };
             assert!((f64::from(count) - expected(values)).abs() < 250.0, "{count} gaps of {gap}");
         }
-        // The average is less than a whole packet above min_th: only a draw of 0 drops, which starts another gap.
+        // The average is less than a whole packet above min_th. Only a draw of 0 causes a drop, and the drop starts
+        // another gap.
         core.average = 5.9;
         core.drawn = 1.0;
         assert!((0..1000).all(|_| core.decide(backlog(1), 1500, &mut rng) == RedDecision::Pass));
@@ -642,8 +644,8 @@ mod tests {
     #[test]
     fn equations_5_and_6_make_the_gap_between_drops_uniform() {
         // Without wait the hazard at n is 1/(20-n), so each gap in 1..=19 has probability 1/19. With wait it is
-        // 1/(40-n) from 20 on, so each gap in 20..=39 has probability 1/20. 38 000 gaps: 2000 expected for each,
-        // standard deviation 44.
+        // 1/(40-n) from 20 on, so each gap in 20..=39 has probability 1/20. Of 38 000 gaps, 2000 are expected for each
+        // length, with a standard deviation of 44.
         for (wait, low, high) in [(false, 1, 19), (true, 20, 39)] {
             let drops = 2000 * (high - low + 1);
             let mut counts = vec![0u32; high + 1];
@@ -715,7 +717,7 @@ mod tests {
             core.count = 2_999; // 5 whole mean packets
             core.spread(core.base_probability(), wire_bytes)
         };
-        // p_b = 0.05 and c = 5: p_b/(1-0.25) = 1/15, multiplied by 3 for 1500 B and by 0.08 for 40 B.
+        // With p_b = 0.05 and c = 5, p_b/(1-0.25) = 1/15. This is multiplied by 3 for 1500 B and by 0.08 for 40 B.
         close(probability(SizeScaling::After, 1500), 3.0 / 15.0);
         close(probability(SizeScaling::After, 40), 0.08 / 15.0);
         // p_b = 0.15, c = 5: 0.15/0.25.
@@ -742,7 +744,7 @@ mod tests {
         assert_eq!((core.min_th(), core.max_th()), (6.25, 18.75));
         // 3*(20 ms + 0.4 ms) = 61.2 ms < 100 ms: w = 1 - exp(-1/(10*0.1*2500)).
         close(core.weight, 1.0 - (-1.0f64 / 2500.0).exp());
-        // At 1 Mbit/s min_th is its lower bound, 5 packets.
+        // At 1 Mbit/s min_th has its lower bound, 5 packets.
         core.set_link_rate(BitRate(1_000_000));
         assert_eq!((core.min_th(), core.max_th()), (5.0, 15.0));
         let bytes = RedParams { min_th: Threshold::Bytes(0.0), max_th: Threshold::Bytes(0.0), ..automatic };

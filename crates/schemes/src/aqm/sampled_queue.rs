@@ -5,10 +5,10 @@ use crate::contract::prelude::*;
 use crate::queue::random_access_fifo::RandomAccessFifo;
 use std::fmt::Debug;
 
-/// Sampling part of BLACK or CHOKe.
+/// The part of BLACK or CHOKe that samples the queue.
 pub trait Sampler: Clone + Debug {
-    /// Returns true if an arrival must be dropped although the queue is not full. RED's average already includes it.
-    /// May also drop waiting packets.
+    /// Returns true if an arrival must be dropped although the queue is not full. RED's average already includes the
+    /// arrival. May also drop waiting packets.
     fn drops_early<P: Packet>(
         &mut self,
         arrival: (&P, Time),
@@ -17,7 +17,7 @@ pub trait Sampler: Clone + Debug {
         rng: &mut Rng,
         drops: &mut impl DropSink<P>,
     ) -> bool;
-    /// Drop probability of the last decision, or that of RED if the sampling part depends on a random draw.
+    /// Drop probability of the last decision, or RED's probability if the sampler decides by a random draw.
     fn drop_probability(&self, red: &RedCore) -> f64 {
         red.probability()
     }
@@ -35,7 +35,7 @@ pub struct SampledQueue<P, S> {
     /// Waiting packets.
     pub queue: RandomAccessFifo<P>,
     limit: QueueLimit,
-    /// Decides on packets that the sampler accepts.
+    /// RED, which decides on packets that the sampler accepts.
     pub red: RedCore,
     /// Sampling part.
     pub sampler: S,

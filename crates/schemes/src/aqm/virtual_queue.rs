@@ -18,7 +18,7 @@ choices! {
     pub enum WindowKind {
         /// The last m packets.
         Sliding = "sliding",
-        /// The current period of m packets, before it ends.
+        /// The current, incomplete period of m packets.
         Jumping = "jumping",
         /// The last complete period of m packets.
         PeriodEnd = "period_end",
@@ -30,7 +30,7 @@ choices! {
 pub(super) struct Share {
     /// Packets or bytes in the window since the flow entered the cache.
     size: u64,
-    /// Sliding: index of the first packet counted. Otherwise: period that `size` belongs to.
+    /// Index of the first packet counted, with a sliding window. Otherwise the period to which `size` belongs.
     since: u64,
     /// Hit at the end of the last period, except for [`WindowKind::Sliding`].
     settled: f64,
@@ -72,7 +72,7 @@ impl Window {
         }
     }
 
-    /// Present `HitFraction` of a cached flow.
+    /// Current `HitFraction` of a cached flow.
     #[inline]
     pub(super) fn hit(&self, share: &Share) -> f64 {
         match self {
@@ -83,7 +83,7 @@ impl Window {
         }
     }
 
-    /// Duration of the last complete period, or of the first one so far; 0 without periods.
+    /// Duration of the last complete period; in the first period, its duration so far. 0 without periods.
     pub(super) fn period(&self, now: Time) -> Time {
         match self {
             Self::Sliding(_) => Time::ZERO,
@@ -91,8 +91,8 @@ impl Window {
         }
     }
 
-    /// Counts a packet of `flow` of weight `size` in the window and the cache; `new` creates a record. Returns true if
-    /// the packet ended a period. Then all shares are settled.
+    /// Counts a packet of `flow`, with weight `size`, in the window and the cache; `new` creates a record. Returns true
+    /// if the packet ended a period. All shares are then final.
     pub(super) fn pass<R: Record>(
         &mut self,
         cache: &mut LruCache<R>,
@@ -133,7 +133,7 @@ impl Window {
     }
 }
 
-/// Returns `part / whole`, and 0 if both are 0, as with packets of length 0.
+/// Returns `part / whole`, or 0 if both are 0, for example with packets of length 0.
 #[inline]
 fn fraction(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
@@ -174,14 +174,14 @@ impl Sliding {
         let index = self.packets_seen - self.ring.len() as u64;
         let (oldest, oldest_size) = self.ring.pop_front().expect("it holds more than its capacity");
         self.size -= u64::from(oldest_size);
-        // A flow that was evicted and returns has no share from its earlier packets.
+        // After an eviction, a flow's earlier packets do not count.
         if let Some(share) = cache.get_mut(oldest).map(Record::share).filter(|share| share.since <= index) {
             share.size -= u64::from(oldest_size);
         }
     }
 }
 
-/// Present period of m packets, and the size of the last one.
+/// Current period of m packets, and the size of the last period.
 #[derive(Clone, Debug)]
 pub(super) struct Period {
     length: u32,
@@ -189,7 +189,7 @@ pub(super) struct Period {
     size: u64,
     last_size: u64,
     number: u64,
-    /// Start of the present period: its first packet, or the end of the last period.
+    /// Start of the current period: its first packet, or the end of the last period.
     began: Option<Time>,
     last_duration: Time,
 }
@@ -213,12 +213,12 @@ impl Period {
         ended
     }
 
-    /// Size of the last complete period, or of the first one so far.
+    /// Size of the last complete period; in the first period, its size so far.
     fn reference(&self) -> u64 {
         if self.number == 0 { self.size } else { self.last_size }
     }
 
-    /// Duration of the last complete period, or of the first one so far.
+    /// Duration of the last complete period; in the first period, its duration so far.
     fn duration(&self, now: Time) -> Time {
         match self.began {
             Some(began) if self.number == 0 => now.saturating_sub(began),
@@ -253,7 +253,8 @@ mod tests {
 
     #[test]
     fn jumping_runs_up_against_the_last_whole_period() {
-        // Periods of four packets: 800 bytes, 800 bytes. During the first, its sum so far is used as the reference.
+        // The two complete periods of four packets have 800 bytes each. During the first period, its sum so far is the
+        // reference.
         let expected = [1.0, 0.25, 0.4, 0.0, 0.25, 0.5, 0.5, 0.0, 0.5, 0.5];
         assert_eq!(hits(WindowKind::Jumping, &PACKETS), expected);
     }
@@ -278,7 +279,7 @@ mod tests {
         let mut pass = |at, flow| window.pass(&mut cache, (flow, 100), Time::from_secs(at), |share: Share| share);
         assert_eq!([(1, 1), (3, 1), (4, 2), (8, 1)].map(|(at, flow)| pass(at, flow)), [false, true, false, true]);
         assert_eq!([1, 2].map(|flow| cache.get_mut(flow).unwrap().settled()), [0.5, 0.5]);
-        // From 3 s, the end of the first period, to 8 s.
+        // The period lasts from 3 s, the end of the first period, to 8 s.
         assert_eq!(window.period(Time::from_secs(9)), Time::from_secs(5));
     }
 
@@ -290,7 +291,7 @@ mod tests {
             packets in prop::collection::vec((0u32..6, 0u32..1500), 1..200),
         ) {
             let (mut window, mut cache) = (Window::new(WindowKind::Sliding, capacity), LruCache::new(cached));
-            // Flows in the cache, each with the index of the packet that brought it in.
+            // Flows in the cache, each with the index of the packet that created its record.
             let mut since: Vec<(u32, usize)> = Vec::new();
             for (at, &(flow, bytes)) in packets.iter().enumerate() {
                 window.pass(&mut cache, (flow, bytes), Time::ZERO, |share| share);

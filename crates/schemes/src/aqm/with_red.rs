@@ -109,8 +109,9 @@ mod tests {
     }
 
     /// Checks the average of a port of scheme `S` after an idle time, eq. (1) and (2) of [`crate::aqm::red_core`]. The
-    /// link's rate has changed before, and the weight is a half. Three packets find 0, 1 and 2 packets, so the averages
-    /// are 0, 1/2 and 5/4. A fourth arrives after the time of two mean packets, when 1/8 of the average is left.
+    /// link's rate has changed before, and the weight is a half. Three packets arrive at queues of 0, 1 and 2 packets,
+    /// so the averages are 0, 1/2 and 5/4. A fourth arrives after the time of two mean packets, when 1/8 of the average
+    /// is left.
     fn fades_in_idle_times<S: SchemeSpec>(params: impl FnOnce(RedPartParams) -> S::Params) {
         let params = params(RedPartParams { weight: 0.5, mean_packet: Bytes(1000), ..Default::default() });
         let port = Port { buffer: &BufferParams::default(), rate: BitRate(80_000_000), weights: &Weights::equal() };

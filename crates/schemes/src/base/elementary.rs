@@ -1,15 +1,15 @@
 //! Exponential and logarithm for per-packet computations: short, portable, with bounded error.
 //!
-//! Both use IEEE additions and multiplications in a fixed order, so they give the same bits on every machine. They take
-//! a third of the time of `libm`, which handles the remaining arguments.
+//! The functions use IEEE additions and multiplications in a fixed order, so they give the same bits on every machine.
+//! They take a third of the time of `libm`, which handles all other arguments.
 //!
 //! | function | formula | error |
 //! |---|---|---|
 //! | [`fade`] | `1 - exp(-x) = x - x^2/2 + ... - x^8/8!` for `x <= 1/32` | 2 ulp; the remainder `x^8/9!` is 2.5e-18 |
 //! | [`log2`] | `e + log2(c) + log2(1 + r)`, `r = (m - c)/c`, `c` the middle of one of 64 intervals | 4e-16 + 1 ulp |
 //!
-//! Sources: Taylor series of both; reduction by a table after Tang, "Table-driven implementation of the logarithm
-//! function in IEEE floating-point arithmetic", ACM TOMS 16 (1990). The table is computed by the compiler.
+//! Sources: Taylor series of the two functions; reduction by a table, as in Tang, "Table-driven implementation of the
+//! logarithm function in IEEE floating-point arithmetic", ACM TOMS 16 (1990). The table is computed by the compiler.
 
 use std::f64::consts::{LN_2, LOG2_E};
 
@@ -20,7 +20,7 @@ pub fn fade(x: f64) -> f64 {
     if x > 1.0 / 32.0 {
         return fade_of_long(x);
     }
-    // Pairs of terms, which the processor can compute in parallel.
+    // Pairs the terms, so that the processor can compute them in parallel.
     let (x2, x4) = (x * x, (x * x) * (x * x));
     let low = (1.0 / 2.0 - x * (1.0 / 6.0)) + x2 * (1.0 / 24.0 - x * (1.0 / 120.0));
     let high = (1.0 / 720.0 - x * (1.0 / 5_040.0)) + x2 * (1.0 / 40_320.0);
@@ -43,7 +43,7 @@ const REST_BITS: u32 = FRACTION_BITS - INDEX_BITS;
 /// `1/c` and `log2(c)` for the middle `c` of each interval of [1, 2).
 static MIDDLES: [(f64, f64); INTERVALS] = middles();
 
-/// Base-2 logarithm. Results for zero, infinity, subnormal and negative numbers are those of `libm`.
+/// Base-2 logarithm. For zero, infinity, subnormal and negative numbers, returns the result of `libm`.
 #[must_use]
 #[inline]
 pub fn log2(x: f64) -> f64 {

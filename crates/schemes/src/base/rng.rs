@@ -28,7 +28,7 @@ impl Rng {
         self.0.next_u64()
     }
 
-    /// Uniform in the open interval (0, 1): the midpoints of 2^52 equal cells.
+    /// Draws uniformly from the open interval (0, 1): the midpoints of 2^52 equal cells.
     #[inline]
     pub fn open01(&mut self) -> f64 {
         ((self.bits() >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
@@ -40,20 +40,22 @@ impl Rng {
         -mean * libm::log(self.open01())
     }
 
-    /// Normal with mean 0 and variance 1 (Box and Muller 1958); uses two draws.
+    /// Draws from a normal distribution with mean 0 and variance 1 (Box and Muller 1958). Uses two uniform draws.
     #[inline]
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * libm::log(self.open01())).sqrt();
         radius * libm::cos(std::f64::consts::TAU * self.open01())
     }
 
-    /// Pareto (type I) with the given mean, above its scale `mean * (shape - 1) / shape`. `shape` is above 1.
+    /// Draws from a Pareto distribution (type I) with the given mean; all values are above the scale `mean * (shape -
+    /// 1) / shape`. `shape` must be above 1.
     #[inline]
     pub fn pareto(&mut self, mean: f64, shape: f64) -> f64 {
         mean * (shape - 1.0) / shape * libm::pow(self.open01(), -1.0 / shape)
     }
 
-    /// Lomax (Pareto type II, from zero on) with the given mean; its scale is `mean * (shape - 1)`. `shape` is above 1.
+    /// Draws from a Lomax distribution (Pareto type II, from zero on) with the given mean. The scale is `mean * (shape
+    /// - 1)`; `shape` must be above 1.
     #[inline]
     pub fn lomax(&mut self, mean: f64, shape: f64) -> f64 {
         mean * (shape - 1.0) * (libm::pow(self.open01(), -1.0 / shape) - 1.0)
@@ -74,7 +76,7 @@ mod tests {
 
     #[test]
     fn open01_never_reaches_its_ends() {
-        // The extreme draws of the formula: all bits zero, all bits one.
+        // Tests the extreme draws: all bits zero, all bits one.
         let cell = 1.0 / (1u64 << 52) as f64;
         assert!(0.5 * cell > 0.0);
         assert!((((1u64 << 52) - 1) as f64 + 0.5) * cell < 1.0);
@@ -87,8 +89,8 @@ mod tests {
         let draws: Vec<f64> = (0..n).map(|_| rng.exponential(2.0)).collect();
         let mean = draws.iter().sum::<f64>() / f64::from(n);
         let variance = draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / f64::from(n);
-        // Standard error of the mean 2/sqrt(n) = 0.0045, of the variance about 4*sqrt(8/n) = 0.025. The test allows
-        // five of each.
+        // The standard error of the mean is 2/sqrt(n) = 0.0045, of the variance about 4*sqrt(8/n) = 0.025. The test
+        // allows five of each.
         assert!((mean - 2.0).abs() < 0.023, "{mean}");
         assert!((variance - 4.0).abs() < 0.13, "{variance}");
     }
@@ -150,7 +152,7 @@ mod tests {
 
     #[test]
     fn draws_are_pinned_to_the_last_bit() {
-        // These values are recorded, not derived: no machine, compiler or version may change them.
+        // These values were recorded, not derived. No machine, compiler or version may change them.
         let mut rng = Rng::stream(1, 0, "test", 0);
         let draws = [rng.exponential(1.0), rng.pareto(30.0, 1.3), rng.lomax(15.0, 1.2), rng.open01()];
         assert_eq!(draws.map(f64::to_bits), PINNED);

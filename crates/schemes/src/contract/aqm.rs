@@ -19,12 +19,12 @@ pub struct QueueView {
 /// Verdict on an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Enqueue it if there is room.
+    /// Enqueue the packet if there is room.
     Accept,
     /// Drop it.
     Drop,
-    /// Enqueue it with a congestion mark if there is room and its transport supports marks; otherwise drop it (RFC 3168
-    /// section 5).
+    /// Enqueue the packet with a congestion mark if there is room and its transport supports marks; otherwise drop it
+    /// (RFC 3168 section 5).
     Mark,
 }
 
@@ -40,21 +40,22 @@ pub trait Aqm {
     const JUDGES_AT_HEAD: bool = false;
     /// Decides on an arriving packet, before the test for a full queue.
     fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, rng: &mut Rng) -> Verdict;
-    /// The packet is about to be stored; its label may be rewritten.
+    /// Called before the packet is stored. May rewrite the label.
     #[inline]
     fn accepted<P: Packet>(&mut self, _packet: &mut P, _now: Time) {}
-    /// The packet passed [`Aqm::admit`] but found the queue full.
+    /// Called for a packet that [`Aqm::admit`] accepted but for which the queue is full.
     fn overflowed<P: Packet>(&mut self, _packet: &P, _now: Time) {}
-    /// Decides on a packet at the head of the queue whose transmission could start at `now`; `backlog` would be left.
-    /// If it is dropped, the next packet follows at the same time. Called only if [`Aqm::JUDGES_AT_HEAD`] is true.
+    /// Decides on the packet at the head of the queue, whose transmission could start at `now` and would leave
+    /// `backlog`. If the packet is dropped, the next one follows at the same time. Called only if
+    /// [`Aqm::JUDGES_AT_HEAD`] is true.
     #[inline]
     fn release<P: Packet>(&mut self, _packet: &P, _backlog: Backlog, _now: Time, _rng: &mut Rng) -> Verdict {
         Verdict::Accept
     }
-    /// The packet's transmission starts; `backlog` is left.
+    /// Called when the transmission of a packet starts. The queue still has `backlog`.
     #[inline]
     fn departed<P: Packet>(&mut self, _packet: &P, _backlog: Backlog, _now: Time) {}
-    /// The link requested a packet while none waited. May be called again for the same idle period.
+    /// Called when the link requests a packet while none waits. May be called again for the same idle period.
     #[inline]
     fn idle(&mut self, _now: Time) {}
     /// See `QueueDiscipline::set_link_rate`. Also called once before the first packet.

@@ -11,7 +11,7 @@ choices! {
         Fifo = "fifo",
         /// Strict priority for EF; BE can starve.
         Strict = "strict",
-        /// Modified earliest deadline first: EF first, but BE waits no longer than its offset.
+        /// Modified earliest deadline first: EF is sent first, but a BE packet waits at most for its offset.
         Medf = "medf",
     }
 }
@@ -19,19 +19,19 @@ choices! {
 params! {
     /// Buffer of a port, with any scheme.
     pub struct BufferParams {
-        /// Maximum queue of all classes together; the packet in transmission does not count.
+        /// Maximum total queue of all classes. The packet in transmission does not count.
         limit: QueueLimit = "24 packets", in "1 packets"..="16777216 packets", symbol "Q_max", source "abc2018 Table 1";
         /// Scheduling between traffic classes.
         scheduler: Scheduler = "fifo", source "abc2018 III-D2";
         /// Offset of BE in MEDF, as a multiple of the time to send a full queue.
         be_offset: f64 = 2.0, in 0.0..=1000.0, symbol "delta_BE", source "abc2018 III-D2 (Table 1 prints 1.5)";
-        /// Length of a full packet, for the offset of MEDF when the limit is in packets.
+        /// Length of a maximum-size packet, for the offset of MEDF if the limit is in packets.
         mtu: Bytes = "1500 B", in "64 B"..="65535 B", symbol "MTU", source "abc2018 IV-A1";
     }
 }
 
 impl BufferParams {
-    /// Bytes of a full buffer; a limit in packets counts full packets.
+    /// Bytes of a full buffer. A limit in packets is converted with packets of maximum size.
     #[must_use]
     pub fn full_bytes(&self) -> u64 {
         match self.limit {

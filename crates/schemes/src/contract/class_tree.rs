@@ -10,7 +10,7 @@ pub struct Class {
     pub parent: Option<u32>,
     /// Assured rate.
     pub rate: BitRate,
-    /// Maximum rate with borrowing; if absent, limited only by the ancestors.
+    /// Maximum rate with borrowing. If absent, only the ancestors limit the rate.
     pub ceil: Option<BitRate>,
 }
 

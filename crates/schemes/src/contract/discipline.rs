@@ -8,11 +8,11 @@ use crate::contract::packet::Packet;
 /// Reason of a drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DropReason {
-    /// The AQM dropped it before the queue was full.
+    /// The AQM dropped the packet before the queue was full.
     Aqm,
     /// The queue was full: a tail drop.
     Overlimit,
-    /// Waiting packet that was pushed out for another.
+    /// A waiting packet was dropped to make room for another (push-out).
     PushedOut,
 }
 
@@ -85,9 +85,9 @@ impl Backlog {
 
 /// Receives every packet that a discipline drops, so that any host can check in = out + dropped + queued.
 pub trait DropSink<P> {
-    /// `packet` was dropped for `reason` when it found `backlog` waiting.
+    /// Called when `packet` was dropped for `reason`, while `backlog` waited.
     fn dropped(&mut self, packet: &P, reason: DropReason, backlog: Backlog);
-    /// `packet` was marked (CE) instead of dropped, and continues.
+    /// Called when `packet` was marked (CE) instead of dropped.
     fn marked(&mut self, _packet: &P) {}
 }
 
@@ -99,31 +99,31 @@ impl<P> DropSink<P> for () {
 /// Memory of a scheme at one port, without the waiting packets and their FIFO order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StateSize {
-    /// Present records of flows, users or buckets; 0 for a scheme without records.
+    /// Number of current records of flows, users or buckets; 0 for a scheme without records.
     pub records: usize,
-    /// Bytes of the scheme: its variables, its copy of the parameters, derived values, and the present records with
+    /// Bytes of the scheme: its variables, its copy of the parameters, derived values, and the current records with
     /// their keys.
     pub bytes: usize,
 }
 
-/// Receives the readings of a scheme: name with unit, value.
+/// Receives the measurements of a scheme: name with unit, value.
 pub type Report<'a> = &'a mut dyn FnMut(&'static str, f64);
 
 /// Owns the waiting packets of one egress port: accepts, drops and orders them.
 ///
-/// The host provides time, random numbers and the link's rate; a discipline reads no clock. Calls are in the order of
+/// The host passes time, random numbers and the link's rate; a discipline uses no clock. Calls are in the order of
 /// time. Between calls of `enqueue` and `dequeue` the state depends only on time, so periodic work can be done at the
 /// next call (see [`crate::measure::ticker`]).
 pub trait QueueDiscipline<P: Packet> {
     /// Offers a packet that arrives at `now`. The packet is stored or passed to `drops`.
     fn enqueue(&mut self, packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>);
-    /// Next packet to transmit at `now`. `None` if no packet waits: the link becomes idle at `now`, and may ask again
-    /// at the same time.
+    /// Returns the next packet to transmit at `now`, or `None` if no packet waits. The link then becomes idle at `now`,
+    /// and may call this again at the same time.
     fn dequeue(&mut self, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P>;
     /// Backlog.
     fn backlog(&self) -> Backlog;
     /// True if the discipline decides on packets only at arrival and sends them in order of arrival. A port may then
-    /// store all packets itself: it calls `admit`, `departed` and `idle` instead of `enqueue` and `dequeue`.
+    /// store all packets itself, and call `admit`, `departed` and `idle` instead of `enqueue` and `dequeue`.
     fn is_fifo(&self) -> bool {
         false
     }
@@ -139,15 +139,16 @@ pub trait QueueDiscipline<P: Packet> {
     ) -> bool {
         unreachable!("only a FIFO is asked")
     }
-    /// The port starts to send a packet that it stored; `behind` is the backlog without this packet.
+    /// Called when the port starts to send a packet that it stored. `behind` is the backlog without this packet.
     fn departed(&mut self, _packet: &P, _behind: Backlog, _now: Time) {}
-    /// The link becomes idle at `now`. May be called again for the same idle period.
+    /// Called when the link becomes idle at `now`. May be called again for the same idle period.
     fn idle(&mut self, _now: Time) {}
-    /// The packet `places` after the next one, if that is known without a search, so that a host may prefetch it.
+    /// Returns the packet `places` after the next one, if it is known without a search. Hosts prefetch this packet.
     fn upcoming(&self, _places: usize) -> Option<&P> {
         None
     }
-    /// Time of the next call if packets wait but none may be sent; only schemes that shape return it.
+    /// Time at which `dequeue` must be called again if packets wait but none may be sent. Only schemes that shape
+    /// return a time.
     fn ready_at(&self) -> Option<Time> {
         None
     }
@@ -159,16 +160,16 @@ pub trait QueueDiscipline<P: Packet> {
     fn drop_threshold(&self) -> Option<f64> {
         None
     }
-    /// Probability with which the last arrival was to be dropped or marked, if the scheme has one.
+    /// Drop or mark probability of the last arrival, if the scheme has one.
     fn drop_probability(&self) -> Option<f64> {
         None
     }
-    /// Present state size of the scheme.
+    /// Current state size of the scheme.
     fn state_size(&self) -> StateSize;
-    /// Reports the scheme's own measurements and counters, such as an average queue or a fair rate. Not on the fast
-    /// path.
+    /// Reports the scheme's own measurements and counters, such as an average queue or a fair rate. Not called per
+    /// packet.
     fn report(&self, _report: Report<'_>) {}
-    /// Reason why the discipline has stopped working, for the host to end the run. Only external schemes can fail
+    /// Reason why the discipline has failed; the host then ends the run. Only external schemes can fail
     /// ([`crate::registry::external`]).
     fn failure(&self) -> Option<&str> {
         None

@@ -39,12 +39,12 @@ pub struct MeterSpec {
     pub start: Time,
 }
 
-/// Meters users' traffic at the edge and labels their packets. It has the data shared by all meters of a domain; each
-/// meter has a small separate state.
+/// Meters users' traffic at the edge and labels their packets. This type stores the data shared by all meters of a
+/// domain; each meter has a small separate state.
 pub trait Marker {
     /// Name.
     const SCHEME: MarkerScheme;
-    /// The label that ports prefer most: the best one for a user to forge.
+    /// The label that ports prefer most, so the best one for a user to forge.
     const BEST_LABEL: f64;
     /// Parameters.
     type Params: ParamSet + Clone + Debug + PartialEq;
@@ -56,9 +56,9 @@ pub trait Marker {
     fn key(&self) -> FlowKey {
         FlowKey::User
     }
-    /// Creates the state of a meter before its first packet.
+    /// Creates the initial state of a meter.
     fn state(&self, spec: &MeterSpec) -> Self::State;
-    /// Counts `packet`, offered at `now`, in the meter `state`, and writes its label. Calls for one state are in the
-    /// order of time.
+    /// Counts `packet`, offered at `now`, in the meter `state`, and writes its label. Calls for one state must be in
+    /// the order of time.
     fn label<P: Packet>(&self, state: &mut Self::State, packet: &mut P, now: Time, rng: &mut Rng);
 }

@@ -1,4 +1,4 @@
-//! Interface between schemes and hosts, and its parts. None of this depends on a particular scheme.
+//! The interface between schemes and hosts. No part of it depends on a particular scheme.
 
 pub mod aqm;
 pub mod buffer;

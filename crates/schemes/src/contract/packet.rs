@@ -37,7 +37,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// Returns true if the transport supports congestion marks, so that a packet may be marked instead of dropped.
+    /// Returns true if the transport supports congestion marks, so a packet may be marked instead of dropped.
     #[must_use]
     #[inline]
     pub const fn is_capable(self) -> bool {
@@ -51,8 +51,8 @@ impl Ecn {
 pub trait Packet: Copy + Debug {
     /// Identifies the transport connection.
     fn flow(&self) -> u32;
-    /// Identifies the user, that is, the traffic aggregate. It is known at the edge. In the core, only a scheme that
-    /// declares state per user may call this.
+    /// Identifies the user, that is, the traffic aggregate. The user is known at the edge. In the core, only a scheme
+    /// that declares state per user may call this.
     fn user(&self) -> u32;
     /// Bytes that the packet occupies on the link: L in the papers.
     fn wire_bytes(&self) -> u32;
@@ -66,7 +66,7 @@ pub trait Packet: Copy + Debug {
     fn label(&self) -> f64;
     /// Writes the label.
     fn set_label(&mut self, label: f64);
-    /// Time when the packet entered its present queue.
+    /// Time when the packet entered its current queue.
     fn enqueued_at(&self) -> Time;
     /// Sets the time when the packet enters a queue.
     fn set_enqueued_at(&mut self, now: Time);

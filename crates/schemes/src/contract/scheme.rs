@@ -30,7 +30,7 @@ pub struct About {
     pub order: Order,
 }
 
-/// State that a port keeps per flow or user, and that a core node must be able to store.
+/// State that a port keeps per flow or user. A core node must be able to store it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FlowState {
@@ -40,7 +40,7 @@ pub enum FlowState {
     Table,
     /// A record for each active flow or user.
     Each,
-    /// Not declared, as for schemes outside the tree.
+    /// Not declared: for schemes outside the source tree.
     Unknown,
 }
 
@@ -50,16 +50,16 @@ pub enum FlowState {
 pub enum Order {
     /// Arrival order: one queue.
     Fifo,
-    /// Arrival order within each of several queues.
+    /// Order of arrival within each of several queues.
     Queues,
-    /// Order by a number in each packet: a sorted queue.
+    /// Order of a number in each packet: a sorted queue.
     Sorted,
-    /// Not declared, as for schemes outside the tree.
+    /// Not declared: for schemes outside the source tree.
     Unknown,
 }
 
 impl About {
-    /// Creates the entry of a scheme outside the tree, with its full name and a summary in one sentence.
+    /// Creates the entry of a scheme outside the source tree, with its full name and a summary in one sentence.
     #[must_use]
     pub const fn new(title: &'static str, summary: &'static str) -> Self {
         Self { title, kind: "", summary, source: "", state: "", flow_state: FlowState::Unknown, order: Order::Unknown }
@@ -69,11 +69,11 @@ impl About {
 /// The port for which a discipline is built.
 #[derive(Clone, Copy, Debug)]
 pub struct Port<'a> {
-    /// Limit, and scheduler between the classes.
+    /// Limit of the buffer, and scheduler between the classes.
     pub buffer: &'a BufferParams,
     /// Initial rate of the link.
     pub rate: BitRate,
-    /// Weights of the flows or users, by the scheme's key.
+    /// Weights of the flows or users, indexed by the scheme's flow key.
     pub weights: &'a Weights,
 }
 
@@ -89,15 +89,15 @@ pub trait SchemeSpec {
     const DROPS_WHEN_EMPTY: bool = false;
     /// True if packets of one flow may be reordered.
     const REORDERS_FLOWS: bool = false;
-    /// True if the buffer's limit applies to each user's queue instead of to all together.
+    /// True if the buffer's limit applies to the queue of each user, not to all queues together.
     const LIMITS_EACH_USER: bool = false;
     /// True if the scheme enforces configured rates, so that the link may be idle while packets wait.
     const SHAPES: bool = false;
-    /// Parameters, without those of the buffer.
+    /// Parameters of the scheme, without those of the buffer.
     type Params: ParamSet + Clone + Debug + PartialEq;
     /// Discipline of a port.
     type Discipline<P: Packet>: QueueDiscipline<P> + Debug;
-    /// Checks conditions on several parameters.
+    /// Checks conditions that involve several parameters.
     ///
     /// # Errors
     /// If parameters contradict each other or the buffer.

@@ -60,7 +60,7 @@ params! {
         share_per: FlowKey = "flow", source "Sharma et al. 2018 section 3";
         /// Number of FIFO queues.
         queues: u32 = 32, in 2..=4096, symbol "nQ", source "Sharma et al. 2018: what a switch has, 8 to 32; our choice";
-        /// Bytes that a flow of weight 1 may send per round; absent: chosen so that `nQ * BpR` is a third of the limit.
+        /// Bytes that a flow of weight 1 may send per round; absent: `nQ * BpR` is a third of the limit.
         bytes_per_round: Option<Bytes> = null, in "64 B"..="16 MB", symbol "BpR", source "our choice; Sharma et al. \
             2018: 1 to 2 full packets, and buffers that hold the calendars of many flows";
         /// Storage of bids.
@@ -72,7 +72,7 @@ params! {
     }
 }
 
-/// Registry entry of Approximate fair queueing.
+/// Registry entry of approximate fair queueing.
 #[derive(Clone, Copy, Debug)]
 pub struct AfqScheme;
 
@@ -115,7 +115,7 @@ impl SchemeSpec for AfqScheme {
 
 /// Fraction of the buffer that a flow of weight 1 may use, unless BpR is given: deviation 7.
 const CALENDAR_PART: f64 = 1.0 / 3.0;
-/// Minimum number of full packets that every flow may have in the calendar.
+/// Minimum number of maximum-size packets that every flow may have in the calendar.
 const LEAST_PACKETS: f64 = 2.0;
 
 fn default_bytes_per_round(queues: u32, buffer: &BufferParams, weights: &Weights) -> f64 {
@@ -136,7 +136,7 @@ enum Bids {
 struct ExactBid {
     bid: f64,
     waiting: u32,
-    /// True if it must be checked at the end of the round.
+    /// True if the flow must be checked at the end of the round.
     listed: bool,
 }
 
@@ -168,7 +168,7 @@ impl Bids {
         }
     }
 
-    /// Notes that a packet of `key` was stored, and sets the flow's bid to `bid`.
+    /// Records that a packet of `key` was stored, and sets the flow's bid to `bid`.
     fn raise(&mut self, key: u32, bid: f64) {
         match self {
             Self::Sketch { cells, seeds, columns, .. } => {
@@ -182,7 +182,7 @@ impl Bids {
         }
     }
 
-    /// Notes that a packet of `key` was served.
+    /// Records that a packet of `key` was served.
     fn departed(&mut self, key: u32) {
         if let Self::Exact { bids, served } = self
             && let Some(record) = bids.get_mut(key)
@@ -347,11 +347,11 @@ mod tests {
     fn a_bid_beyond_the_calendar_drops_and_does_not_count() {
         for bids in STORES {
             let (mut queue, mut rng) = port(&with(bids, 4), 100, &Weights::new([1.0, 2.0]));
-            // Rounds 0 to 3 accept bids below 4000: three packets of 1300 bytes. The fourth would bid 5200.
+            // Rounds 0 to 3 accept bids below 4000: three packets of 1300 bytes. The fourth packet would bid 5200.
             let drops = offer(&mut queue, &mut rng, 0, &[1300, 1300, 1300, 1300, 99]);
             let log: Vec<_> = drops.0.iter().map(|drop| (drop.0.wire_bytes, drop.1)).collect();
             assert_eq!(log, [(1300, DropReason::Aqm)], "the last bids 3999");
-            // Weight 2 halves the bids: six packets.
+            // Weight 2 halves the bids, so six packets are stored.
             assert_eq!(offer(&mut queue, &mut rng, 1, &[1300; 7]).0.len(), 1);
             assert_eq!(drain(&mut queue, &mut rng).len(), 10);
         }
@@ -366,7 +366,7 @@ mod tests {
                 assert_eq!(drain(&mut queue, &mut rng).len(), 3);
                 assert!(queue.dequeue(Time::ZERO, &mut rng, &mut Drops::default()).is_none());
             }
-            // Rounds 0-3, 4-7 and 8-11, and one more per idle time, no matter if that is reported once or twice.
+            // The rounds are 0-3, 4-7 and 8-11. An idle time adds one round, even if it is reported twice.
             assert_eq!(queue.round, 12);
         }
     }
@@ -410,8 +410,8 @@ mod tests {
 
     #[test]
     fn no_limit_makes_the_defaults_a_drop_tail_queue() {
-        // 20 against 10 Mbit/s on a link of 10 Mbit/s would be 2 to 1 with drop-tail. The tolerance is 3 %: at the end,
-        // all packets in the buffer (60 ms of 2 s at most) may belong to one flow.
+        // With drop-tail, flows of 20 and 10 Mbit/s would share a link of 10 Mbit/s at 2 : 1. The tolerance is 3 %,
+        // because all packets in the buffer at the end (at most 60 ms of 2 s) may belong to one flow.
         for limit in [6, 24, 50].map(QueueLimit::Packets).into_iter().chain([QueueLimit::Bytes(30_000)]) {
             let params = AfqParams::default();
             let rates = shares::<AfqScheme>(&params, limit, &Weights::equal(), &[20e6, 10e6], &[1500, 1500]);

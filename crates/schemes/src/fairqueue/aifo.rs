@@ -50,7 +50,7 @@ params! {
         rank: RankSource = "start_tag", source "WFQAIFOOutputPort.java";
         /// Number of ranks with which the rank of an arriving packet is compared.
         window: u32 = 20, in 1..=65536, symbol "|W|", source "window_size of the simulations";
-        /// Sampling period of the window: one of this number of packets enters it.
+        /// Sampling period: of this number of packets, one enters the window.
         sample_period: u32 = 1, in 1..=65536, symbol "s", source "sample_count: 1 for fairness, else 15";
         /// Fraction of the limit up to which every packet is admitted.
         headroom: f64 = 0.1, in 0.0..=0.999, symbol "k", source "k_value of the simulations";
@@ -139,8 +139,8 @@ mod tests {
     fn rule_2_by_hand() {
         let (mut queue, _) = port(&AifoParams { window: 4, headroom: 0.25, ..Default::default() }, 8);
         [10.0, 20.0, 30.0, 40.0].into_iter().for_each(|rank| queue.placement.window.arrived(rank));
-        // With c packets, the quantile may be up to (8 - c)/8/0.75: all ranks up to c = 2, then 5/6, 2/3, 1/2, 1/3,
-        // 1/6. Ranks 15, 25, 35 and 45 are at 1/4, 1/2, 3/4 and 1.
+        // With c packets, the quantile may be up to (8 - c)/8/0.75: 1 up to c = 2, then 5/6, 2/3, 1/2, 1/3, 1/6. Ranks
+        // 15, 25, 35 and 45 have the quantiles 1/4, 1/2, 3/4 and 1.
         let last_admitted = [15.0, 25.0, 35.0, 45.0].map(|rank| {
             let (mut queue, mut last) = (queue.clone(), None);
             for length in 0..8 {
@@ -156,21 +156,21 @@ mod tests {
     fn a_flow_that_is_ahead_is_dropped_and_one_that_is_behind_gets_in() {
         let (mut queue, mut rng) = port(&AifoParams { window: 10, ..Default::default() }, 20);
         // Tags are 0, 8000 and 16 000, each above the whole window. These three are admitted while c <= k C = 2. Then
-        // the tag stays at 24 000. With c = 3 the quantile may be 17/20/0.9 = 0.94; the first quantile, 3 of 3, is
-        // above that, 3 of 4 and later ones are not. With c = 4 tag 32 000 may be at 0.89: 5 lower ranks of 5 and of 6
-        // ... cause a drop or two for each.
+        // the tag stays at 24 000. With c = 3 the quantile may be 17/20/0.9 = 0.94. The first quantile, 3 of 3, exceeds
+        // this; 3 of 4 and later ones do not. With c = 4 the quantile of tag 32 000 may be 0.89. 5 lower ranks of 5, of
+        // 6 and so on cause a drop or two for each.
         let dropped = offer(&mut queue, &mut rng, 0, &[1000; 6]).0;
         assert_eq!(dropped.iter().map(|drop| drop.1).collect::<Vec<_>>(), [DropReason::Aqm, DropReason::Aqm]);
         let before = queue.backlog().packets;
-        // Another flow starts at 0, below the window. It is admitted as long as its tags are below it.
+        // Another flow starts at 0, below the window. It is admitted as long as its tags are below the window.
         assert_eq!(offer(&mut queue, &mut rng, 1, &[1000, 1000, 1000]).0.len(), 0);
         assert_eq!(queue.backlog().packets, before + 3);
         assert_eq!(serve(&mut queue, &mut rng, 3), [0, 0, 0]);
     }
 
     proptest! {
-        /// An admitted packet would also be admitted with a lower rank or a shorter queue. The first k C packets are
-        /// always admitted.
+        /// Tests that an admitted packet would also be admitted with a lower rank or a shorter queue, and that the
+        /// first k C packets are always admitted.
         #[test]
         fn admission_is_monotonic_in_rank_and_length(
             window in prop::collection::vec(0u8..50, 1..30), rank in 0u8..60, lower in 0u8..60, length in 0u32..20,
@@ -182,7 +182,7 @@ mod tests {
             (0..length).for_each(|_| queue.queues.accept(0, packet(0, 1500), 0.0, Time::ZERO));
             (0..=length).for_each(|_| longer.queues.accept(0, packet(0, 1500), 0.0, Time::ZERO));
             let (rank, lower) = (f64::from(rank), f64::from(lower.min(rank)));
-            // Quantile by its definition, on the last 20 ranks.
+            // Computes the quantile by its definition, from the last 20 ranks.
             let last = &window[window.len().saturating_sub(20)..];
             let below = last.iter().filter(|&&other| f64::from(other) < rank).count() as f64 / last.len() as f64;
             let (c, limit) = (f64::from(length), 20.0);

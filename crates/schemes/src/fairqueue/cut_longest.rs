@@ -4,7 +4,7 @@
 use crate::contract::prelude::*;
 use crate::fairqueue::queue_store::QueueStore;
 
-/// An arrival that has been stored although it may exceed the limit.
+/// A packet that was stored although the queues may now exceed the limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Stored {
     /// Its queue.
@@ -13,8 +13,8 @@ pub struct Stored {
     pub found: Backlog,
 }
 
-/// While the backlog exceeds `limit`, drops `batch` packets or half the bytes of the longest queue, whichever comes
-/// first, from its head. Calls `cut` for each queue that lost packets, with their number.
+/// While the backlog exceeds `limit`, drops packets from the head of the longest queue: `batch` packets or half the
+/// bytes, whichever comes first. Calls `cut` for each queue that lost packets, with their number.
 pub fn cut_longest<P: Packet, T: Copy, R>(
     queues: &mut QueueStore<P, T, R>,
     limit: QueueLimit,

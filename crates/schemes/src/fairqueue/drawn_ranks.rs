@@ -10,7 +10,7 @@ choices! {
     pub enum RankSource {
         /// Start tag of fair queueing, by which users or flows share fairly.
         StartTag = "start_tag",
-        /// Uniform from 0 to 99: a test of the scheme, not a way to share the link.
+        /// Uniform from 0 to 99. For tests of the scheme; does not share the link fairly.
         Uniform = "uniform",
         /// Exponential with mean 25.
         Exponential = "exponential",
@@ -39,7 +39,7 @@ pub struct DrawnRanks {
     waiting: [u32; RANKS],
     offered: [u64; RANKS],
     dropped: [u64; RANKS],
-    /// Inversions: waiting packets of a lower rank when a packet is served.
+    /// Number of inversions: waiting packets of a lower rank when a packet is served.
     inversions: [u64; RANKS],
     served: u64,
 }
@@ -73,19 +73,19 @@ impl DrawnRanks {
         rank as f64
     }
 
-    /// Notes that a packet of `rank` was queued.
+    /// Records that a packet of `rank` was queued.
     #[inline]
     pub fn accepted(&mut self, rank: f64) {
         self.waiting[rank as usize] += 1;
     }
 
-    /// Notes that an arriving packet of `rank` was dropped.
+    /// Records that an arriving packet of `rank` was dropped.
     #[inline]
     pub fn dropped(&mut self, rank: f64) {
         self.dropped[rank as usize] += 1;
     }
 
-    /// Notes that a packet of `rank` leaves.
+    /// Records that a packet of `rank` leaves.
     pub fn served(&mut self, rank: f64) {
         let rank = rank as usize;
         self.waiting[rank] -= 1;
@@ -110,7 +110,7 @@ impl DrawnRanks {
     }
 }
 
-/// Unnormalised weight of `rank`: the distributions of the simulations of SP-PIFO (`LstfTcpSocket.java`).
+/// Unnormalised weight of `rank`, as in the simulations of SP-PIFO (`LstfTcpSocket.java`).
 fn weight(source: RankSource, rank: usize) -> f64 {
     let below_bound = |weight: f64| if rank < BOUND { weight } else { 0.0 };
     match source {
@@ -145,10 +145,10 @@ mod tests {
 
     #[test]
     fn the_distributions_have_the_moments_of_their_definitions() {
-        // Uniform on 0 ..= 99: mean 49.5. Poisson: mean 50. Exponential with mean 25, rounded down and truncated at
-        // 100: 1/(e^0.04 - 1) - 100/(e^4 - 1) = 22.64; mirrored at 100: 77.36. Convex: a Poisson variable of mean 100,
-        // modulo 100. It is 100 or more with probability 0.5133, so the mean is 100 - 51.33. Standard errors of the
-        // means of 100 000 draws are at most 0.15.
+        // The uniform distribution on 0 ..= 99 has the mean 49.5, Poisson 50. The exponential one with mean 25, rounded
+        // down and truncated at 100, has 1/(e^0.04 - 1) - 100/(e^4 - 1) = 22.64; mirrored at 100, 77.36. Convex is a
+        // Poisson variable of mean 100, modulo 100. It is 100 or more with probability 0.5133, so the mean is 100 -
+        // 51.33. Standard errors of the means of 100 000 draws are at most 0.15.
         let expected = [
             (RankSource::Uniform, 49.5),
             (RankSource::Poisson, 50.0),
@@ -167,7 +167,7 @@ mod tests {
     fn inversions_are_lower_ranks_left_behind() {
         let mut ranks = DrawnRanks::new(RankSource::Uniform);
         [90.0, 10.0, 10.0, 50.0].into_iter().for_each(|rank| ranks.accepted(rank));
-        // Rank 90 leaves three lower ranks behind, 50 two, and 10 none.
+        // When rank 90 is served, three lower ranks wait; for 50 there are two, for 10 none.
         [90.0, 50.0, 10.0, 10.0].into_iter().for_each(|rank| ranks.served(rank));
         let readings = readings(|report| ranks.report(report));
         assert_eq!(readings[0], ("inversions_per_packet", 5.0 / 4.0));

@@ -49,7 +49,8 @@ params! {
     pub struct DrrParams {
         /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "user", source "Shreedhar and Varghese 1996 section II: the entity to be isolated is free";
-        /// Bytes that a queue of weight 1 may send per round; at least a full packet for O(1) cost.
+        /// Bytes that a queue of weight 1 may send per round. For O(1) cost, at least the size of a maximum-size
+        /// packet.
         quantum: Bytes = "1500 B", in "1 B"..="16 MB", symbol "Q", source "Shreedhar and Varghese 1996 section III; \
             ns-2: 250 B";
         /// Packet of the longest queue that is dropped when the buffer is full.
@@ -57,7 +58,7 @@ params! {
     }
 }
 
-/// Registry entry of Deficit round robin.
+/// Registry entry of deficit round robin.
 #[derive(Clone, Copy, Debug)]
 pub struct DrrScheme;
 
@@ -87,9 +88,9 @@ struct DrrQueue {
     key: u32,
     /// Bytes per visit: quantum times weight.
     quantum: f64,
-    /// Bytes that may still be sent in this visit, or saved bytes.
+    /// Bytes that the queue may still send in this visit; for an empty queue, saved bytes.
     deficit: f64,
-    /// Round of its last visit; for an empty queue, the round in which it left.
+    /// Round of the last visit; for an empty queue, the round in which it became empty.
     round: u64,
 }
 
@@ -98,7 +99,7 @@ struct DrrQueue {
 struct Savings {
     /// D_max in bytes.
     most: f64,
-    /// Empty queues that have saved less than `most`, in the order in which they left.
+    /// Empty queues that have saved less than `most`, in the order in which they became empty.
     saving: IntrusiveList,
 }
 
@@ -184,8 +185,8 @@ impl<P: Packet> Drr<P> {
         self.queues.close(queue);
     }
 
-    /// Deletes the records of queues that have saved the maximum, or of all saving queues if no queue is `busy`,
-    /// because rounds without queues take no time. A queue without a record has saved the maximum.
+    /// Deletes the records of queues that have saved the maximum. If no queue is `busy`, deletes all records, because
+    /// rounds without queues take no time. A queue without a record has saved the maximum.
     fn forget_savers(&mut self, busy: bool) {
         let Some(Savings { most, .. }) = self.savings else { return };
         while let Some(savings) = &mut self.savings
@@ -225,8 +226,7 @@ impl<P: Packet> Drr<P> {
         self.visiting = true;
     }
 
-    /// Skips rounds: called when all queues were visited and none could send. Stops before the first round in which one
-    /// can.
+    /// Skips rounds until the first one in which a queue can send. Called when no queue could send in a whole round.
     fn skip_rounds(&mut self) {
         let visits = |queues: &QueueStore<P, (), DrrQueue>, queue| {
             let head = queues.front(queue).map_or(0.0, |(packet, ())| f64::from(packet.wire_bytes()));
@@ -330,9 +330,9 @@ mod tests {
 
     #[test]
     fn a_head_longer_than_the_deficit_waits_and_saves() {
-        // Example of the paper (section III): quantum 500; queue 0 holds 200 and 750, queue 1 holds 500 and 500. Round
-        // 1: queue 0 sends 200 (deficit 300; 750 does not fit), queue 1 sends 500. Round 2: queue 0 has 800 and sends
-        // 750; queue 1 sends 500.
+        // Example of the paper (section III). The quantum is 500. Queue 0 has packets of 200 and 750, queue 1 of 500
+        // and 500. Round 1: queue 0 sends 200; its deficit is 300, too small for 750. Queue 1 sends 500. Round 2: queue
+        // 0 has a deficit of 800 and sends 750. Queue 1 sends 500.
         let mut queue = drr(&with_quantum(500), QueueLimit::Packets(24), &Weights::equal());
         for (user, bytes) in [(0, 200), (0, 750), (1, 500), (1, 500)] {
             offer(&mut queue, user, bytes, &mut Drops::default());
@@ -346,8 +346,8 @@ mod tests {
         let mut queue = drr(&with_quantum(1000), QueueLimit::Packets(24), &Weights::equal());
         offer(&mut queue, 0, 100, &mut Drops::default());
         assert_eq!(drain(&mut queue), [(0, 100)]);
-        // If queue 0 kept the 900 bytes of the first turn it would send both packets at once; without them it sends one
-        // per round.
+        // If queue 0 kept the 900 bytes of the first turn, it would send both packets at once. Since it does not, it
+        // sends one per round.
         for (user, bytes) in [(0, 1000), (0, 900), (1, 1000)] {
             offer(&mut queue, user, bytes, &mut Drops::default());
         }
@@ -385,7 +385,7 @@ mod tests {
         for (user, bytes) in [(0, 1000), (1, 1500), (0, 1000), (0, 3001)] {
             offer(&mut queue, user, bytes, &mut drops);
         }
-        // The third packet makes queue 0 the longest, 2000 of 3500 bytes. The fourth never fits.
+        // The third packet makes queue 0 the longest, with 2000 of 3500 bytes. The fourth packet never fits.
         let log: Vec<_> = drops.0.iter().map(|drop| (drop.0.wire_bytes, drop.1)).collect();
         assert_eq!(log, [(1000, DropReason::Overlimit), (3001, DropReason::Overlimit)]);
         assert_eq!(queue.backlog(), Backlog { packets: 2, bytes: 2500 });
@@ -406,11 +406,11 @@ mod tests {
 
     #[test]
     fn rates_are_the_weighted_max_min_shares() {
-        // The tolerance is one packet per flow and round: 2 s hold 1666 packets, so 0.1 %.
+        // The tolerance is one packet per flow and round. 1666 packets are sent in 2 s, so this is 0.1 %.
         assert_max_min::<DrrScheme>(&DrrParams::default(), 100, [1.0, 1.0, 2.0], 0.01);
     }
 
-    /// Order of service by the rules, walking through every round.
+    /// Computes the order of service from the rules, visiting queues in every round.
     fn literal(quanta: &[f64], packets: &[Vec<u32>]) -> Vec<(u32, u32)> {
         let mut queues: Vec<std::collections::VecDeque<u32>> =
             packets.iter().map(|q| q.iter().copied().collect()).collect();
@@ -443,7 +443,7 @@ mod tests {
             prop_assert_eq!(drain(&mut queue), literal(&quanta, &packets));
         }
 
-        /// Theorem 2 of Shreedhar and Varghese: quantum + 2 L_max, over every interval.
+        /// Tests theorem 2 of Shreedhar and Varghese: quantum + 2 L_max over every interval.
         #[test]
         fn service_of_backlogged_flows_differs_by_a_quantum_and_two_packets_at_most(
             quantum in 1u64..4000,
@@ -457,7 +457,7 @@ mod tests {
                 offer(&mut queue, (at % weights.len()) as u32, bytes, &mut Drops::default());
             }
             let bound = quantum as f64 + 2.0 * f64::from(*sizes.iter().max().unwrap());
-            // The maximum minus the minimum of the difference is its largest change over any interval.
+            // The range of the difference is its largest change over any interval.
             let mut served = vec![0.0; weights.len()];
             let mut extremes = vec![(0.0f64, 0.0f64); weights.len()];
             let count = |user| sizes.iter().skip(user).step_by(weights.len()).count();

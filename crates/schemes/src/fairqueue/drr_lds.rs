@@ -30,7 +30,8 @@ params! {
     pub struct DrrLdsParams {
         /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "user", source "Menth, Mehl and Veith 2018, abstract";
-        /// Bytes that a queue of weight 1 may send per round; at least a full packet for O(1) cost.
+        /// Bytes that a queue of weight 1 may send per round. For O(1) cost, at least the size of a maximum-size
+        /// packet.
         quantum: Bytes = "1500 B", in "1 B"..="16 MB", symbol "Q", source "Shreedhar and Varghese 1996 section III";
         /// Packet of the longest queue that is dropped when the buffer is full.
         drop_from: DropFrom = "tail", source "our choice";
@@ -41,7 +42,7 @@ params! {
     }
 }
 
-/// Registry entry of Deficit round robin with limited deficit savings.
+/// Registry entry of deficit round robin with limited deficit savings.
 #[derive(Clone, Copy, Debug)]
 pub struct DrrLdsScheme;
 
@@ -85,27 +86,27 @@ mod tests {
         testing::offer(queue, rng, user, &vec![1000; packets]);
     }
 
-    /// User 1 spends its savings while user 0 sends, too, is absent for `rounds` rounds, and returns with 20 packets.
-    /// Returns how many of them are sent in its first visit.
+    /// User 1 uses up its savings while user 0 also sends. It is absent for `rounds` rounds and returns with 20
+    /// packets. Returns the number of packets sent in its first visit.
     fn first_visit_after(rounds: usize, max_saving: u64) -> usize {
         let (mut queue, mut rng) = port(max_saving);
         let burst = max_saving as usize / 1000 + 1;
         offer(&mut queue, &mut rng, 0, 200);
-        // A new user may send D_max + quantum in its first visit. It is empty afterwards, with no savings.
+        // A new user may send D_max + quantum in its first visit. Afterwards its queue is empty and has no savings.
         offer(&mut queue, &mut rng, 1, burst);
         let first = serve(&mut queue, &mut rng, burst + burst);
         assert_eq!(first[..burst], vec![0; burst]);
         assert_eq!(first[burst..], vec![1; burst]);
         serve(&mut queue, &mut rng, rounds);
         offer(&mut queue, &mut rng, 1, 20);
-        // User 0's present or next visit comes first.
+        // User 0's current or next visit comes first.
         let order = serve(&mut queue, &mut rng, 25);
         order.iter().skip_while(|&&user| user == 0).take_while(|&&user| user == 1).count()
     }
 
     #[test]
     fn each_round_away_saves_a_quantum_up_to_the_limit() {
-        // Saved quanta: one for each round that began while the user was absent; the visit itself adds one.
+        // Each round that began while the user was absent saves a quantum. The visit itself adds one.
         for max_saving in [3000, 5000] {
             let most = max_saving as usize / 1000;
             for rounds in [1, 2, 3, 4, 8] {

@@ -45,13 +45,13 @@ params! {
         active_time: Time = "0.3 s", in "1 ms"..="1 h", symbol "T", source "our choice: three memories";
         /// Priorities lost for each doubling of the rate.
         steps_per_doubling: f64 = 2.0, in 0.01..=64.0, symbol "s", source "our choice";
-        /// Fraction of the buffer for all priorities below the first together. Those below the second get this fraction
-        /// of it, and so on; at least one packet.
+        /// Fraction of the buffer for all priorities below the first. All priorities below the second get this fraction
+        /// of that part, and so on; at least one packet.
         queue_part: f64 = 0.5, in 0.001..=0.999, source "our choice";
     }
 }
 
-/// Registry entry of Flow dynamic priority assignment.
+/// Registry entry of flow dynamic priority assignment.
 #[derive(Clone, Copy, Debug)]
 pub struct FdpaScheme;
 
@@ -119,13 +119,13 @@ impl ActiveUsers {
         }
     }
 
-    /// User of `key` with this weight, which sends a packet at `now`.
+    /// Records that the user of `key`, with this weight, sends a packet at `now`. Returns its record.
     fn sends(&mut self, key: u32, weight_of_user: f64, now: Time) -> &mut User {
         let Self { users, by_key, by_silence, free, weight } = self;
         let mut is_new = false;
         let at = *by_key.or_insert_with(key, || {
             is_new = true;
-            // Measured from time 0 without packets so far, so the first packet gives a rate of L / M.
+            // The measurement starts at time 0 without packets, so the first packet gives a rate of L / M.
             let rate = RateState::new(Time::ZERO);
             let user = User { key, link: Link::NONE, last: now, weight: weight_of_user, rate };
             *weight += user.weight;
@@ -215,7 +215,7 @@ impl<P: Packet> Fdpa<P> {
         (1 + steps.min(64.0) as u32).min(self.params.queues - 1)
     }
 
-    /// Applies rule (5). Returns true if the packet fits.
+    /// Applies rule (5). Returns true if the packet may be stored.
     fn has_room(&self, priority: u32, wire_bytes: u32) -> bool {
         let mut held = Backlog::default();
         let fits_parts = (1..self.params.queues).rev().all(|p| {
@@ -295,11 +295,13 @@ mod tests {
 
     #[test]
     fn priority_falls_with_the_logarithm_of_the_rate_above_the_share() {
-        // 10 Mbit/s and 4 users: share 2.5 Mbit/s. 1 Mbit/s is below. 3: 1 + floor(2 log2 1.2 = 0.53) = 1. 4: 1 +
-        // floor(1.36) = 2. 20: 1 + floor(6) = 7. The estimate is too high by up to L / M = 0.12 Mbit/s.
+        // 4 users share 10 Mbit/s, 2.5 Mbit/s each. 1 Mbit/s is below the share. 3 Mbit/s gives 1 + floor(2 log2 1.2 =
+        // 0.53) = 1, 4 Mbit/s 1 + floor(1.36) = 2, 20 Mbit/s 1 + floor(6) = 7. The estimate is too high by up to L / M
+        // = 0.12 Mbit/s.
         let rates = [1e6, 3e6, 4e6, 20.5e6];
         assert_eq!(priorities(&FdpaParams::default(), &Weights::equal(), &rates), [0, 1, 2, 7]);
-        // Weights 1, 3, 4, 2: shares 1, 3, 4 and 2 Mbit/s. A tenth more than the share lowers the priority by one.
+        // Weights 1, 3, 4 and 2 give shares of 1, 3, 4 and 2 Mbit/s. A tenth more than the share lowers the priority by
+        // one.
         let rates = [0.85e6, 3.3e6, 4.4e6, 100e6];
         let weights = Weights::new([1.0, 3.0, 4.0, 2.0]);
         assert_eq!(priorities(&FdpaParams::default(), &weights, &rates), [0, 1, 1, 7]);
@@ -327,14 +329,14 @@ mod tests {
         queue.enqueue(packet(1, 40), Time::ZERO, &mut rng, &mut drops);
         (0..80).for_each(|_| queue.enqueue(packet(0, 1500), Time::ZERO, &mut rng, &mut drops));
         assert!(drops.0.iter().all(|drop| drop.0.user == 0 && drop.1 == DropReason::Overlimit));
-        // The first 41 packets have priority 0 and find room for 9. These are served, then the burst repeats.
+        // The first 41 packets have priority 0, and 9 of them fit. These are served, then the burst repeats.
         while queue.dequeue(Time::ZERO, &mut rng, &mut drops).is_some() {}
         (0..80).for_each(|_| queue.enqueue(packet(0, 1500), Time::ZERO, &mut rng, &mut drops));
         // 9.6 to 19.2 Mbit/s are 1.9 to 3.8 shares: priorities 2, 3 and 4 in this order. The first two packets of
         // priority 2 fill the quarter of 10 packets for priority 2 and below.
         let lengths: Vec<_> = (0..8).map(|priority| queue.queues.length(priority).packets).collect();
         assert_eq!(lengths, [0, 0, 2, 0, 0, 0, 0, 0]);
-        // A user below its share finds the rest of the buffer, and is served first.
+        // A user below its share may use the rest of the buffer, and is served first.
         let before = drops.0.len();
         (0..8).for_each(|_| queue.enqueue(packet(1, 40), Time::ZERO, &mut rng, &mut drops));
         assert_eq!(drops.0.len(), before);
@@ -345,15 +347,16 @@ mod tests {
 
     #[test]
     fn a_user_below_its_share_loses_nothing_to_users_above_it() {
-        // The last user sends next to others on a link of 10 Mbit/s: 20 and 14 Mbit/s, of priorities 6 and 5; or 2.4,
-        // 3.4, 4.8 and 6.8 Mbit/s, 1.2 to 3.4 shares, of priorities 1 to 4. Each of them could fill its queue.
+        // The last user shares a link of 10 Mbit/s with others. These send 20 and 14 Mbit/s, with priorities 6 and 5;
+        // or 2.4, 3.4, 4.8 and 6.8 Mbit/s (1.2 to 3.4 shares), with priorities 1 to 4. Each of them could fill its
+        // queue.
         for rates in [&[20e6, 14e6, 2e6][..], &[2.4e6, 3.4e6, 4.8e6, 6.8e6, 1.6e6]] {
             for limit in [24, 100].map(QueueLimit::Packets) {
                 let sizes = vec![1500; rates.len()];
                 let served = shares::<FdpaScheme>(&FdpaParams::default(), limit, &Weights::equal(), rates, &sizes);
                 let (light, served_light) = (rates[rates.len() - 1], served[rates.len() - 1]);
-                // The tolerance of 2 % covers one packet in 2 s and the first packets, which have priority 0 for all
-                // users.
+                // The tolerance of 2 % is for one packet in 2 s and for the first packets, which have priority 0 for
+                // all users.
                 assert!((served_light - light).abs() < 0.02 * light, "{rates:?} {served:?}");
             }
         }
@@ -381,7 +384,7 @@ mod tests {
     #[test]
     fn the_share_follows_the_rate_of_the_link() {
         let (mut queue, _) = port(&FdpaParams::default(), 100, &Weights::equal());
-        // A burst of 10 packets over a memory of 0.1 s: 1.2 Mbit/s.
+        // A burst of 10 packets over a memory of 0.1 s is 1.2 Mbit/s.
         (0..10).for_each(|_| assert_eq!(queue.priority(&packet(0, 1500), Time::from_secs(10)), 0));
         queue.set_link_rate(BitRate(1_000_000));
         assert_eq!(queue.priority(&packet(0, 0), Time::from_secs(10)), 1);

@@ -33,7 +33,7 @@ use crate::fairqueue::new_and_old::Turning;
 use crate::fairqueue::queue_store::QueueStore;
 
 choices! {
-    /// Backlog that CoDel compares with a full packet to detect a short queue.
+    /// Backlog that CoDel compares with a maximum-size packet to detect a short queue.
     pub enum ShortQueue {
         /// Backlog of the packet's own queue.
         Own = "own",
@@ -66,7 +66,7 @@ params! {
         drop_batch: u32 = 64, in 1..=65536, source "RFC 8290 section 4.1, Linux";
         /// Square root of CoDel's control law.
         root: Root = "exact", source "RFC 8289 section 3.3; newton in Linux";
-        /// Backlog that must exceed a full packet before CoDel drops.
+        /// Backlog that must exceed a maximum-size packet before CoDel drops.
         short_queue: ShortQueue = "own", source "each queue on its own, as in ns-3; port in RFC 8289 section 4.4 and \
                                                  Linux";
     }
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_short_queue_is_spared_by_its_own_length_or_by_the_ports() {
-        // Flow 1 has two packets. The first is served after 150 ms and leaves one full packet behind.
+        // Flow 1 has two packets. The first is served after 150 ms and leaves one maximum-size packet behind.
         let dropped = |short_queue| {
             let (mut queue, mut rng) = port(&FqCodelParams { short_queue, ..Default::default() }, 1000);
             let mut drops = Drops::default();

@@ -66,13 +66,14 @@ params! {
         beta: f64 = 1.25, in 0.0..=1000.0, symbol "beta", source "RFC 8033 4.2; sch_fq_pie: 20/16";
         /// Duration of a burst that a queue accepts without drops.
         max_burst: Time = "150 ms", in "0 s"..="100 s", symbol "MAX_BURST", source "RFC 8033 4.4; sch_fq_pie";
-        /// Derandomises drops: makes the gaps between them more even.
+        /// Derandomises drops, which makes the gaps between them more even.
         derandomize: bool = true, source "RFC 8033 5.4; sch_fq_pie; off in ns-3";
         /// Limits steps to 0.02 once the probability is 0.1 or more.
         cap_step: bool = true, source "RFC 8033 5.5; sch_fq_pie; ns-3";
         /// Makes the drop probability of a packet proportional to its length.
         byte_mode: bool = false, source "sch_fq_pie; RFC 8033 appendix B";
-        /// Mean length of a packet: no drop while at most two of them wait in the same queue; reference of byte mode.
+        /// Mean length of a packet, and reference of byte mode. No packet is dropped while at most two of this length
+        /// wait in the same queue.
         mean_packet: Bytes = "1500 B", in "1 B"..="1 MB", source "sch_fq_pie: the MTU; 1000 B in ns-3";
         /// Marks ECN-capable packets instead of dropping them while the probability is low.
         ecn: bool = false, source "sch_fq_pie; on in ns-3";
@@ -113,7 +114,7 @@ impl SchemeSpec for FqPieScheme {
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     pie: PieState,
-    /// True if the queue is in [`FqPie::awake`].
+    /// True if [`FqPie::awake`] contains the queue.
     is_awake: bool,
 }
 
@@ -168,7 +169,8 @@ impl<P: Packet> FqPie<P> {
         }
     }
 
-    /// Updates all queues that are not at rest. Returns true if one changed, so that another update may change it, too.
+    /// Updates all queues that are not at rest. Returns true if one changed, because another update may then change it
+    /// again.
     fn update(&mut self) -> bool {
         let Self { hashed: HashedQueues { queues, .. }, awake, pie, .. } = self;
         let mut has_moved = false;
@@ -214,7 +216,7 @@ impl<P: Packet> QueueDiscipline<P> for FqPie<P> {
         let found = self.hashed.backlog();
         let queue = self.hashed.queue_of(self.params.share_per.of(&packet), self.params.buckets, rng);
         self.wake(queue);
-        // Rule (4). A packet that alone exceeds the limit is dropped in any case.
+        // Applies rule (4). A packet larger than the limit is dropped in any case.
         let counts = if self.params.overflow == Overflow::Arriving { found } else { Backlog::default() };
         if !self.hashed.has_room(counts, packet.wire_bytes()) {
             self.hashed.queues[queue].own.pie.overflowed();
@@ -232,7 +234,7 @@ impl<P: Packet> QueueDiscipline<P> for FqPie<P> {
             }
             Verdict::Accept => {}
         }
-        // Rule (5). With rule (4) there is room.
+        // Applies rule (5). After rule (4), the buffer has room.
         self.hashed.store(Arrival { packet, queue, found }, now, self.params.drop_batch, drops, |_, _| ());
     }
 
@@ -295,7 +297,7 @@ mod tests {
     fn a_full_buffer_drops_the_arrival_or_cuts_the_longest_queue() {
         for (overflow, dropped, left) in [
             (Overflow::Arriving, vec![(2, 10)], vec![(1, 500), (1, 400), (1, 300), (2, 10)]),
-            // The longest queue has 1200 B. Its first packet has 500 B; with the second 900 >= 600.
+            // The longest queue has 1200 B. The first packet has 500 B; with the second one, 900 >= 600.
             (Overflow::Longest, vec![(1, 500), (1, 400)], vec![(1, 300), (2, 10), (2, 10)]),
         ] {
             let (mut queue, mut rng) = port(&FqPieParams { overflow, ..Default::default() }, 4);
@@ -313,7 +315,7 @@ mod tests {
         let params = FqPieParams::default();
         let (drops, marks) = standing_queue::<FqPieScheme>(&params, Ecn::NotEct);
         assert!(!drops.is_empty() && drops.iter().all(|&flow| flow == 1) && marks == 0);
-        // No packet is dropped for 1 s if a burst may last that long. Ten updates are 150 ms, 70 are 1.05 s.
+        // No packet is dropped for 1 s if a burst may last that long. Ten updates take 150 ms, 70 take 1.05 s.
         let patient = FqPieParams { max_burst: Time::from_millis(1050), ..params.clone() };
         assert!(standing_queue::<FqPieScheme>(&patient, Ecn::NotEct).0.is_empty());
         // Packets are marked below the limit and dropped above.
@@ -338,11 +340,11 @@ mod tests {
             offer(&mut queue, &mut rng, flow, &[1500; 4]);
         }
         let awake = |queue: &FqPie<TestPacket>| reading("controllers_awake", |report| queue.report(report));
-        // Fifty flows in 1024 queues; flows that share a queue count once.
+        // Fifty flows use 1024 queues. Flows that share a queue count once.
         assert!((45.0..=50.0).contains(&awake(&queue)));
         let busy = Time::from_millis(900);
         while queue.dequeue(busy, &mut rng, &mut ()).is_some() {}
-        // Each update reduces a probability above 0 by 2 % and by alpha * target: to zero within seconds.
+        // Each update reduces a probability above 0 by 2 % and by alpha * target, so it is zero within seconds.
         assert_eq!(queue.dequeue(Time::from_secs(60), &mut rng, &mut ()).map(|packet| packet.flow), None);
         assert_eq!(awake(&queue), 0.0);
         assert!((0..1024).all(|number| queue.hashed.queues[number].own.pie.probability() == 0.0));

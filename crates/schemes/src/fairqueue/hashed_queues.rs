@@ -76,7 +76,8 @@ impl<P: Packet, R: Copy> HashedQueues<P, R> {
         });
     }
 
-    /// Next packet. `serve` takes it from the queue whose turn it is, or empties that queue and returns `None`.
+    /// Returns the next packet. `serve` takes it from the queue whose turn it is, or empties that queue and returns
+    /// `None`.
     #[inline]
     pub fn next(&mut self, serve: impl FnMut(&mut QueueStore<P, (), Turning<R>>, u32) -> Option<P>) -> Option<P> {
         self.turns.next(&mut self.queues, serve)

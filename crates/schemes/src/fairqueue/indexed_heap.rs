@@ -27,7 +27,7 @@ impl<K: Copy + Ord> IndexedHeap<K> {
         self.entries.first().copied()
     }
 
-    /// Returns true if it is empty.
+    /// Returns true if the heap is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()

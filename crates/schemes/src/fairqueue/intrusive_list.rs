@@ -137,7 +137,7 @@ mod tests {
     }
 
     proptest! {
-        /// Two lists over the same elements behave as two deques do.
+        /// Tests that two lists over the same elements behave like two deques.
         #[test]
         fn lists_behave_as_deques(operations in prop::collection::vec((0u32..8, 0usize..2, 0u8..3), 0..200)) {
             let mut elements: Vec<_> = (0..8).map(|_| Element(Link::NONE)).collect();

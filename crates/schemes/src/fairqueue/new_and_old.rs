@@ -63,7 +63,7 @@ impl NewAndOld {
         Self { lists: Default::default(), quantum: quantum.0 as f64 }
     }
 
-    /// Notes that a packet was stored in `queue`: rule (N1).
+    /// Records that a packet was stored in `queue`: rule (N1).
     #[inline]
     pub fn arrived<P: Packet, T: Copy, R: Copy>(&mut self, queues: &mut QueueStore<P, T, Turning<R>>, queue: u32) {
         if queues[queue].turn.place.is_none() {
@@ -73,7 +73,8 @@ impl NewAndOld {
         }
     }
 
-    /// Next packet. `serve` takes it from the queue whose turn it is, or empties that queue and returns `None`.
+    /// Returns the next packet. `serve` takes it from the queue whose turn it is, or empties that queue and returns
+    /// `None`.
     pub fn next<P: Packet, T: Copy, R: Copy>(
         &mut self,
         queues: &mut QueueStore<P, T, Turning<R>>,
@@ -120,10 +121,10 @@ impl NewAndOld {
         queues[queue].turn.place = place;
     }
 
-    /// Skips the rounds in which all old queues are in debt.
+    /// Skips the rounds in which all old queues have negative credits.
     fn skip_rounds<P: Packet, T: Copy, R: Copy>(&self, queues: &mut QueueStore<P, T, Turning<R>>) {
         let quantum = self.quantum;
-        // Credits are integers: the number of grants to reach 1, and the visit after them.
+        // Credits are integers. Computes the number of grants until the credits are 1, plus the next visit.
         let visits = |queues: &QueueStore<P, T, Turning<R>>, queue: u32| {
             ((1.0 - queues[queue].turn.credits) / quantum).ceil().max(0.0) + 1.0
         };

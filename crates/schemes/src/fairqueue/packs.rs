@@ -50,7 +50,7 @@ params! {
         queues: u32 = 8, in 1..=64, symbol "n", source "our choice, as for SP-PIFO";
         /// Number of ranks with which the rank of an arriving packet is compared.
         window: u32 = 20, in 1..=65536, symbol "|W|", source "our choice, as for AIFO; summary: 15 to 1000";
-        /// Burst allowance: admission divides the free room by 1 minus this value.
+        /// Burst allowance: admission divides the free part of the buffer by `1 - burstiness`.
         burstiness: f64 = 0.0, in 0.0..=0.999, symbol "k", source "our choice; summary: optional";
     }
 }
@@ -99,7 +99,7 @@ impl Packs {
     /// Applies rule (2).
     #[inline]
     fn queue_for<P: Packet>(&self, queues: &RankedQueues<P>, rank: f64, wire_bytes: u32) -> Option<u32> {
-        // All queues have equal room, so sums of B_i are numbers of queues.
+        // All queues have the same size, so sums of B_i are numbers of queues.
         let needed = self.window.quantile(rank) * (1.0 - self.burstiness) * f64::from(self.count);
         let mut free = 0.0;
         (0..self.count).find(|&queue| {
@@ -144,18 +144,19 @@ mod tests {
     fn rule_2_by_hand() {
         let (mut queue, _) = port(&PacksParams { queues: 2, window: 4, ..Default::default() }, 8);
         [10.0, 20.0, 30.0, 40.0].into_iter().for_each(|rank| queue.placement.window.arrived(rank));
-        // The port is empty, so 4/8 of the room belongs to the first queue. Ranks 15 and 25, at 1/4 and 1/2, enter it;
-        // 35 and 45 enter the last.
+        // The port is empty, so 4/8 of the buffer belongs to the first queue. Ranks 15 and 25, at quantiles 1/4 and
+        // 1/2, enter this queue; 35 and 45 enter the last one.
         let queues = |port: &RankedPort<TestPacket, Packs>| [15.0, 25.0, 35.0, 45.0].map(|rank| queue_for(port, rank));
         assert_eq!(queues(&queue), [Some(0), Some(0), Some(1), Some(1)]);
-        // Two packets are in the first queue: 2/8 of the room is left there, 6/8 in total.
+        // Two packets are in the first queue. 2/8 of the buffer is free there, 6/8 in total.
         (0..2).for_each(|_| queue.queues.accept(0, packet(0, 1500), 0.0, Time::ZERO));
         assert_eq!(queues(&queue), [Some(0), Some(1), Some(1), None]);
-        // The first queue is full, so its packets enter the second, which holds one: 3/8 of the room is left in total.
+        // The first queue is full, so its packets enter the second queue, which has one packet. 3/8 of the buffer is
+        // free in total.
         (0..2).for_each(|_| queue.queues.accept(0, packet(0, 1500), 0.0, Time::ZERO));
         queue.queues.accept(1, packet(0, 1500), 0.0, Time::ZERO);
         assert_eq!(queues(&queue), [Some(1), None, None, None]);
-        // k = 1/2 doubles the free room in rule (2): 6/8.
+        // k = 1/2 doubles the free part in rule (2), to 6/8.
         queue.placement.burstiness = 0.5;
         assert_eq!(queues(&queue), [Some(1), Some(1), Some(1), None]);
     }
@@ -166,8 +167,8 @@ mod tests {
     }
 
     proptest! {
-        /// If two packets find the same port state, the one with the lower rank enters the same or an earlier queue. It
-        /// is not dropped if the other is admitted.
+        /// Tests two packets at the same port state. The one with the lower rank enters the same or an earlier queue,
+        /// and is not dropped if the other is admitted.
         #[test]
         fn lower_ranks_go_first(
             window in prop::collection::vec(0u8..50, 1..30), rank in 0u8..60, lower in 0u8..60,

@@ -27,7 +27,7 @@ pub enum LengthMeasure {
 }
 
 impl LengthMeasure {
-    /// A key by which longer queues compare greater. Every queue with a packet is longer than an empty one.
+    /// Returns a key that is greater for longer queues. Every queue with a packet is longer than an empty one.
     #[inline]
     fn of(self, length: Backlog) -> (u64, u64) {
         match self {
@@ -161,7 +161,7 @@ impl<P: Packet, T: Copy, R> QueueStore<P, T, R> {
         self.queues[queue as usize].length
     }
 
-    /// The queue after `queue` in the scheduler's list.
+    /// Returns the queue after `queue` in the scheduler's list.
     #[inline]
     pub fn after(&self, queue: u32) -> Option<u32> {
         IntrusiveList::after(&self.queues, queue)
@@ -198,7 +198,7 @@ impl<P: Packet, T: Copy, R> QueueStore<P, T, R> {
         }
     }
 
-    /// The first packet and its tag.
+    /// Returns the first packet and its tag.
     #[inline]
     pub fn front(&self, queue: u32) -> Option<(&P, T)> {
         let node = &self.nodes[self.queues[queue as usize].packets.front()? as usize];

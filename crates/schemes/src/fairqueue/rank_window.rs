@@ -2,7 +2,7 @@
 //!
 //! Cost: a comparison for each rank in the window. State: 8 bytes a rank.
 
-/// A sliding window of the ranks of every packet, or of one in `period`.
+/// A sliding window of the ranks of all packets, or of every `period`-th packet.
 #[derive(Clone, Debug)]
 pub struct RankWindow {
     /// The last `length` ranks; the oldest is overwritten.
@@ -30,7 +30,7 @@ impl RankWindow {
         below as f64 / self.ranks.len().max(1) as f64
     }
 
-    /// Notes that a packet of `rank` arrived.
+    /// Records the arrival of a packet of `rank`.
     #[inline]
     pub fn arrived(&mut self, rank: f64) {
         if self.skip > 0 {
@@ -63,7 +63,7 @@ mod tests {
         let mut window = RankWindow::new(2, 3);
         assert_eq!(window.quantile(0.0), 0.0);
         (0..9).for_each(|rank| window.arrived(f64::from(rank)));
-        // Of 0, 3 and 6 the window holds the last two.
+        // Of 0, 3 and 6 the window contains the last two.
         assert_eq!([3.0, 4.0, 7.0].map(|rank| window.quantile(rank)), [0.0, 0.5, 1.0]);
     }
 

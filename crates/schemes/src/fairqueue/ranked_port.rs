@@ -7,7 +7,7 @@ use std::fmt::Debug;
 
 /// Selects the queue of a packet by its rank.
 pub trait Placement: Clone + Debug {
-    /// Queue of a packet of `rank`, which has room, or the reason of its drop. Called once per arrival.
+    /// Returns a queue with room for a packet of `rank`, or the reason of the drop. Called once per arrival.
     fn place<P: Packet>(&mut self, queues: &RankedQueues<P>, rank: f64, wire_bytes: u32) -> Result<u32, DropReason>;
     /// Bytes on the heap.
     fn heap_bytes(&self) -> usize {

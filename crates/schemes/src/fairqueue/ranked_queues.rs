@@ -9,7 +9,7 @@ use crate::fairqueue::start_tags::StartTags;
 use std::collections::VecDeque;
 
 choices! {
-    /// Division of the limit among the queues.
+    /// Way to divide the limit among the queues.
     pub enum QueueRoom {
         /// An equal part for each queue, at least one packet.
         Split = "split",
@@ -34,7 +34,7 @@ struct Fifo<P> {
 #[derive(Clone, Debug)]
 pub struct RankedQueues<P> {
     queues: Box<[Fifo<P>]>,
-    /// Bit i is set if queue i holds a packet.
+    /// Bit i is set if queue i is not empty.
     busy: u64,
     backlog: Backlog,
     limit: QueueLimit,
@@ -60,7 +60,7 @@ impl<P: Packet> RankedQueues<P> {
         Self { queues, busy: 0, backlog: Backlog::default(), limit, queue_limit, ranks }
     }
 
-    /// Rank of an arriving packet. The caller must then accept or refuse the packet.
+    /// Rank of an arriving packet. The caller must then accept or reject the packet.
     #[inline]
     pub fn rank_of(&mut self, packet: &P, rng: &mut Rng) -> f64 {
         match &mut self.ranks {
@@ -169,8 +169,8 @@ impl<P: Packet> RankedQueues<P> {
     }
 }
 
-/// Fraction in packets or bytes, like the limit. An empty queue may hold one packet above its limit, so the result is
-/// at most 1.
+/// Returns the used fraction in packets or bytes, like the limit. The result is at most 1, although an empty queue may
+/// accept a packet above its limit.
 #[inline]
 fn used_part(length: Backlog, limit: QueueLimit) -> f64 {
     let used = match limit {

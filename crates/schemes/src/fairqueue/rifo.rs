@@ -80,7 +80,7 @@ impl SchemeSpec for RifoScheme {
     }
 }
 
-/// The extremes of the ranks since the last reset.
+/// Minimum and maximum rank since the last reset.
 #[derive(Clone, Debug)]
 struct RankRange {
     min: f64,
@@ -154,8 +154,8 @@ mod tests {
     fn rule_2_by_hand() {
         let (mut queue, _) = port(&RifoParams { guaranteed: 0.25, ..Default::default() }, 8);
         [30.0, 10.0, 50.0, 20.0].into_iter().for_each(|rank| queue.placement.range.arrived(rank));
-        // Min 10, Max 50: ranks 10, 20, 35 and 50 have 1, 3/4, 3/8 and 0 of the range above them. Up to c = 2 all are
-        // admitted, then those with at least c/8 above them.
+        // With minimum 10 and maximum 50, ranks 10, 20, 35 and 50 have 1, 3/4, 3/8 and 0 of the range above them. Up to
+        // c = 2 all ranks are admitted, then those with at least c/8 of the range above them.
         let last_admitted = [10.0, 20.0, 35.0, 50.0].map(|rank| {
             let (mut queue, mut last) = (queue.clone(), None);
             for length in 0..8 {

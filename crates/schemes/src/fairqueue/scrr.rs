@@ -55,7 +55,7 @@ use crate::flows::expiring_table::ExpiringTable;
 use crate::flows::flow_table::FlowTable;
 
 choices! {
-    /// Enhancements of the qdisc, by their names in it.
+    /// Enhancements of the qdisc, with the qdisc's names.
     pub enum ScrrVariant {
         /// No enhancements.
         Basic = "basic",
@@ -76,7 +76,7 @@ params! {
     }
 }
 
-/// Registry entry of Self-clocked round robin.
+/// Registry entry of self-clocked round robin.
 #[derive(Clone, Copy, Debug)]
 pub struct ScrrScheme;
 
@@ -106,7 +106,7 @@ struct ScrrQueue {
     /// F; with tagged packets, F of the last arrival.
     finish: f64,
     weight: f64,
-    /// True if it is in the list of new queues.
+    /// True if the queue is in the list of new queues.
     is_new: bool,
 }
 
@@ -135,7 +135,7 @@ pub struct Scrr<P> {
     by_key: FlowTable<u32>,
     /// Flows without a queue.
     absent: ExpiringTable<Absent>,
-    /// Queues that were idle; served first.
+    /// Queues that were idle, which are served first.
     new: IntrusiveList,
     /// The other queues, in the order of their turns.
     old: IntrusiveList,
@@ -257,7 +257,7 @@ impl<P: Packet> Scrr<P> {
     }
 
     /// Drops from the tail of the longest queue until the backlog is within the limit. `offered` is the queue of the
-    /// arriving packet, `found` the backlog before it.
+    /// arriving packet, `found` the backlog before the packet.
     fn make_room(&mut self, offered: u32, found: Backlog, now: Time, drops: &mut impl DropSink<P>) {
         while self.queues.exceeds(self.limit) {
             let longest = self.queues.longest().expect("more waits than the limit");
@@ -367,7 +367,8 @@ mod tests {
         let (mut queue, mut rng) = port(ScrrVariant::Neia, 24);
         offer(&mut queue, &mut rng, 0, &[1000, 1000, 1000]);
         offer(&mut queue, &mut rng, 1, &[1500, 1500]);
-        // Two new queues, two turns per round. Flow 0 starts at A' + L = 1000, flow 1 at 1500: F = 2000 and 3000.
+        // Two new queues have two turns per round. Flow 0 starts at A' + L = 1000, flow 1 at 1500, so F = 2000 and
+        // 3000.
         assert_eq!(serve(&mut queue, &mut rng, 2), [0, 1]);
         assert_eq!((queue.clock, queue.latest_start), (0.0, 1500.0));
         // Flow 0 starts at 2000 and its turn begins a round: A = 2000. Flow 1 has S = 3000 and F = 4500, and leaves.
@@ -390,9 +391,10 @@ mod tests {
             offer(&mut queue, &mut rng, 1, &[1500]);
             serve(&mut queue, &mut rng, 3)
         };
-        // Flow 2 starts at A' + 400 = 2400, then at 2800. Both are below A, so it is one turn.
+        // Flow 2 starts at A' + 400 = 2400, then at 2800. Both starts are below A, so both packets are sent in one
+        // turn.
         assert_eq!(order(ScrrVariant::Neia), [2, 2, 1]);
-        // Without initial advance it starts at A, so F is above A after the first packet.
+        // Without initial advance flow 2 starts at A, so F is above A after the first packet.
         assert_eq!(order(ScrrVariant::Nmne), [2, 1, 2]);
     }
 
@@ -412,7 +414,7 @@ mod tests {
     fn all_variants_give_the_max_min_shares() {
         for &variant in ScrrVariant::ALL {
             for weights in [[1.0, 1.0, 1.0], [1.0, 1.0, 2.0]] {
-                // As for DRR: 2 s hold about 2000 packets, of which a few wait at the end.
+                // As for DRR, about 2000 packets are sent in 2 s, and a few wait at the end.
                 assert_max_min::<ScrrScheme>(&with(variant), 100, weights, 0.02);
             }
         }
@@ -423,21 +425,20 @@ mod tests {
         for &variant in ScrrVariant::ALL {
             let (mut queue, mut rng) = port(variant, 10);
             offer(&mut queue, &mut rng, 0, &[1000]);
-            // 1000 flows per second send one packet each, next to one packet that always waits: the clock may not
-            // advance.
+            // 1000 flows per second send one packet each, while another packet always waits. The clock may not advance.
             for step in 1..20_000u32 {
                 let now = Time::from_millis(step.into());
                 queue.enqueue(packet(step, 1000), now, &mut rng, &mut Drops::default());
                 queue.dequeue(now, &mut rng, &mut ());
             }
-            // The flows of 3 s, and an eighth as many until the next sweep.
+            // There are records of the flows of 3 s, and an eighth more until the next sweep.
             let records = queue.state_size().records;
             assert!(records < 3000 * 9 / 8 + 64, "{variant:?} {records}");
         }
     }
 
     proptest! {
-        /// The bounds of the module's head, for flows that always have waiting packets.
+        /// Tests the bounds given in the module's head, for flows that always have waiting packets.
         #[test]
         fn turns_clock_and_shares_are_bounded(
             variant in prop::sample::select(ScrrVariant::ALL),

@@ -38,9 +38,9 @@ use crate::measure::ticker::Ticker;
 choices! {
     /// Implementation whose rules for turns and drops apply.
     pub enum SfqProfile {
-        /// Turns in bytes; drop from the longest queue.
+        /// Turns in bytes; drops from the longest queue.
         Linux = "linux",
-        /// Turns in packets; drop at arrival.
+        /// Turns in packets; drops arriving packets.
         Ns2 = "ns2",
     }
 }
@@ -65,7 +65,7 @@ params! {
     }
 }
 
-/// Registry entry of Stochastic fair queueing.
+/// Registry entry of stochastic fair queueing.
 #[derive(Clone, Copy, Debug)]
 pub struct SfqScheme;
 
@@ -104,7 +104,7 @@ impl SchemeSpec for SfqScheme {
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     bucket: u32,
-    /// Bytes that it may still send in this turn; negative if in debt.
+    /// Bytes that the queue may still send in this turn; negative if it has sent too much.
     allot: f64,
 }
 
@@ -142,7 +142,7 @@ impl<P: Packet> Sfq<P> {
         bucket(hash(self.params.share_per.of(packet), seed), self.params.buckets)
     }
 
-    /// Applies rule (2) to a packet of a queue that holds `used` packets.
+    /// Returns true if rule (2) rejects a packet for a queue with `used` packets.
     fn refuses(&self, used: u32) -> bool {
         let backlog = self.queues.backlog().packets;
         match (self.params.profile, self.limit) {
@@ -210,10 +210,10 @@ impl<P: Packet> Sfq<P> {
         }
     }
 
-    /// Skips the rounds in which all queues are in debt.
+    /// Skips the rounds in which all queues have a negative allotment.
     fn skip_rounds(&mut self) {
         let quantum = self.params.quantum.0 as f64;
-        // Allotments are integers: the number of grants to reach 1, and the visit after them.
+        // Allotments are integers. Computes the number of grants until the allotment is 1, plus the next visit.
         let visits =
             |queues: &QueueStore<P, (), Slot>, queue| ((1.0 - queues[queue].allot) / quantum).ceil().max(0.0) + 1.0;
         skip_rounds(&mut self.queues, &self.round, visits, |slot, rounds| slot.allot += rounds * quantum);
@@ -297,7 +297,7 @@ mod tests {
         build::<SfqScheme>(params, QueueLimit::Packets(limit), &Weights::equal())
     }
 
-    /// Returns flows 0, 1, 2 ... that hash into different buckets.
+    /// Returns flows that hash into different buckets.
     fn apart(queue: &mut Sfq<TestPacket>, rng: &mut Rng, count: usize) -> Vec<u32> {
         let mut taken = std::collections::HashSet::new();
         (0..).filter(|&flow| taken.insert(queue.bucket_of(&packet(flow, 0), rng))).take(count).collect()
@@ -308,7 +308,8 @@ mod tests {
         for (params, expected) in [(SfqParams::default(), [0, 0, 1, 0, 1, 1]), (ns2(), [0, 1, 0, 1, 0, 1])] {
             let (mut queue, mut rng) = port(&params, 127);
             let flows = apart(&mut queue, &mut rng, 2);
-            // Flow 0 has 1514 bytes of credit and -86 after two packets of 800. Its next turn has 1428: two packets.
+            // Flow 0 may send 1514 bytes. After two packets of 800 its allotment is -86. In its next turn it has 1428
+            // bytes, enough for two packets.
             offer(&mut queue, &mut rng, flows[0], &[800, 800, 800]);
             offer(&mut queue, &mut rng, flows[1], &[1600, 800, 800]);
             let order: Vec<_> =
@@ -341,18 +342,19 @@ mod tests {
 
     #[test]
     fn ns2_drops_at_arrival_by_what_is_left() {
-        // Limit 40: one flow is stored while used < left / 2 = (40 - used) / 2, so up to 13, since 13 < 27 / 2 = 13 is
-        // false.
+        // The limit is 40. Packets of one flow are stored while used < left / 2 = (40 - used) / 2. So 13 are stored,
+        // since 13 < 27 / 2 = 13 is false.
         let (mut queue, mut rng) = port(&ns2(), 40);
         let flows = apart(&mut queue, &mut rng, 3);
         assert_eq!(offer(&mut queue, &mut rng, flows[0], &[1500; 40]).0.len(), 27);
-        // The next flow is stored while used < (27 - used) / 2: up to 9. Then left is 18. The third is stored up to 6.
-        // Then left is 12, less than 16 buckets, so a queue with more than 40 / 16 = 2 is rejected from then on.
+        // Packets of the next flow are stored while used < (27 - used) / 2, so 9 are. Then left is 18, and 6 packets of
+        // the third flow are stored. Then left is 12, less than 16 buckets, so packets of queues with more than 40 / 16
+        // = 2 packets are rejected.
         assert_eq!(offer(&mut queue, &mut rng, flows[1], &[1500; 20]).0.len(), 11);
         assert_eq!(queue.backlog().packets, 22);
-        // left = 18, 17, 16 for 0, 1, 2 packets; with 3 it is 15, below 16 buckets, and 3 > 2.
+        // left is 18, 17, 16 for 0, 1, 2 packets. For 3 packets it is 15, below 16 buckets, and 3 > 2.
         assert_eq!(offer(&mut queue, &mut rng, flows[2], &[1500; 20]).0.len(), 17);
-        // An empty port stores a packet even if the rule of ns-2 would not.
+        // An empty port stores a packet even if the rule of ns-2 rejects it.
         let (mut queue, mut rng) = port(&ns2(), 1);
         assert_eq!(offer(&mut queue, &mut rng, 0, &[1500; 2]).0.len(), 1);
     }
@@ -369,7 +371,7 @@ mod tests {
         assert_eq!(queue.state_size().records, 1);
         let mut drops = Drops::default();
         let first = queue.dequeue(Time::from_secs(35), &mut rng, &mut drops).unwrap();
-        // Among 64 buckets the two flows get the same one with probability 1/64, which this seed avoids.
+        // With 64 buckets, both flows get the same bucket with probability 1/64. This seed gives different buckets.
         assert_eq!((first.flow, queue.state_size().records, drops.0.len()), (0, 2, 0));
         let seed = queue.seed;
         queue.dequeue(Time::from_millis(39_999), &mut rng, &mut drops);

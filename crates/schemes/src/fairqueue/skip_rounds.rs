@@ -8,8 +8,8 @@ use crate::contract::packet::Packet;
 use crate::fairqueue::intrusive_list::IntrusiveList;
 use crate::fairqueue::queue_store::QueueStore;
 
-/// Grants the queues of `round` the quanta of all rounds before the one in which the first may send. Returns the number
-/// of these rounds. `needed` is the number of visits that a queue needs until it may send, 1 or more.
+/// Skips all rounds before the one in which the first queue of `round` may send, and grants their quanta. Returns the
+/// number of skipped rounds. `needed` returns the number of visits, 1 or more, that a queue needs until it may send.
 pub fn skip_rounds<P: Packet, T: Copy, R>(
     queues: &mut QueueStore<P, T, R>,
     round: &IntrusiveList,

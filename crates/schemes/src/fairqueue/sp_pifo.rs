@@ -44,9 +44,9 @@ use crate::fairqueue::ranked_port::{Placement, RankedPort};
 use crate::fairqueue::ranked_queues::{QueueRoom, RankedQueues};
 
 choices! {
-    /// Decrease of the bounds after a packet whose rank is below the bound of the first queue.
+    /// Amount by which bounds decrease after a packet whose rank is below the bound of the first queue.
     pub enum PushDown {
-        /// By the distance of its rank from the bound of the first queue.
+        /// By the distance of the packet's rank from the bound of the first queue.
         Cost = "cost",
         /// By its rank.
         Rank = "rank",
@@ -66,7 +66,7 @@ params! {
         rank: RankSource = "start_tag", source "WFQSPPIFOQueue.java; LstfTcpSocket.java draws";
         /// Number of queues.
         queues: u32 = 8, in 1..=64, symbol "n", source "project page: as few as 8; simulations: 8 and 32";
-        /// Decrease of the bounds after an inversion.
+        /// Amount by which bounds decrease after an inversion.
         push_down: PushDown = "cost", source "SPPIFOQueue.java, output_port_step_size";
         /// Division of the port's limit among the queues.
         room: QueueRoom = "split", source "SPPIFOQueue.java: 10 packets each";
@@ -179,11 +179,11 @@ mod tests {
     #[test]
     fn bounds_are_pushed_up_and_down_by_hand() {
         let (mut queue, _) = port(&SpPifoParams { queues: 3, ..Default::default() }, 24);
-        // All bounds are 0. Rank 7 enters the last queue and becomes its bound, 4 enters the queue before it, 2 and 3
-        // the first.
+        // All bounds are 0. Rank 7 enters the last queue and becomes its bound. Rank 4 enters the queue before it, and
+        // ranks 2 and 3 the first queue.
         assert_eq!(store(&mut queue, &[7.0, 4.0, 2.0, 3.0]), [2, 1, 0, 0]);
         assert_eq!(*queue.placement.bounds, [3.0, 4.0, 7.0]);
-        // Rank 1 is 2 below the first bound, so all bounds fall by 2.
+        // Rank 1 is below the first bound by 2, so all bounds decrease by 2.
         assert_eq!(store(&mut queue, &[1.0]), [0]);
         assert_eq!(*queue.placement.bounds, [1.0, 2.0, 5.0]);
         assert_eq!(store(&mut queue, &[4.5, 6.0]), [1, 2]);
@@ -203,7 +203,7 @@ mod tests {
             store(&mut queue, &[7.0, 4.0, 2.0, 1.0]);
             assert_eq!(*queue.placement.bounds, expected, "{push_down:?}");
         }
-        // Rank 2 is below a first bound of 6: bounds fall by 4, by 2, by 1.
+        // Rank 2 is below a first bound of 6, so bounds decrease by 4, by 2, or by 1.
         for (push_down, second) in [(PushDown::Cost, 4.0), (PushDown::Rank, 6.0), (PushDown::One, 7.0)] {
             let (mut queue, _) = port(&SpPifoParams { queues: 2, push_down, ..Default::default() }, 24);
             store(&mut queue, &[8.0, 6.0, 2.0]);
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn a_queue_that_is_full_drops_and_moves_no_bound() {
         let (mut queue, mut rng) = port(&SpPifoParams { queues: 2, ..Default::default() }, 4);
-        // Start tags of flow 0 are 0, 8000 and 16 000, all at or above the last bound. The last queue holds two
+        // Start tags of flow 0 are 0, 8000 and 16 000, all at or above the last bound. The last queue has room for two
         // packets.
         let drops = offer(&mut queue, &mut rng, 0, &[1000, 1000, 1000]);
         assert_eq!(drops.0.len(), 1);
@@ -242,8 +242,8 @@ mod tests {
     }
 
     proptest! {
-        /// Bounds never fall from the first queue to the last. Of two consecutive arrivals, the one of higher rank is
-        /// therefore not placed before the other.
+        /// Tests that bounds never decrease from the first queue to the last. So of two consecutive arrivals, the one
+        /// of higher rank does not enter an earlier queue.
         #[test]
         fn bounds_rise_from_the_first_queue_to_the_last(
             queues in 1u32..20, ranks in prop::collection::vec(0u32..100, 1..300),

@@ -46,7 +46,7 @@ impl StartTags {
         start
     }
 
-    /// Notes that `packet`, the last of its flow, was dropped: the flow continues from its tag.
+    /// Records that `packet`, the last of its flow, was dropped. The flow continues from the packet's tag.
     #[inline]
     pub fn withdraw<P: Packet>(&mut self, packet: &P, start: f64) {
         if let Some(finish) = self.finish.get_mut(self.share_per.of(packet)) {
@@ -54,7 +54,7 @@ impl StartTags {
         }
     }
 
-    /// Notes that `packet` is now in service.
+    /// Records that `packet` is now in service.
     #[inline]
     pub fn served<P: Packet>(&mut self, packet: &P, start: f64) {
         self.virtual_time = self.virtual_time.max(start);

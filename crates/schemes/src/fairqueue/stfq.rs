@@ -34,7 +34,7 @@ params! {
     }
 }
 
-/// Registry entry of Start-time fair queueing.
+/// Registry entry of start-time fair queueing.
 #[derive(Clone, Copy, Debug)]
 pub struct StfqScheme;
 
@@ -131,14 +131,14 @@ mod tests {
         for flow in [0, 0, 0, 0, 1, 1] {
             queue.enqueue(packet(flow, 1000), Time::ZERO, &mut rng, &mut drops);
         }
-        // Start tags: flow 0 has 0, 4000, 8000 and 12000; flow 1 has 0 and 8000. Of equal tags the first arrival goes
-        // first.
+        // Start tags: flow 0 has 0, 4000, 8000 and 12000; flow 1 has 0 and 8000. Among equal tags, the first arrival is
+        // served first.
         let mut served = Vec::new();
         while let Some(packet) = queue.dequeue(Time::ZERO, &mut rng, &mut drops) {
             served.push((packet.flow, queue.tags.virtual_time()));
         }
         assert_eq!(served, [(0, 0.0), (1, 0.0), (0, 4000.0), (0, 8000.0), (1, 8000.0), (0, 12_000.0)]);
-        // The busy period is over: v is the largest finish tag, 16 000, and there are no records of flows.
+        // The busy period is over, so v is the largest finish tag, 16 000, and there are no records of flows.
         assert_eq!((queue.tags.virtual_time(), queue.state_size().records), (16_000.0, 0));
         queue.enqueue(packet(0, 1000), Time::ZERO, &mut rng, &mut drops);
         queue.enqueue(packet(1, 1000), Time::ZERO, &mut rng, &mut drops);
@@ -152,7 +152,7 @@ mod tests {
         let mut served = [0u64; 3];
         for round in 0..60_000u32 {
             for flow in 0..3 {
-                // Ten times the rate of the link, so that all flows are backlogged.
+                // The load is ten times the rate of the link, so all flows are backlogged.
                 (0..10).for_each(|_| {
                     queue.enqueue(packet(flow, sizes[flow as usize]), Time::ZERO, &mut rng, &mut drops);
                 });
@@ -191,8 +191,9 @@ mod tests {
         }
         let flows = queue.state_size().records;
         assert!(flows < 100, "{flows}");
-        // v is the start tag of the packet served last. Flow n's two packets start at v and 8000 later, like the one
-        // that waits. Of equal tags the first arrival leaves, so v grows by 8000 bits at every other departure.
+        // v is the start tag of the packet served last. Flow n's two packets start at v and at v + 8000, like the
+        // waiting packet. Among equal tags the first arrival leaves first, so v grows by 8000 bits at every other
+        // departure.
         assert_eq!(
             readings(|report| queue.report(report)),
             [("virtual_time_bits", queue.tags.virtual_time()), ("flows", flows as f64)]

@@ -74,8 +74,8 @@ pub fn drain(queue: &mut impl QueueDiscipline<TestPacket>, rng: &mut Rng) -> Vec
         .collect()
 }
 
-/// Rates in bit/s of the flows on a 10 Mbit/s link over 2 s. Flow `i` sends at `rates[i]`, with evenly spaced packets
-/// of `sizes[i]` bytes.
+/// Returns the rates in bit/s of the flows on a 10 Mbit/s link over 2 s. Flow `i` sends at `rates[i]`, with evenly
+/// spaced packets of `sizes[i]` bytes.
 pub fn shares<S: SchemeSpec>(
     params: &S::Params,
     limit: QueueLimit,
@@ -123,21 +123,21 @@ pub fn assert_max_min<S: SchemeSpec>(params: &S::Params, limit: u32, weights: [f
     assert_rates(&rates, &[1e6, share(weights[1]), share(weights[2])], tolerance);
 }
 
-/// Asserts that queues are served in turn with a quantum of 1514 bytes, and new queues before old.
+/// Asserts that queues are served in turn with a quantum of 1514 bytes, and new queues before old ones.
 pub fn assert_new_before_old<S: SchemeSpec>(params: &S::Params) {
-    // Two packets of 1000 bytes use up the credits of a visit (a debt is allowed).
+    // Two packets of 1000 bytes use up the credits of a visit. Credits may become negative.
     let (mut queue, mut rng) = build::<S>(params, QueueLimit::Packets(100), &Weights::equal());
     offer(&mut queue, &mut rng, 1, &[1000; 8]);
     offer(&mut queue, &mut rng, 2, &[1000; 8]);
     assert_eq!(serve(&mut queue, &mut rng, 5), [1, 1, 2, 2, 1]);
     offer(&mut queue, &mut rng, 3, &[100]);
     assert_eq!(serve(&mut queue, &mut rng, 2), [3, 1], "flow 3 is new, then the visit of flow 1 goes on");
-    // A new queue that became empty is old for a round, so sending one packet at a time gains no priority.
+    // A new queue that became empty counts as old for a round. So sending one packet at a time gains no priority.
     offer(&mut queue, &mut rng, 3, &[100]);
     assert_eq!(serve(&mut queue, &mut rng, 3), [2, 2, 3]);
 }
 
-/// Flow 1 keeps the port at 50 packets for 1 s; flow 2 sends a packet every 19.2 ms. Returns the flows of the AQM's
+/// Flow 1 keeps the queue at 50 packets for 1 s. Flow 2 sends a packet every 19.2 ms. Returns the flows of the AQM's
 /// drops, and the number of marks.
 pub fn standing_queue<S: SchemeSpec>(params: &S::Params, ecn: Ecn) -> (Vec<u32>, usize) {
     let (mut queue, mut rng) = build::<S>(params, QueueLimit::Packets(1000), &Weights::equal());

@@ -53,7 +53,7 @@ params! {
     }
 }
 
-/// Registry entry of Weighted fair queueing.
+/// Registry entry of weighted fair queueing.
 #[derive(Clone, Copy, Debug)]
 pub struct WfqScheme;
 
@@ -150,7 +150,7 @@ impl<P: Packet> Wfq<P> {
         }
     }
 
-    /// Rule (1): follows the fluid server up to `now`.
+    /// Rule (1): advances the fluid server to `now`.
     fn advance(&mut self, now: Time) {
         let gps = &mut self.gps;
         let mut bits = now.saturating_sub(gps.last).as_secs_f64() * gps.rate.as_f64();
@@ -200,7 +200,7 @@ impl<P: Packet> Wfq<P> {
         }
     }
 
-    /// Notes that the head of `queue` has changed.
+    /// Updates the order after the head of `queue` has changed.
     fn update_head(&mut self, queue: u32) {
         match self.queues.front(queue) {
             Some((_, finish)) => self.heads.set(queue, Tag(finish)),
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn packets_leave_in_the_order_in_which_gps_finishes_them() {
-        // F in bytes: user 0 has 1000 and 2000; user 1 has 700, 1400 and 2100. All packets are present at V = 0.
+        // F in bytes is 1000 and 2000 for user 0, and 700, 1400 and 2100 for user 1. All packets are present at V = 0.
         let packets = [(0, 1000), (0, 1000), (1, 700), (1, 700), (1, 700)];
         let expected = [(1, 700), (0, 1000), (1, 700), (0, 1000), (1, 700)];
         assert_eq!(order(&GPS, &Weights::equal(), &packets), expected);
@@ -325,9 +325,9 @@ mod tests {
 
     #[test]
     fn virtual_time_slows_down_with_every_busy_flow() {
-        // 10 Mbit/s. User 0 sends 5000 B at 0. User 1 sends 1000 B at 1.6 ms, when V = 16 000 bit, so F = 24 000. While
-        // both are backlogged V advances at 5 Mbit/s: GPS finishes user 1 at V = 24 000, 1.6 ms later. Then V advances
-        // at 10 Mbit/s again.
+        // The link has 10 Mbit/s. User 0 sends 5000 B at 0. User 1 sends 1000 B at 1.6 ms, when V = 16 000 bit, so F =
+        // 24 000. While both users are backlogged, V advances at 5 Mbit/s, so GPS finishes user 1 at V = 24 000, 1.6 ms
+        // later. Then V advances at 10 Mbit/s again.
         let (mut queue, mut rng) = port(&GPS, 100, &Weights::equal());
         let mut offer = |queue: &mut Wfq<_>, user, bytes, micros| {
             queue.enqueue(packet(user, bytes), Time::from_micros(micros), &mut rng, &mut Drops::default());
@@ -369,8 +369,8 @@ mod tests {
         for (user, bytes) in [(0, 1000), (0, 1500), (1, 600), (1, 700), (0, 100)] {
             queue.enqueue(packet(user, bytes), Time::ZERO, &mut rng, &mut drops);
         }
-        // For the 600 B, 1500 is dropped. 700 is dropped itself, with 1300 waiting for user 1. 100 is dropped itself,
-        // since 1100 is longer than 600.
+        // The packet of 1500 B is dropped for the one of 600 B. The packet of 700 B is dropped on arrival, with 1300 B
+        // waiting for user 1. The packet of 100 B is dropped on arrival, since 1100 B is longer than 600 B.
         let log: Vec<_> = drops.0.iter().map(|drop| (drop.0.wire_bytes, drop.1)).collect();
         assert_eq!(log, [(1500, DropReason::PushedOut), (700, DropReason::Overlimit), (100, DropReason::Overlimit)]);
         let finish = |queue: &Wfq<TestPacket>, user| queue.queues[*queue.by_key.get(user).unwrap()].last_finish;
@@ -386,7 +386,7 @@ mod tests {
         (0..3).for_each(|_| offer(&mut queue, 0, 1000));
         queue.dequeue(Time::ZERO, &mut rng, &mut Drops::default());
         assert_eq!(queue.virtual_time, 8000.0);
-        // User 1 starts at V = 8000, so its F = 15 200 comes before the second packet's 16 000.
+        // User 1 starts at V = 8000, so its F = 15 200 is less than F = 16 000 of the second packet.
         offer(&mut queue, 1, 900);
         assert_eq!(drain(&mut queue, &mut rng), [(1, 900), (0, 1000), (0, 1000)]);
         assert_eq!((queue.virtual_time, queue.state_size().records), (0.0, 0));
@@ -407,12 +407,12 @@ mod tests {
         bits: f64,
     }
 
-    /// The fluid server by its definition: steps from event to event and serves all backlogged users simultaneously.
-    /// Returns the time when each packet is finished. It uses amounts of work instead of virtual time.
+    /// The fluid server by its definition, without virtual time: steps from event to event and serves all backlogged
+    /// users simultaneously. Returns the time at which each packet is finished.
     fn fluid_departures(arrivals: &[Arrival], weights: &[f64], rate: f64) -> Vec<f64> {
         let users = weights.len();
         let (mut offered, mut served) = (vec![0.0; users], vec![0.0; users]);
-        // Per user: (packet, amount of the user's work after which the packet is finished).
+        // For each user: (packet, amount of the user's work at which the packet is finished).
         let mut pending: Vec<std::collections::VecDeque<(usize, f64)>> = vec![Default::default(); users];
         let (mut departures, mut now, mut next) = (vec![f64::NAN; arrivals.len()], 0.0, 0);
         loop {
@@ -449,7 +449,7 @@ mod tests {
     }
 
     proptest! {
-        /// Parekh and Gallager, theorem 1, compared with a separate fluid server.
+        /// Tests theorem 1 of Parekh and Gallager with a separate fluid server.
         #[test]
         fn no_packet_departs_later_than_a_packet_time_after_gps(
             weights in prop::collection::vec(0.1f64..5.0, 2..6),
@@ -501,8 +501,8 @@ mod tests {
                 share_per: if flow { FlowKey::Flow } else { FlowKey::User },
             };
             let records = survives(SchemeParams::Wfq(params), limit, &noise);
-            // GPS may still have work of packets that were sent, because time does not advance while the harness drains
-            // the queue.
+            // GPS may still serve packets that were already sent, because time does not advance while the harness
+            // drains the queue.
             let most = if self_clocked { 0 } else { 12 };
             prop_assert!(records <= most);
         }

@@ -15,7 +15,7 @@ impl Activity {
     pub const BITS: u32 = 22;
     /// Offset of [`Activity::biased`]: 32.
     pub const BIAS: i32 = 1 << (Self::BITS - 1);
-    /// The lowest label, -32, also for a rate of zero.
+    /// The lowest label, -32, which also represents a rate of zero.
     pub const MIN: Self = Self(-Self::BIAS);
     /// The highest label, 32 - 2^-16.
     pub const MAX: Self = Self(Self::BIAS - 1);
@@ -34,14 +34,14 @@ impl Activity {
         self.0
     }
 
-    /// Nearest label, clamped to the range, also for infinities.
+    /// Returns the nearest label, clamped to the range. Infinities are clamped, too.
     ///
     /// ```text
     /// round(activity * 2^16)
     /// ```
     ///
-    /// Error: half a unit, 2^-17, from -32 to 32 - 2^-16. NaN becomes 0, the activity of the reference rate (it does
-    /// not occur, since meter and averager never divide by zero).
+    /// Error: half a unit, 2^-17, from -32 to 32 - 2^-16. NaN becomes 0, the activity of the reference rate. NaN does
+    /// not occur, since meter and averager never divide by zero.
     #[must_use]
     #[inline]
     pub fn from_f64(activity: f64) -> Self {
@@ -75,17 +75,17 @@ impl Activity {
         (self.0 + Self::BIAS).cast_unsigned()
     }
 
-    /// The inverse of [`Activity::biased`]; bits above the 22 are ignored.
+    /// The inverse of [`Activity::biased`]. Ignores all bits above the lowest 22.
     #[must_use]
     #[inline]
     pub fn from_biased(biased: u32) -> Self {
         Self((biased & ((1 << Self::BITS) - 1)).cast_signed() - Self::BIAS)
     }
 
-    /// Label of a header field that has only the upper `bits` (1 to 22) of the biased form: the middle of the
-    /// activities with these bits.
+    /// Returns the label of a header field that has only the upper `bits` (1 to 22) of the biased form. The result is
+    /// the middle of all activities with these bits.
     ///
-    /// Error: 2^(5 - bits); with 15 bits, 2^-10. A label from such a field passes a second one unchanged.
+    /// Error: 2^(5 - bits); with 15 bits, 2^-10. A second such field does not change the label further.
     #[must_use]
     #[inline]
     pub fn from_upper_bits(upper: u32, bits: u32) -> Self {

@@ -1,16 +1,17 @@
 //! The activity averager of one port in integers: UTEMA over accepted packets, abc2018 eq. (6) to (9).
 //!
-//! Real-valued, for an accepted packet of activity A at time t:
+//! In real numbers, for an accepted packet of activity A at time t:
 //!
 //! ```text
 //! g = exp(-(t - t_last)/M),  S = g*S + A,  N = g*N + 1,  A_avg = S/N
 //! ```
 //!
-//! S sums the biased activity A + 32, so that all numbers are unsigned. The mean has the same bias, which is subtracted
-//! at the end. S has 22 fraction bits (the 16 of the label and 6 more), N has 28. Therefore S < N as raw numbers: A +
-//! 32 is at most 2^6 - 2^-16, so a packet adds to S at least 2^6 units less than to N, which is more than any rounding.
+//! S is a sum of the biased activity A + 32, so all numbers are unsigned. The mean has the same bias, which is
+//! subtracted at the end. S has 22 fraction bits (16 as in the label, and 6 more), N has 28. Therefore S < N as raw
+//! numbers. A + 32 is at most 2^6 - 2^-16, so a packet adds at least 2^6 units less to S than to N, more than any
+//! rounding.
 //!
-//! Error of the mean, compared with the real-valued formula for the same labels:
+//! Error of the mean, compared with the formula in real numbers for the same labels:
 //!
 //! | cause | bound |
 //! |---|---|
@@ -21,14 +22,14 @@
 //! | **sum** | **1.32e-4** |
 //! | two logarithms and a power instead of the division: 64 * (2 * 3.3e-9 * ln 2 + 3.8e-9 + 2^-32) | 5.6e-7 more |
 //!
-//! If bytes count (`average_over`), 256 bytes count as one packet, while the rounding per packet stays the same. For
-//! packets of L bytes the third row is 256/L times as large, 9.2e-6 if all packets have 20 bytes.
+//! If packets are weighted by bytes (`average_over`), 256 bytes count as one packet, but the rounding per packet is the
+//! same. For packets of L bytes the third row is 256/L times as large, 9.2e-6 if all packets have 20 bytes.
 //!
-//! Activities within less than the whole range of 64 have smaller errors: 1.3e-5 if their mean distance from the mean
-//! is 1.
+//! If activities use less than the whole range of 64, errors are smaller: 1.3e-5 for a mean distance of 1 from the
+//! mean.
 //!
-//! Cost: 24 bytes per port; per accepted packet 11 multiplications of 64 bits (S and N share two factors), per mean one
-//! division or 14 multiplications.
+//! Cost: 24 bytes per port. An accepted packet takes 11 multiplications of 64 bits (S and N share two factors), a mean
+//! one division or 14 multiplications.
 //!
 //! Deviations:
 //! 1. From 2^35 packets of weight on (9.5 million a second for one hour, 110 thousand million for 0.3 s), S and N are
@@ -64,13 +65,13 @@ pub struct FixedAverager {
 }
 
 impl FixedAverager {
-    /// Creates an averager from the registers of a host: S and N as raw numbers, and the number of the tick of t_last.
+    /// Creates an averager from the registers of a host: S and N as raw numbers, and the tick number of t_last.
     #[must_use]
     pub fn from_registers(sum: u64, count: u64, last_tick: u64) -> Self {
         Self { sum, count, last_tick }
     }
 
-    /// Counts an accepted packet. `decay` is the decay of the memory M_AA. `weight` is [`PACKET_WEIGHT`], or the length
+    /// Counts an accepted packet. `decay` is the decay with memory M_AA. `weight` is [`PACKET_WEIGHT`], or the length
     /// of the packet in bytes, at least 20 (an IP header).
     ///
     /// Error: see the head of this module.
@@ -98,8 +99,8 @@ impl FixedAverager {
     ///
     /// Error: 1.32e-4 over the whole range, see the head of this module.
     ///
-    /// 64 bits suffice: S < N < 2^41 when S is shifted by 22. For a larger N both are shifted right. At least 30 bits
-    /// are left, which causes an error of 64 * 2^-29 = 1.2e-7.
+    /// 64 bits suffice: S < N < 2^41 when S is shifted by 22. For a larger N, S and N are shifted right. At least 30
+    /// bits are left, which causes an error of 64 * 2^-29 = 1.2e-7.
     #[must_use]
     #[inline]
     pub fn average(&self) -> Activity {
@@ -117,7 +118,7 @@ impl FixedAverager {
     /// S/N = 2^(log2(S) - log2(N))
     /// ```
     ///
-    /// Error: 5.6e-7 more than that of [`FixedAverager::average`], so the two differ by at most one unit of the label.
+    /// Error: 5.6e-7 more than [`FixedAverager::average`], so the two results differ by at most one unit of the label.
     #[must_use]
     #[inline]
     pub fn average_without_division(&self) -> Activity {
@@ -129,7 +130,7 @@ impl FixedAverager {
     }
 }
 
-/// A mean that is rounded up may be the first number above the range.
+/// Rounding up may give the first number above the range.
 #[inline]
 fn from_biased_mean(biased: u64) -> Activity {
     Activity::from_biased(biased.min((1 << Activity::BITS) - 1) as u32)
@@ -158,7 +159,7 @@ mod tests {
         let mut now = rng.bits() >> 16;
         let (mut divided, mut undivided) = (0.0f64, 0.0f64);
         for _ in 0..12 {
-            // Packets per memory from 0.01 to 10 million; at most 100 s apart.
+            // The number of packets per memory is 0.01 to 10 million. Packets are at most 100 s apart.
             let gap = f64::min(memory_ns as f64 * libm::exp10(2.0 - 9.0 * rng.open01()), 1e11);
             for _ in 0..500 {
                 let label = Activity::from_f64(centre + spread * (rng.open01() - 0.5));
@@ -191,7 +192,7 @@ mod tests {
 
     #[test]
     fn equations_6_to_9_by_hand() {
-        // M = 0.5 s; labels 4 and 10, 1 s apart: g = exp(-2), A_avg = (4g + 10)/(g + 1).
+        // M is 0.5 s, and labels 4 and 10 are 1 s apart: g = exp(-2), A_avg = (4g + 10)/(g + 1).
         let decay = Decay::new(Time::from_millis(500)).unwrap();
         let mut averager = FixedAverager::default();
         averager.accept(&decay, Activity::from_f64(4.0), PACKET_WEIGHT, 1_000_000_000);
@@ -231,7 +232,7 @@ mod tests {
 
     #[test]
     fn means_at_every_fill_are_those_of_exact_arithmetic() {
-        // From one packet to the fullest state, around the two points where bits are dropped.
+        // The sizes range from one packet to the maximum state, around the two points where bits are dropped.
         for bits in 28..63u32 {
             for count in [(1u64 << bits) - 1, 1 << bits, (1 << bits) + (1 << bits) / 3] {
                 for label in [Activity::MIN, Activity::from_units(-77_777), Activity::MAX] {
@@ -272,7 +273,7 @@ mod tests {
 
         #[test]
         fn mean_of_similar_activities_is_within_the_smaller_bound(seed: u64, centre in -29.0..29.0f64) {
-            // A spread of 4, like that of users within a factor of 16: mean distance at most 2.
+            // Activities have a range of 4, as for rates within a factor of 16, so the mean distance is at most 2.
             let bound = 2.0 * (libm::exp2(-20.0) + 2.9e-6) + 7.2e-7 + UNIT / 2.0;
             let (divided, undivided) = worst(seed, 300_000_000, centre, 4.0, false);
             prop_assert!(divided < bound, "{divided:e}");

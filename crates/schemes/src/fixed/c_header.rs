@@ -11,11 +11,11 @@ use super::tables::{EXP2, LOG2};
 use super::{Accounting, Activity, LOG2_OF_ZERO_Q31, PACKET};
 use std::fmt::{Display, Write};
 
-/// A de Bruijn number: all its windows of six bits differ, so the upper six bits of its product with 2^(n+1) - 1
+/// A de Bruijn number: all windows of six bits in it differ, so the upper six bits of its product with 2^(n+1) - 1
 /// identify n.
 const DE_BRUIJN: u64 = 0x03f7_9d71_b4cb_0a89;
 
-/// Returns n at the index given by the upper six bits of [`DE_BRUIJN`] times 2^(n+1) - 1.
+/// Returns a table of n, indexed by the upper six bits of [`DE_BRUIJN`] times 2^(n+1) - 1.
 fn highest_bits() -> [u32; 64] {
     let mut table = [0; 64];
     for n in 0..64 {
@@ -88,7 +88,7 @@ fn array(text: &mut String, what: &str, declaration: &str, entries: &[impl Displ
 mod tests {
     use super::*;
 
-    /// Entries of the table declared as `name`.
+    /// Returns the entries of the table with the name `name`.
     fn entries(header: &str, name: &str) -> Vec<u64> {
         let start = header.find(name).expect("the table is declared");
         let body = header[start..].split_once('{').expect("it has a body").1.split_once('}').expect("that ends").0;
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn constants_are_defined_once() {
         let header = c_header();
-        // Labels have 22 bits, 16 of them fraction bits, and a bias of 32; ln 2 is 2 977 044 472 / 2^32.
+        // Labels have 22 bits, of which 16 are fraction bits, and a bias of 32. ln 2 is 2 977 044 472 / 2^32.
         for line in [
             "#define FAIR_ACTIVITY_FRACTION 16\n",
             "#define FAIR_ACTIVITY_BITS 22\n",

@@ -1,25 +1,25 @@
 //! Exponential decay `exp(-elapsed/memory)` of a moving average, in integer time.
 //!
 //! Time is a 64-bit number of nanoseconds (584 years). The tick of each memory is a power of two of nanoseconds, so a
-//! division of time is a shift. A tick is more than 2^-20 and at most 2^-19 memories:
+//! division of time is a shift. A tick is more than 2^-20 and at most 2^-19 of the memory:
 //!
 //! | memory | 1 h | 3 s | 0.3 s | 1 ms |
 //! |---|---|---|---|---|
 //! | tick | 4.3 ms | 4.1 us | 0.5 us | 1 ns |
 //!
-//! A state decays by whole ticks. It stores the number of its tick, not the time, so the rest of a tick is carried over
-//! to the next packet and never lost, even if gaps are short. Within a tick there is no decay, which shifts a packet by
-//! less than a tick, once. Shorter ticks would not be better: the decay of one tick (at least 2^-20) must be precise
-//! with 40 fraction bits, see [`scale_down`].
+//! A state decays by whole ticks. It stores the number of its tick, not the time. So the rest of a tick is carried over
+//! to the next packet and never lost, even if gaps are short. There is no decay within a tick, which shifts each packet
+//! by less than a tick. Shorter ticks would not be better, because the decay of one tick (at least 2^-20) must be
+//! precise with 40 fraction bits: see [`scale_down`].
 
 use super::OutOfRange;
 use super::exp2::{EXPONENT_BITS, scale_down};
 use crate::base::units::Time;
 
-/// Number of ticks, at least 64 memories, after which any 64-bit value has decayed to zero.
+/// Number of ticks after which any 64-bit value has decayed to zero; at least 64 times the memory.
 pub(super) const FORGOTTEN: u64 = 1 << 26;
 
-/// The decay of one memory: 16 bytes in a host's configuration.
+/// The decay with one memory. Takes 16 bytes in a host's configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decay {
     /// log2(e) * tick / memory in Q56: less than 2^37.53.
@@ -36,7 +36,8 @@ impl Decay {
 
     /// Precomputes the decay for a memory of 1 ms to 1 h, rounded to whole nanoseconds.
     ///
-    /// Relative error of the step: 2^-37 (at configuration time; IEEE multiplication and division only).
+    /// The relative error of the step is 2^-37. The computation uses only IEEE multiplication and division, and only at
+    /// configuration time.
     ///
     /// # Errors
     ///
@@ -82,9 +83,9 @@ impl Decay {
     /// value * exp(-ticks * tick / memory)
     /// ```
     ///
-    /// Error: at most 4.2e-9 of the result and one unit. In a sequence of short steps, 2.9e-6 of the decayed amount
-    /// (1.23e-6 from the parabola, 1.55e-12 of at least 2^-20 from rounding), which equals a relative error of 2.9e-6
-    /// in the memory.
+    /// Error: at most 4.2e-9 of the result plus one unit. In a sequence of short steps the error is 2.9e-6 of the
+    /// decayed amount, which equals a relative error of 2.9e-6 in the memory. The parabola causes 1.23e-6; rounding
+    /// causes 1.55e-12 per step of at least 2^-20.
     #[must_use]
     #[inline]
     pub fn apply(&self, value: u64, ticks: u64) -> u64 {
@@ -100,8 +101,8 @@ impl Decay {
     /// exp(-elapsed / memory)
     /// ```
     ///
-    /// Error: too high by less than 2^-19 = 1.91e-6 of the value (the tick), plus or minus 4.2e-9 of the value and a
-    /// unit of 2^-32.
+    /// Error: the tick makes the result too high by less than 2^-19 = 1.91e-6 of the value. Add plus or minus 4.2e-9 of
+    /// the value and one unit of 2^-32.
     #[must_use]
     #[inline]
     pub fn factor(&self, elapsed_ns: u64) -> u64 {
@@ -181,7 +182,7 @@ mod tests {
 
     #[test]
     fn many_short_steps_decay_like_one_long_one() {
-        // Gaps of 1 us with a tick of 4.1 us: after 3 million packets, one memory, 1/e is left.
+        // Gaps are 1 us and the tick is 4.1 us. After 3 million packets one memory has passed, so 1/e is left.
         let decay = decay(3_000_000_000);
         let (mut value, mut last) = (1u64 << 60, 0);
         for packet in 1..=3_000_000u64 {
@@ -190,7 +191,7 @@ mod tests {
             last = tick;
         }
         let left = value as f64 / (1u64 << 60) as f64 * core::f64::consts::E;
-        // One tick (2^-19) may not have decayed yet; the steps of one tick each add 2.9e-6.
+        // One tick (2^-19) may not have decayed yet. Decaying tick by tick adds an error of 2.9e-6.
         assert!((left - 1.0).abs() < 1.91e-6 + 2.9e-6, "{left}");
     }
 

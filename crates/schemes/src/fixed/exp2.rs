@@ -13,16 +13,16 @@ pub(super) const LN2_Q32: u64 = 2_977_044_472;
 
 /// Returns `2^-y` for the fraction of y (Q56), in Q32: from 2^32 down to just above 2^31.
 ///
-/// Real-valued, with the fraction of y = i/256 + r, i an integer, 0 <= r < 2^-8, and z = r * ln 2:
+/// In real numbers, with the fraction of y = i/256 + r, an integer i, 0 <= r < 2^-8, and z = r * ln 2:
 ///
 /// ```text
 /// 2^-y = 2^(-i/256) * e^-z  ~  EXP2[i] * (1 - z + z^2/2)
 /// ```
 ///
-/// Error: z^3/6 < 3.31e-9 of the value; rounding adds a unit, 2^-32 (half a unit in the first cell, whose entry is
-/// exact). Bound: 3.8e-9 of the value.
+/// Error: z^3/6 < 3.31e-9 of the value. Rounding adds a unit, 2^-32 (half a unit in the first cell, whose entry is
+/// exact). The bound is 3.8e-9 of the value.
 ///
-/// 64 bits suffice: the loss has less than 31.5 bits, its product with an entry of 2^32 less than 63.5.
+/// 64 bits suffice: the loss has less than 31.5 bits, and its product with an entry of 2^32 has less than 63.5.
 #[must_use]
 #[inline]
 pub fn exp2_neg_q32(y: u64) -> u64 {
@@ -43,8 +43,8 @@ fn entry_and_loss(y: u64) -> (u64, u64) {
 
 /// Returns `value * 2^-y`, y in Q56, rounded to the nearest integer.
 ///
-/// The loss within a cell is subtracted separately with its 40 fraction bits. Steps as short as 2^-20 are therefore
-/// precise; the 32 bits of [`exp2_neg_q32`] could not distinguish them from 1.
+/// The loss within a cell is subtracted separately with its 40 fraction bits. So even steps of 2^-20 are precise. The
+/// 32 bits of [`exp2_neg_q32`] could not distinguish such a factor from 1.
 ///
 /// Error: 3.8e-9 of the result, 1.23e-6 + 1.55e-12/(1 - 2^-y) of the decay in the first cell, and at most one unit from
 /// rounding twice (half a unit and 2^-8 in the first cell). The result is zero from y = 64 on.
@@ -67,7 +67,7 @@ pub fn scale_down(value: u64, y: u64) -> u64 {
 ///
 /// Error: half a unit.
 ///
-/// 64 bits suffice: the high half contributes (2^32 - 1) * 2^32 at most, the low half 2^32 - 1.
+/// 64 bits suffice: the high half contributes at most (2^32 - 1) * 2^32, the low half at most 2^32 - 1.
 #[must_use]
 #[inline]
 pub fn mul_q32(value: u64, factor: u64) -> u64 {
@@ -78,7 +78,7 @@ pub fn mul_q32(value: u64, factor: u64) -> u64 {
 ///
 /// Error: half a unit and 2^-8.
 ///
-/// 64 bits suffice: the high half contributes (2^32 - 1)^2 at most, the low half 2^32 - 1, rounding 2^7.
+/// 64 bits suffice: the high half contributes at most (2^32 - 1)^2, the low half 2^32 - 1, and rounding 2^7.
 #[inline]
 fn mul_q40(value: u64, factor: u64) -> u64 {
     ((value >> 32) * factor + (((value & 0xffff_ffff) * factor) >> 32) + (1 << 7)) >> 8
@@ -110,7 +110,8 @@ mod tests {
 
     #[test]
     fn short_steps_lose_the_right_part_of_themselves() {
-        // From 2^-20 of an octave to the end of the first cell: the error of 1 - 2^-y affects a sum of many steps.
+        // Tests exponents from 2^-20 of an octave to the end of the first cell, where the error of 1 - 2^-y affects a
+        // sum of many steps.
         for bit in 36..48 {
             for part in 0..1000 {
                 let y = (1u64 << bit) + part * ((1 << bit) / 1000);

@@ -1,9 +1,9 @@
-//! Base-2 logarithm of a positive integer: a shift, a table of 257 entries, five multiplications.
+//! Base-2 logarithm of a positive integer, with a shift, a table of 257 entries, and five multiplications.
 //!
-//! A straight line between the entries would have an error of 2.75e-6. In a quotient of two logarithms over the whole
-//! range of the label (the averager without division) that would be eight units of the label. The curvature within a
-//! cell needs no separate table: the second derivative of a base-2 logarithm is -ln 2 times the square of the first,
-//! and the first is the rise over the cell.
+//! A straight line between the entries would have an error of 2.75e-6. In the averager without division, which uses the
+//! difference of two logarithms over the whole range of the label, this would be eight units of the label. The
+//! curvature within a cell needs no separate table: the second derivative of a base-2 logarithm is -ln 2 times the
+//! square of the first derivative, which is the rise over the cell.
 
 use super::exp2::LN2_Q32;
 use super::tables::LOG2;
@@ -13,19 +13,19 @@ pub const LOG2_OF_ZERO_Q31: i64 = -64 << 31;
 
 /// Base-2 logarithm in Q31. For an argument with f fraction bits the result is too large by f (`f << 31`).
 ///
-/// Real-valued, with x = 2^e * (1 + (i + r) / 256), i an integer, 0 <= r < 1, and `d = LOG2[i+1] - LOG2[i]`:
+/// In real numbers, with x = 2^e * (1 + (i + r) / 256), an integer i, 0 <= r < 1, and `d = LOG2[i+1] - LOG2[i]`:
 ///
 /// ```text
 /// log2(x) = e + log2(1 + (i + r)/256)  ~  e + LOG2[i] + r * d + r * (1 - r)/2 * ln 2 * d^2
 /// ```
 ///
-/// Error: the parabola leaves h^3/6 * 2 log2(e) * max|r (1 - r) (r - 1/2)| = 1.38e-9, h = 2^-8; the entries, the
-/// curvature term and the last digit add at most 4 * 2^-31. Bound: 3.3e-9. The result is exact at powers of two and
-/// monotonic.
+/// Error: the parabola leaves h^3/6 * 2 log2(e) * max|r (1 - r) (r - 1/2)| = 1.38e-9 for h = 2^-8. The entries, the
+/// curvature term and the last digit add at most 4 * 2^-31. The bound is 3.3e-9. The result is exact at powers of two
+/// and monotonic.
 ///
-/// 64 bits suffice: d < 2^24, r has 32 bits, their product less than 56; r * (1 - r) < 2^30 in Q32, the curvature term
-/// less than 2^16. Hosts without a count of leading zeros find e by six comparisons (eBPF) or a longest-prefix match
-/// (P4).
+/// 64 bits suffice: d < 2^24 and r has 32 bits, so d * r has less than 56. r * (1 - r) < 2^30 in Q32, and the curvature
+/// term is less than 2^16. Hosts without a count of leading zeros find e by six comparisons (eBPF) or a longest-prefix
+/// match (P4).
 #[must_use]
 #[inline]
 pub fn log2_q31(x: u64) -> i64 {
@@ -44,8 +44,8 @@ pub fn log2_q31(x: u64) -> i64 {
     (i64::from(63 - leading_zeros) << 31) + fraction as i64
 }
 
-/// Maximum distance of the curve from its chord in a cell: ln 2 * d^2 in Q31, from its rise d; P4 keeps it in the
-/// table.
+/// Returns a factor of the distance between the curve and its chord in a cell: ln 2 * d^2 in Q31, where d is the rise
+/// over the cell. P4 stores it in the table.
 #[inline]
 pub(super) fn bow(rise: u64) -> u64 {
     (((rise * rise) >> 31) * LN2_Q32) >> 33
@@ -73,7 +73,7 @@ mod tests {
     const UNIT_Q31: f64 = 1.0 / (1u64 << 31) as f64;
 
     fn check(x: u64) -> Result<(), String> {
-        // Above 2^53 the conversion to f64 rounds by 2^-53 of x, 1.6e-16 in the logarithm.
+        // Above 2^53 the conversion to f64 has an error of 2^-53 of x, which is 1.6e-16 in the logarithm.
         let real = libm::log2(x as f64);
         let error = log2_q31(x) as f64 * UNIT_Q31 - real;
         let coarse = f64::from(log2_q16(x)) / 65_536.0 - real;

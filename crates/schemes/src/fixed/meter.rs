@@ -1,6 +1,6 @@
 //! The activity meter of one user in integers: TDRM-UTEMA, abc2018 eq. (1) to (5), without a division.
 //!
-//! Real-valued, for a packet of L bits with accounting factor a at time t:
+//! In real numbers, for a packet of L bits with accounting factor a at time t:
 //!
 //! ```text
 //! S = S * exp(-(t - t_last)/M) + a*L                      (1), (4)
@@ -10,7 +10,7 @@
 //!
 //! S is in bytes, T in nanoseconds. One constant contains R_r and the unit conversions.
 //!
-//! Error of the activity compared with the real-valued formula, for packets of a*L >= 40 bytes:
+//! Error of the activity compared with the formula in real numbers, for packets of a*L >= 40 bytes:
 //!
 //! | cause | bound |
 //! |---|---|
@@ -23,15 +23,15 @@
 //! | **sum** | **2.6e-5** |
 //!
 //! For smaller packets the rounding of S is 3.31e-5 / (a*L in bytes): 8.3e-4 for 40 bytes at the lowest factor, 0.001.
-//! A factor that is no multiple of 2^-20 adds its own rounding, see [`Accounting`]. If small packets with short gaps
-//! continue for several memories, the error of the decay adds up over these memories.
+//! The rounding of a factor that is not a multiple of 2^-20 adds an error, see [`Accounting`]. If small packets with
+//! short gaps continue for several memories, the error of the decay adds up over these memories.
 //!
-//! Cost: 24 bytes per user; per packet 13 multiplications of 64 bits; 20 to 24 in the first 64 to 128 memories, while T
-//! still grows.
+//! Cost: 24 bytes per user. A packet takes 13 multiplications of 64 bits, or 20 to 24 in the first 64 to 128 memories,
+//! while T still grows.
 //!
 //! Deviations:
-//! 1. At t = t0 the papers' T is zero. There, as in [`crate::measure::utema`], T is replaced by M: S/M is L/M for the
-//!    first packet, its value long after t0.
+//! 1. At t = t0 the papers' T is zero. As in [`crate::measure::utema`], M replaces T there. So S/M is L/M for the first
+//!    packet, as it is long after t0.
 //! 2. If time runs backwards (clocks of several processors), the elapsed time is 0.
 //!
 //! Not implemented: the fair meter (III-E); a host adds `log2` of its random number to the label.
@@ -42,7 +42,8 @@ use super::log2::log2_q31;
 use super::{Activity, OutOfRange};
 use crate::base::units::{BitRate, Time};
 
-/// Fraction bits of S. With 16, a 40-byte packet has 2,621,440 units, and 2^48 bytes fit: 625 Gbit/s over one hour.
+/// Fraction bits of S. With 16, a 40-byte packet has 2,621,440 units, and S is below 2^48 bytes: 625 Gbit/s over one
+/// hour.
 pub(super) const SUM_BITS: u32 = 16;
 
 /// Below this number of ticks, 2^-3 to 2^-2 memories, T is computed from the first terms of its series.
@@ -61,7 +62,7 @@ impl Accounting {
 
     /// Rounds a factor from 0.001 to 1000.
     ///
-    /// Error: half a unit, 2^-21; in the activity 6.88e-7 / factor, none for integers.
+    /// Error: half a unit, 2^-21. In the activity this is 6.88e-7 / factor. Integer factors have no error.
     ///
     /// # Errors
     ///
@@ -106,7 +107,7 @@ impl FixedMeterParams {
 
     /// Precomputes the constants for M_AM from 1 ms to 1 h and R_r from 1 kbit/s to 1 Tbit/s.
     ///
-    /// Error of each: half a unit of Q31 (configuration time, by `libm`).
+    /// Each constant has an error of half a unit of Q31. They are computed with `libm` at configuration time.
     ///
     /// # Errors
     ///
@@ -124,7 +125,7 @@ impl FixedMeterParams {
         })
     }
 
-    /// The decay of M_AM, for hosts that do the arithmetic themselves.
+    /// The decay with memory M_AM, for hosts that do the arithmetic themselves.
     #[must_use]
     pub fn decay(&self) -> Decay {
         self.decay
@@ -151,9 +152,9 @@ impl FixedMeterParams {
     ///                      = log2(M) + log2(1 - e^-x)                     beyond
     /// ```
     ///
-    /// Error up to 2^-2: x^4/2880 * log2(e) = 2.0e-6 too large because of the omitted terms, y/2 1.4e-6 too small
-    /// because of the tick. Above: the time is too short by up to a tick, 2^-19 memories; times log2(e)/(e^x - 1) this
-    /// is 1.04e-5 too small. The logarithms: 3.3e-9 each.
+    /// Error up to 2^-2: the omitted terms make the result x^4/2880 * log2(e) = 2.0e-6 too large, and the tick makes
+    /// y/2 1.4e-6 too small. Above 2^-2, the time is too short by up to a tick, 2^-19 memories. Multiplied by
+    /// log2(e)/(e^x - 1) this makes the result 1.04e-5 too small. Each logarithm adds 3.3e-9.
     ///
     /// 64 bits suffice: y < 0.361 has less than 31 bits in Q32, its square less than 62.
     #[inline]
@@ -184,7 +185,7 @@ pub struct FixedMeter {
 }
 
 impl FixedMeter {
-    /// Creates a meter whose measurement starts at `start_ns` (t0), the start of the network, not of the user.
+    /// Creates a meter whose measurement starts at `start_ns` (t0). This is the start of the network, not of the user.
     #[must_use]
     pub fn new(start_ns: u64) -> Self {
         Self { sum: 0, last_tick: 0, start_ns }
@@ -198,7 +199,7 @@ impl FixedMeter {
 
     /// Counts a packet and returns the user's activity, including this packet.
     ///
-    /// Without any counted byte the label is the lowest. S saturates at 2^48 bytes.
+    /// If no byte has been counted, the label is the lowest. S saturates at 2^48 bytes.
     ///
     /// Error: 2.6e-5 for a*L >= 40 bytes; see the head of this module.
     #[inline]
@@ -255,7 +256,7 @@ mod tests {
         }
     }
 
-    /// Sends packets in phases with different rates, some of them separated by idle times. Gaps are exponential.
+    /// Sends packets in phases with different rates. Idle times separate some of the phases. Gaps are exponential.
     fn train(pair: &mut Pair, seed: u64, start_ns: u64, memory_ns: u64, factor: f64) {
         let mut rng = Rng::stream(seed, 0, "train", 0);
         let mut now = start_ns;
@@ -276,7 +277,7 @@ mod tests {
     #[test]
     fn first_packet_at_the_start_shows_the_long_run_value() {
         // R_m = L/M = 12000 bit / 3 s = 4 kbit/s: log2(0.4) = -1.3219. A packet after a very long idle time gives the
-        // same.
+        // same label.
         let mut meter = FixedMeter::new(5);
         let params = FixedMeterParams::new(Time::from_secs(3), BitRate(10_000)).unwrap();
         let expected = Activity::from_f64(0.4f64.log2());
@@ -292,7 +293,8 @@ mod tests {
 
     #[test]
     fn gaps_shorter_than_a_tick_still_decay() {
-        // 1 Gbit/s in 1500-byte packets: a gap of 12 us, a tick of 4.1 us. Closed form: R = L/(M(1 - exp(-gap/M))).
+        // 1 Gbit/s in 1500-byte packets has a gap of 12 us; the tick is 4.1 us. In closed form, R = L/(M(1 -
+        // exp(-gap/M))).
         let mut pair = Pair::new(3_000_000_000, 10_000, 0);
         let mut label = 0.0;
         for packet in 0..5_000_000u64 {
@@ -305,7 +307,7 @@ mod tests {
 
     #[test]
     fn start_is_within_the_bound_from_the_first_nanosecond() {
-        // Only one packet, at ages from 1 ns to 100 memories: shows the error of T alone.
+        // A single packet, at ages from 1 ns to 100 memories, shows the error of T.
         for memory in [1_000_000, 3_000_000_000, 3_600_000_000_000u64] {
             let mut age = 1.0;
             while age < 100.0 * memory as f64 {
@@ -319,8 +321,8 @@ mod tests {
 
     #[test]
     fn packets_at_the_worst_places_of_a_tick_are_within_the_bound() {
-        // Memories at both ends of the range of one tick length (1 us). A large packet at the end of a tick and a small
-        // one at the start of the next, and the reverse: each hides or adds almost a tick of decay.
+        // Memories at both ends of the range of one tick length (1 us). A large packet comes at the end of a tick and a
+        // small one at the start of the next, or the reverse. This hides or adds almost a tick of decay.
         for (memory, tick) in [(536_870_912, 1024), (1_073_741_823, 1024), (3_000_000_000, 4096)] {
             for (large_at, small_at) in [(tick - 1, tick), (0, 2 * tick - 1)] {
                 for (period, first) in [(2, 0), (2, 1_000_000), (1_000, 0)] {
@@ -337,7 +339,8 @@ mod tests {
 
     #[test]
     fn hours_of_jumbo_packets_at_100_gigabit_do_not_overflow() {
-        // 32-bit maximum of bytes per call: 4 GB, 0.34 s at 100 Gbit/s; ten hours with the longest memory.
+        // Each call counts the 32-bit maximum of 4 GB, which take 0.34 s at 100 Gbit/s. The test runs for ten hours
+        // with the longest memory.
         let gap = u64::from(u32::MAX) * 8 / 100;
         let mut pair = Pair::new(3_600_000_000_000, 1_000, 0);
         let mut now = 0;
@@ -424,7 +427,8 @@ mod tests {
 
         #[test]
         fn small_accounting_factors_are_within_the_bound_of_their_packets(seed: u64, factor in 0.001..1.0f64) {
-            // The bound without the rounding of S; 1.5 units of the smallest packet; half a unit of the factor.
+            // The terms are the bound without the rounding of S, 1.5 units relative to the smallest packet, and half a
+            // unit of the factor.
             let bound = 2.5e-5 + 3.31e-5 / (factor * 40.0) + 6.88e-7 / factor;
             let mut pair = Pair::new(3_000_000_000, 10_000, 0);
             train(&mut pair, seed, 0, 3_000_000_000, factor);

@@ -1,12 +1,12 @@
 //! Integer arithmetic for the data planes: the label, meter, averager and threshold of ABC without floating point.
 //!
-//! Source: abc2018 eq. (1) to (10), as in [`crate::label::abc`] and [`crate::measure::utema`], which are the reference
-//! of every test here. eBPF and P4 programs perform exactly these operations, with tables and constants that this
+//! Source: abc2018 eq. (1) to (10), as in [`crate::label::abc`] and [`crate::measure::utema`]. All tests of this module
+//! compare with these. eBPF and P4 programs perform exactly these operations, with tables and constants that this
 //! module writes.
 //!
-//! Per packet there are only additions, shifts, comparisons and multiplications of 64-bit integers. The only division,
-//! S/N of the averager, has an alternative without division. The comment of each product explains why it fits into 64
-//! bits. Constants that depend on parameters are computed when a host is configured.
+//! A packet needs only additions, shifts, comparisons and multiplications of 64-bit integers. The averager divides S by
+//! N, but has an alternative without division. The comment of each product explains why it fits into 64 bits. Constants
+//! that depend on parameters are computed when a host is configured.
 //!
 //! | quantity | format | range | resolution |
 //! |---|---|---|---|
@@ -33,8 +33,8 @@
 //! | [`FixedAverager::average_without_division`] | 1.33e-4, 1.8e-5 | 3.0e-5, 9.1e-6 |
 //! | [`FixedThreshold::drop_threshold`] | less than a unit; decisions exact | exact |
 //!
-//! State: meter 24 bytes per user, averager 24 bytes per port. Configuration: 32 bytes for meters of one memory and
-//! reference rate, 16 for an averager, 24 for thresholds. Tables: 1028 and 2048 bytes, shared by all.
+//! State: a meter has 24 bytes per user, an averager 24 bytes per port. Configuration: 32 bytes for all meters with the
+//! same memory and reference rate, 16 for an averager, 24 for thresholds. All share the tables of 1028 and 2048 bytes.
 //!
 //! Deviations: see the heads of the meter's and the averager's modules.
 //!
@@ -62,7 +62,7 @@ pub use log2::{LOG2_OF_ZERO_Q31, log2_q16, log2_q31};
 pub use meter::{Accounting, FixedMeter, FixedMeterParams};
 pub use threshold::{FixedThreshold, PACKET};
 
-/// A parameter that is out of range for the integer arithmetic.
+/// A parameter is out of range for the integer arithmetic.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name} must be from {min} to {max}")]
 pub struct OutOfRange {

@@ -1,7 +1,7 @@
 //! The tables and constants of the integer arithmetic for P4 programs.
 //!
 //! `make p4-tables` writes them into `planes/p4/generated`; a test compares the files with this module. The entries of
-//! a table are in a separate file, because a P4 program needs a copy of the table for each look-up.
+//! a table are in a separate file, because a P4 program needs a separate copy of the table for each look-up.
 
 use super::averager::{COUNT_BITS, SUM_EXTRA_BITS};
 use super::csfq::{CUTS, LOG2_CUT_Q31};
@@ -66,7 +66,7 @@ fn constant(text: &mut String, what: &str, kind: &str, name: &str, value: impl D
     writeln!(text, "/* {what} */\n{kind} {name} = {value};").expect("a String takes all");
 }
 
-/// The integer part of a logarithm is the position of the highest bit: 64 prefixes.
+/// Returns 64 prefixes for the integer part of a logarithm, which is the position of the highest bit.
 fn log2_exponents() -> String {
     entries(
         "Leading zeros of x and the whole part of log2(x), Q31.",
@@ -105,7 +105,7 @@ fn entries(what: &str, lines: impl Iterator<Item = String>) -> String {
 mod tests {
     use super::*;
 
-    /// The numbers in the parentheses of each entry.
+    /// Returns the numbers in the parentheses of each entry.
     fn arguments(text: &str) -> Vec<Vec<u64>> {
         let number = |text: &str| match text.strip_prefix("0x") {
             Some(digits) => u64::from_str_radix(digits, 16).expect("entries are numbers"),

@@ -3,7 +3,7 @@
 //! Without floating point, every compiler and machine gets the same entries. The headers for eBPF and P4 are written
 //! from these arrays. The tests compare each entry with `libm` and pin both tables by a checksum.
 
-/// Cells of a table; one is 2^-8 wide.
+/// Number of cells in a table; each is 2^-8 wide.
 pub const CELLS: usize = 256;
 
 /// `log2(1 + i/256)` in Q31, for i = 0 to 256: both ends of each of the 256 cells.
@@ -16,11 +16,11 @@ pub static LOG2: [u32; CELLS + 1] = log2_table();
 /// Error: half a unit, 2^-33.
 pub static EXP2: [u64; CELLS] = exp2_table();
 
-/// One in the Q62 format in which the tables are computed.
+/// The number 1 in the Q62 format in which the tables are computed.
 const ONE_Q62: u128 = 1 << 62;
 
-/// Computes binary digits of `log2(y)`, y in `[1, 2)`: squaring doubles the logarithm, and its integer part is the next
-/// digit.
+/// Computes binary digits of `log2(y)` for y in `[1, 2)`. Squaring doubles the logarithm, whose integer part is the
+/// next digit.
 const fn log2_table() -> [u32; CELLS + 1] {
     let mut table = [0; CELLS + 1];
     let mut i = 0;
@@ -28,8 +28,8 @@ const fn log2_table() -> [u32; CELLS + 1] {
         let mut y = ONE_Q62 + ((i as u128) << 54);
         let mut digits: u64 = 0;
         let mut digit = 0;
-        // 31 digits, and one more for rounding. The k-th squaring loses 2^-62, which is 2^-62-k of the logarithm: 2^-61
-        // in total.
+        // Computes 31 digits, and one more for rounding. The k-th squaring has an error of 2^-62, which is 2^-62-k of
+        // the logarithm: 2^-61 in total.
         while digit < 32 {
             y = (y * y) >> 62;
             digits <<= 1;
@@ -58,7 +58,7 @@ const fn exp2_table() -> [u64; CELLS] {
     let mut power = ONE_Q62;
     let mut i = 0;
     while i < CELLS {
-        // 255 products lose at most 2^-61 each: 2^-53 in total, far below the half unit 2^-33.
+        // 255 products have an error of at most 2^-61 each. The total of 2^-53 is far below the half unit 2^-33.
         table[i] = ((power + (1 << 29)) >> 30) as u64;
         power = (power * root) >> 62;
         i += 1;

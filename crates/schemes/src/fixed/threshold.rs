@@ -1,7 +1,7 @@
 //! The threshold of the activity AQM in integers: abc2018 eq. (10).
 //!
-//! Queues and thresholds are integers in one unit that the host chooses: bytes, or sixteenths of a packet ([`PACKET`]),
-//! so that thresholds may be fractions of a packet.
+//! Queues and thresholds are integers in a unit that the host selects: bytes, or sixteenths of a packet ([`PACKET`]),
+//! which permit thresholds with fractions of a packet.
 
 use super::{Activity, OutOfRange};
 
@@ -40,8 +40,8 @@ impl FixedThreshold {
     /// T_drop = max(Q_min, Q_base - gamma * (A - A_avg)),  rounded up to a whole unit
     /// ```
     ///
-    /// Error: less than a unit too high. The decision has no error: a queue is an integer, so it is not smaller than
-    /// T_drop if and only if it is not smaller than T_drop rounded up.
+    /// Error: the result is too high by less than a unit. The decision has no error: the queue is an integer, so
+    /// comparing it with T_drop rounded up gives the same result.
     ///
     /// 64 bits suffice: 2^40 times a difference of less than 2^22. The shift of the signed product rounds down.
     #[must_use]
@@ -51,7 +51,8 @@ impl FixedThreshold {
         self.q_min.max(self.q_base - ((self.gamma * excess) >> Activity::FRACTION_BITS)) // eq. (10)
     }
 
-    /// Returns true if a packet that finds this queue is dropped: `Q >= T_drop`, "not smaller than" (abc2018 III-C2).
+    /// Returns true if a packet that arrives at this queue is dropped: `Q >= T_drop`, "not smaller than" (abc2018
+    /// III-C2).
     #[must_use]
     #[inline]
     pub fn drops(&self, queue: i64, activity: Activity, average: Activity) -> bool {
@@ -72,7 +73,7 @@ mod tests {
     #[test]
     fn equation_10_shortens_the_queue_for_the_more_active() {
         let average = Activity::from_f64(7.0);
-        // Pairs (excess, the first queue in packets at which the packet is dropped).
+        // Pairs of (excess, shortest queue in packets at which the packet is dropped).
         for (excess, packets) in [(0.0, 20), (0.25, 16), (0.3, 16), (0.5, 12), (9.0, 12), (-0.25, 24)] {
             let activity = Activity::from_f64(7.0 + excess);
             let first = (0..100).find(|queue| published().drops(queue * PACKET, activity, average));
@@ -108,7 +109,7 @@ mod tests {
             let fixed = FixedThreshold::new(q_min, q_base, gamma).unwrap();
             let activity = Activity::from_biased(biased);
             let average = Activity::from_units(activity.units() - excess);
-            // Exact in f64: 20 bits times 19 bits.
+            // The product of 20 bits and 19 bits is exact in f64.
             let excess = activity.to_f64() - average.to_f64();
             let real = f64::max(q_min as f64, q_base as f64 - gamma as f64 * excess);
             let threshold = fixed.drop_threshold(activity, average);

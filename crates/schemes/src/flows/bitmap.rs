@@ -1,4 +1,4 @@
-//! Counts active flows with a few bits: the direct bitmap, alone and over measurement intervals.
+//! Estimates the number of active flows with few bits: the direct bitmap, for one interval or for consecutive ones.
 //!
 //! Source: Estan, Varghese and Fisk, "Counting the Number of Active Flows on a High Speed Link", ACM SIGCOMM CCR 32(3),
 //! 2002; afc section 3 uses it.
@@ -10,11 +10,12 @@
 //! | estimate | `n = b * ln(b/z)`; `b * ln b` when no bit is zero |
 //! | relative standard error | `sqrt(e^rho - rho - 1) / (rho * sqrt(b))` |
 //!
-//! Cost: one hash and one bit per packet, one logarithm per estimate, `b/64` words cleared per interval; `b/8` bytes.
+//! Cost: a packet takes one hash and sets one bit, an estimate takes one logarithm. Each interval clears `b/64` words.
+//! The bitmap has `b/8` bytes.
 //!
 //! Deviations: 1. Every interval has a new hash seed, so that two flows do not share a bit permanently.
 //! 2. afc gives neither `b` nor the interval; both are parameters of the schemes that count flows.
-//! 3. Until the end of the first interval, the estimate is based on the flows so far.
+//! 3. Until the end of the first interval, the estimate is the number of flows so far.
 
 use crate::base::rng::Rng;
 use crate::base::units::Time;
@@ -36,7 +37,7 @@ impl DirectBitmap {
         Self { words: vec![0; bits.div_ceil(64) as usize].into(), bits, zeros: bits, seed }
     }
 
-    /// Notes that a packet of flow `key` passed.
+    /// Records a packet of flow `key`.
     #[inline]
     pub fn insert(&mut self, key: u32) {
         let bit = bucket(hash(key, self.seed), self.bits);
@@ -110,7 +111,7 @@ impl FlowCounter {
         self.packets = 0;
     }
 
-    /// Active flows (`N_act`), at least 1: those of the last complete interval, or of the first one so far.
+    /// Number of active flows (`N_act`), at least 1: of the last complete interval or, in the first interval, so far.
     #[must_use]
     #[inline]
     pub fn flows(&self) -> f64 {
@@ -131,7 +132,7 @@ mod tests {
     /// Relative standard error of the estimate of `flows` with `bits`.
     fn standard_error(flows: f64, bits: u32) -> f64 {
         let rho = flows / f64::from(bits);
-        // e^rho - 1 - rho, without cancellation for small rho.
+        // Computes e^rho - 1 - rho without cancellation for small rho.
         (libm::expm1(rho) - rho).max(0.0).sqrt() / (rho * f64::from(bits).sqrt())
     }
 
@@ -147,7 +148,8 @@ mod tests {
         // rho = 105/256 = 0.410: sqrt(e^0.410 - 1.410) / (0.410 * 16) = 4.74 %; rho = 0.1025 with 1024 bits: 2.25 %.
         assert!((standard_error(105.0, 256) - 0.0474).abs() < 0.0001);
         assert!((standard_error(105.0, 1024) - 0.0225).abs() < 0.0001);
-        // For few flows e^rho - rho - 1 -> rho^2/2, so the error is 1/sqrt(2b) for any number of flows.
+        // For small rho, e^rho - rho - 1 approaches rho^2/2, so the error approaches 1/sqrt(2b) for any small number of
+        // flows.
         assert!((standard_error(1e-3, 1024) * 2048f64.sqrt() - 1.0).abs() < 1e-3);
     }
 
@@ -162,8 +164,8 @@ mod tests {
             let deviation = (errors.iter().map(|e| e * e).sum::<f64>() / runs as f64).sqrt();
             let expected = standard_error(f64::from(flows), bits);
             // Tolerances are five standard errors. For the mean that is sigma/sqrt(4000), plus the bias (e^rho - rho -
-            // 1)/(2n) of the paper. For the deviation it is 1/sqrt(8000) = 1.1 %, and as much again because the formula
-            // is of first order.
+            // 1)/(2n) of the paper. For the deviation it is 1/sqrt(8000) = 1.1 %, doubled because the formula is of
+            // first order.
             let bias = f64::from(flows) / f64::from(bits) * expected * expected / 2.0;
             assert!((mean - bias).abs() < 5.0 * expected / (runs as f64).sqrt(), "{flows} {bits}: mean {mean}");
             assert!((deviation / expected - 1.0).abs() < 0.08, "{flows} {bits}: {deviation} is not {expected}");
@@ -194,12 +196,12 @@ mod tests {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut counter = FlowCounter::new(1024, Time::from_secs(1), 3);
         assert_eq!(counter.flows(), 1.0); // guard: nobody yet
-        // Neither time without packets nor packets without time ends an interval.
+        // An interval ends only after both enough time and enough packets.
         let arrivals = [(0, 5_000), (1, 5_100), (2, 5_200), (3, 5_300), (4, 6_000), (5, 6_900), (6, 7_500)];
         let ends: Vec<bool> =
             arrivals.iter().map(|&(key, at)| counter.count(key, Time::from_millis(at), &mut rng)).collect();
         assert_eq!(ends, [false, false, false, false, true, false, false]);
-        // Four flows: 1024 ln(1024/1020) = 4.008 if no two share a bit.
+        // The estimate for four flows is 1024 ln(1024/1020) = 4.008 if no two share a bit.
         assert!((counter.flows() - 4.0).abs() < 0.01, "{}", counter.flows());
         assert!(counter.count(7, Time::from_millis(8_000), &mut rng));
         assert!((counter.flows() - 3.0).abs() < 0.01, "{}", counter.flows());

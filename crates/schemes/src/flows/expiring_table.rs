@@ -1,4 +1,5 @@
-//! Records by flow that expire when they have no effect any more, so their number stays close to that of active flows.
+//! Records by flow that expire when they have no effect any more. So the number of records is close to the number of
+//! active flows.
 //!
 //! The table is swept when the number of look-ups since the last sweep reaches an eighth of the number of records. So
 //! no timer is needed, and a look-up visits eight records on average.
@@ -7,7 +8,7 @@ use crate::flows::flow_table::FlowTable;
 
 /// Minimum number of look-ups between two sweeps.
 const FEW: usize = 64;
-/// Number of records per look-up between sweeps.
+/// Number of records that a sweep visits per look-up since the last sweep.
 const VISITS: usize = 8;
 
 /// A table of records that can expire.
@@ -15,7 +16,7 @@ const VISITS: usize = 8;
 pub struct ExpiringTable<T> {
     records: FlowTable<T>,
     look_ups: usize,
-    /// Maximum number of records at a sweep. The table's memory is proportional to it.
+    /// Maximum number of records at a sweep, to which the table's memory is proportional.
     peak: usize,
 }
 
@@ -50,7 +51,7 @@ impl<T> ExpiringTable<T> {
         self.records.remove(key);
     }
 
-    /// Deletes all records, and the memory if it is large, since clearing takes time proportional to it.
+    /// Deletes all records. Frees the memory if it is large, since the time to clear is proportional to its size.
     pub fn clear(&mut self) {
         if self.peak > VISITS * FEW {
             *self = Self::default();

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Records by flow key. Iteration is not possible, so that no result depends on the order of a hash table.
+/// Records by flow key. Iteration is not possible, so no result depends on the order of a hash table.
 #[derive(Clone, Debug)]
 pub struct FlowTable<T>(HashMap<u32, T, BuildHasherDefault<KeyHasher>>);
 
-/// Spreads the bits of a key by multiplication by 2^64 / golden ratio (Knuth).
+/// Spreads the bits of a key: multiplies it by 2^64 / golden ratio (Knuth).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KeyHasher(u64);
 
@@ -87,7 +87,7 @@ impl<T> FlowTable<T> {
         self.0.is_empty()
     }
 
-    /// Bytes of the present records, including keys and the table's control byte for each.
+    /// Bytes of the current records, including a key and a control byte for each.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.len() * (size_of::<(u32, T)>() + 1)

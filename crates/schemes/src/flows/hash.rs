@@ -1,4 +1,4 @@
-//! Hashes of flow keys, and their buckets.
+//! Maps flow keys to hashes, and hashes to buckets.
 
 use crate::base::rng::mix;
 
@@ -9,7 +9,7 @@ pub fn hash(key: u32, seed: u64) -> u32 {
     (mix(u64::from(key) ^ seed) >> 32) as u32
 }
 
-/// The bucket of `hash` among `buckets`, without a division (Lemire 2016).
+/// Returns the bucket of `hash` among `buckets`, without a division (Lemire 2016).
 #[must_use]
 #[inline]
 pub fn bucket(hash: u32, buckets: u32) -> usize {

@@ -1,15 +1,15 @@
-//! A cache of a fixed number of flow records that evicts the least recently used.
+//! A cache of a fixed number of flow records that evicts the least recently used one.
 //!
-//! Records are in one array, linked in the order of use; a table finds them by flow. All operations are O(1). Nothing
-//! is allocated once the cache has filled up. [`LruCache::records_mut`] iterates from the most to the least recently
-//! used record, an order that depends only on the calls.
+//! Records are in one array, linked in the order of use. A table maps flows to records. All operations are O(1).
+//! Nothing is allocated once the cache has filled up. [`LruCache::records_mut`] iterates from the most to the least
+//! recently used record, an order that depends only on the calls.
 
 use crate::flows::flow_table::FlowTable;
 
 /// No record: end of a list.
 const NONE: u32 = u32::MAX;
 
-/// At most a fixed number of records by flow key.
+/// Stores a bounded number of records by flow key.
 #[derive(Clone, Debug)]
 pub struct LruCache<T> {
     slots: Vec<Slot<T>>,
@@ -50,8 +50,8 @@ impl<T> LruCache<T> {
         Some(&mut self.slots[slot as usize].record)
     }
 
-    /// Returns the record of `key` and makes it the most recently used. If there is none, `new` creates one, which
-    /// replaces the least recently used record if the cache is full.
+    /// Returns the record of `key` and makes it the most recently used. If there is none, `new` creates it. In a full
+    /// cache, the new record replaces the least recently used one.
     #[inline]
     pub fn use_or_insert_with(&mut self, key: u32, new: impl FnOnce() -> T) -> &mut T {
         let slot = match self.index.get(key) {
@@ -100,7 +100,7 @@ impl<T> LruCache<T> {
         }
     }
 
-    /// Inserts a record. Returns its slot: a new one, or that of the least recently used record.
+    /// Inserts a record. Returns its slot: a new slot, or the slot of the least recently used record.
     fn insert(&mut self, key: u32, record: T) -> u32 {
         let filled = Slot { key, newer: NONE, older: NONE, record };
         let slot = if self.slots.len() < self.capacity {

@@ -47,7 +47,7 @@ params! {
         flow_rate: BitRate = "10 kbit/s", in "1 bit/s"..="1 Tbit/s", symbol "r", source "afpft II-A, Table II";
         /// Subtracts a dropped packet from its flow's finish tag.
         correct_finish: bool = true, source "afpft II-C, Alg. 1 line 20; Fig. 2 compares";
-        /// Lets the first packet of a core flow set its finish tag. The pseudo-code does not.
+        /// Lets the first packet of a core flow set the flow's finish tag. The pseudo-code does not do this.
         init_finish: bool = false, source "afpft Alg. 1, our reading";
     }
 }
@@ -82,7 +82,7 @@ impl SchemeSpec for AfpftScheme {
     }
 }
 
-/// Writes a negative tag, so that the first port acts as the edge.
+/// Writes a negative tag, which makes the first port act as the edge.
 #[derive(Clone, Copy, Debug)]
 pub struct AfpftMarker;
 
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
     use crate::testing::{Drops, TestPacket, readings};
 
-    /// A port with its drops. A packet of 1250 bytes takes 1 s of virtual time at 10 kbit/s.
+    /// A port and its drops. A packet of 1250 bytes takes 1 s of virtual time at 10 kbit/s.
     struct Rig {
         queue: AfpftQueue<TestPacket>,
         rng: Rng,
@@ -300,7 +300,7 @@ mod tests {
         (0..2).for_each(|_| rig.offer(0, EDGE));
         rig.offer(1, EDGE);
         assert_eq!([rig.serve(), rig.serve(), rig.serve()], [Some((0, 0.0)), Some((1, 0.0)), Some((0, 1.0))]);
-        // v = 1. Flow 0 has finish = 2, so its next tag is 2; flow 1 has finish = 1 = v.
+        // v is 1. Flow 0 has finish = 2, so its next tag is 2. Flow 1 has finish = 1 = v.
         rig.offer(0, EDGE);
         rig.offer(1, EDGE);
         assert_eq!(rig.serve_all(), [(1, 1.0), (0, 2.0)]);
@@ -311,7 +311,7 @@ mod tests {
         let mut rig = Rig::packets(10);
         (0..3).for_each(|_| rig.offer(0, CORE));
         assert_eq!(rig.queue.state_size().records, 1);
-        // First: v = 0, finish stays 0. Second: max(0, 0), finish 1. Third: 1.
+        // First packet: v = 0, and finish stays 0. Second: the tag is max(0, 0), and finish is 1. Third: the tag is 1.
         assert_eq!([rig.serve(), rig.serve(), rig.serve()], [Some((0, 0.0)), Some((0, 0.0)), Some((0, 1.0))]);
         assert_eq!(rig.queue.state_size().records, 0);
         rig.offer(0, CORE);
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn the_core_lists_no_more_flows_than_packets_wait() {
-        // Sections I and II-B. 40 flows are more than the 10 packets that the queue holds, so push-out is frequent.
+        // Sections I and II-B. The queue has room for 10 packets of 40 flows, so push-out is frequent.
         let mut rig = Rig::packets(10);
         let mut draws = Rng::stream(2, 0, "test", 0);
         for _ in 0..10_000 {
@@ -351,7 +351,7 @@ mod tests {
         assert_eq!(rig.queue.state_size().records, 0);
         rig.offer(0, EDGE);
         assert_eq!(rig.serve(), Some((0, 0.0)));
-        // The link is busy with this packet, so v and the flow's finish of 1 stay.
+        // The link is busy with this packet, so v and the flow's finish of 1 do not change.
         rig.offer(0, EDGE);
         assert_eq!(rig.serve(), Some((0, 1.0)));
     }
@@ -391,7 +391,7 @@ mod tests {
         };
         offer(5001);
         offer(2000);
-        // 5000 + 2000 bytes: two packets of 1250 bytes are dropped.
+        // 2000 bytes arrive at a full queue of 5000 bytes, so two packets of 1250 bytes are dropped.
         assert_eq!(
             rig.dropped(),
             [(1, -1.0, DropReason::Overlimit), (0, 3.0, DropReason::PushedOut), (0, 2.0, DropReason::PushedOut)]
@@ -443,9 +443,9 @@ mod tests {
 
     #[test]
     fn fig_2_on_one_port() {
-        // afpft Fig. 2, scaled to one port and 50 kB: 20 flows of 0.5, 1, 1.5 and 2 Mbit/s on 20 Mbit/s. In ticks of 1
-        // ms they send 1, 2, 3 and 4 packets of 500 bit each, and the link serves 40 packets. Max-min shares: 0.5, 1,
-        // 1.25, 1.25.
+        // afpft Fig. 2, scaled to one port and 50 kB: 20 flows of 0.5, 1, 1.5 or 2 Mbit/s share 20 Mbit/s. In ticks of
+        // 1 ms they send 1, 2, 3 and 4 packets of 500 bit each, and the link serves 40 packets. The max-min shares are
+        // 0.5, 1, 1.25 and 1.25 Mbit/s.
         let rates = |correct_finish| {
             let params = AfpftParams { correct_finish, ..Default::default() };
             let mut rig = Rig::new(QueueLimit::Packets(800), &params);

@@ -66,7 +66,7 @@ params! {
         window: Time = "100 ms", in "1 ms"..="1 h", symbol "K_c", source "our choice; that of CSFQ";
         /// Maximum fraction by which one update reduces a fair rate.
         largest_cut: f64 = 0.25, in 0.0..=1.0, source "NSDI 2021, code: 1 - Khd";
-        /// Minimum of the fair rate that an uncongested window sets, as a fraction of the capacity.
+        /// Minimum fair rate after an uncongested window, as a fraction of the capacity.
         least_share: f64 = 0.03125, in 0.0..=1.0, source "NSDI 2021, code: C/32";
         /// Fraction of the link's rate that counts as its capacity.
         capacity_factor: f64 = 1.0, in 0.5..=1.0, source "our choice; the code has 0.985";
@@ -142,7 +142,7 @@ impl SchemeSpec for HcsfqScheme {
     }
 }
 
-/// Time constants without a packet after which a tenant's record is deleted.
+/// Number of time constants without a packet after which a tenant's record is deleted.
 const FORGOTTEN_AFTER: u64 = 10;
 
 /// The hierarchy of one port.
@@ -161,7 +161,7 @@ struct State {
     length: QueueLength,
     weights: Weights,
     params: HcsfqParams,
-    /// alpha_i of the last packet if its label exceeded it; the packet leaves with this label.
+    /// alpha_i of the last packet, if the label exceeded alpha_i. The packet leaves with this value as its label.
     relabel: Option<f64>,
     drop_probability: f64,
 }
@@ -277,11 +277,11 @@ struct Rules {
     least_share: f64,
 }
 
-/// The fair rate alpha of the parts that share one capacity.
+/// The fair rate alpha of the flows or tenants that share one capacity.
 #[derive(Clone, Debug)]
 struct Share {
     alpha: f64,
-    /// Largest rate of a part in the present uncongested window.
+    /// Largest rate of a flow or tenant in the current uncongested window.
     largest: f64,
     is_congested: bool,
     window_start: Time,
@@ -293,7 +293,8 @@ impl Share {
         Self { alpha: capacity, largest: 0.0, is_congested: false, window_start: now }
     }
 
-    /// Counts a packet of a part with `rate`. A, F and C are the rates of all parts and the capacity.
+    /// Counts a packet of a flow or tenant with `rate`. A and F are the total arrival and accepted rates, C the
+    /// capacity.
     fn observe(&mut self, rules: &Rules, rate: f64, [arrivals, accepted]: [f64; 2], capacity: f64, now: Time) {
         let is_congested = arrivals >= capacity;
         let is_over = now >= self.window_start.saturating_add(rules.window);
@@ -371,7 +372,7 @@ mod tests {
         share.observe(&RULES, 8e6, [9e6, 9e6], C, ms(150));
         share.observe(&RULES, 1e3, [9e6, 9e6], C, ms(200));
         assert_eq!(share.alpha, 8e6);
-        // 8 Mbit/s * 0.75^12 = 253 kbit/s: from the twelfth window on the lower bound is C/32 = 312.5 kbit/s.
+        // 8 Mbit/s * 0.75^12 is 253 kbit/s, so from the twelfth window on alpha is the lower bound C/32 = 312.5 kbit/s.
         (3..15).for_each(|window| share.observe(&RULES, 1e3, [9e6, 9e6], C, ms(100 * window)));
         assert_eq!(share.alpha, C / 32.0);
     }
@@ -385,7 +386,7 @@ mod tests {
         share.observe(&RULES, 2e6, [12e6, 9e6], C, ms(150)); // congested from here on
         share.observe(&RULES, 2e6, [12e6, 30e6], C, ms(250));
         assert_eq!(share.alpha, 0.75 * 7.5e6); // 7.5 * 10/30 would be a third
-        // A capacity may fall, like that of a tenant: 5.625 Mbit/s is above it for a while.
+        // A capacity may fall, for example of a tenant. Then alpha, 5.625 Mbit/s, is above the capacity for a while.
         share.observe(&RULES, 2e6, [12e6, 1e6], 1e6, ms(350));
         assert_eq!(share.alpha, 0.75 * 0.75 * 7.5e6);
     }
@@ -433,8 +434,8 @@ mod tests {
             self.port.enqueue(packet, now, &mut self.rng, &mut self.drops);
         }
 
-        /// Each of `flows`, (user, rate in Mbit/s), sends at a constant rate for 20 s, and the port serves 10 Mbit/s.
-        /// Returns the flows' rates in Mbit/s over the last 10 s.
+        /// Each of `flows`, given as (user, rate in Mbit/s), sends at a constant rate for 20 s. The port serves 10
+        /// Mbit/s. Returns the flows' rates in Mbit/s over the last 10 s.
         fn run(&mut self, flows: &[(u32, f64)]) -> Vec<f64> {
             let mut served = vec![0.0; flows.len()];
             let mut credit = vec![0.0; flows.len()];
@@ -464,8 +465,8 @@ mod tests {
 
     #[test]
     fn users_share_the_link_and_flows_the_share_of_their_user() {
-        // Two users get 5 Mbit/s each. The three flows of the first, of 4 Mbit/s, get 5/3 each; the one flow of the
-        // other gets 5.
+        // Two users get 5 Mbit/s each. The first user's three flows of 4 Mbit/s get 5/3 Mbit/s each. The other user's
+        // flow gets 5 Mbit/s.
         let rates = Bench::new(&HcsfqParams::default(), &[1.0, 1.0]).run(&[(0, 4.0), (0, 4.0), (0, 4.0), (1, 8.0)]);
         assert_close(&rates, &[5.0 / 3.0, 5.0 / 3.0, 5.0 / 3.0, 5.0]);
     }
@@ -484,10 +485,10 @@ mod tests {
 
     #[test]
     fn a_late_user_is_not_shut_out_of_an_idle_link() {
-        // From 5 s on a flow sends ten packets at once, as TCP does, and then 500 B every 800 us for 0.5 s: 5 Mbit/s,
-        // 625 packets. It is alone, or 100 kbit/s are present from the start. Alpha starts at 10 Mbit/s and is at least
-        // 5.6 after two windows. Then the label is at least 1 - e^-2 = 86 % of the rate and grows to 99 %, so eq. (5)
-        // drops less than 5 % of the last 400 packets.
+        // From 5 s on a flow sends ten packets at once, as TCP does, and then 500 B every 800 us for 0.5 s (5 Mbit/s,
+        // 625 packets). It is alone, or another flow sends 100 kbit/s from the start. Alpha starts at 10 Mbit/s and is
+        // at least 5.6 Mbit/s after two windows. Then the label is at least 1 - e^-2 = 86 % of the rate and grows to 99
+        // %, so eq. (5) drops less than 5 % of the last 400 packets.
         for light_rate in [0.0, 0.1] {
             let mut bench = Bench::new(&HcsfqParams::default(), &[1.0, 1.0]);
             for tick in 0..13_750u64 {

@@ -21,7 +21,7 @@ enum Meters<S> {
 }
 
 impl<M: Marker> MeterBank<M> {
-    /// Creates one meter for each of `users`, in their order, or for each of their flows.
+    /// Creates one meter for each of `users`, in order, or for each of their flows.
     #[must_use]
     pub fn new(params: &M::Params, users: &[MeterSpec]) -> Self {
         let marker = M::new(params);
@@ -64,7 +64,7 @@ impl<M: Marker> MeterBank<M> {
         matches!(self.meters, Meters::OfFlows(..))
     }
 
-    /// Present size of the edge's state.
+    /// Current size of the edge's state.
     #[must_use]
     pub fn state_size(&self) -> StateSize {
         let (records, bytes) = match &self.meters {

@@ -44,7 +44,7 @@ params! {
         max_burst: Time = "150 ms", in "0 s"..="100 s", symbol "MAX_BURST", source "RFC 8033 4.4";
         /// Source of the queueing delay.
         delay: PieDelay = "sojourn", source "RFC 8033 4.3 leaves it open; ns-3";
-        /// Mean length of a packet: no drop while at most two such packets wait.
+        /// Mean length of a packet. No packet is dropped while at most two of this length wait.
         mean_packet: Bytes = "1500 B", in "1 B"..="1 MB", symbol "MEAN_PKTSIZE", source "our MTU";
         /// Time constant of the histogram of values.
         histogram_memory: Time = "0.3 s", in "1 ms"..="1 h", source "our choice, as M_AA of abc2018";
@@ -76,10 +76,10 @@ impl SchemeSpec for PvPieScheme {
 }
 
 const BINS: usize = 256;
-/// Lower bound of the histogram, the value at 2^40 bit/s; lower values count in the last bin.
+/// Lower bound of the histogram, the value at 2^40 bit/s. Lower values are counted in the last bin.
 const LOWEST: f64 = -40.0;
 const BINS_PER_UNIT: f64 = BINS as f64 / -LOWEST;
-/// Weights grow with time instead of the bins shrinking. At `exp(300)` all are scaled back.
+/// The weights of new values grow with time, so old bins need not shrink. At `exp(300)` all bins are scaled back.
 const LARGEST_EXPONENT: f64 = 300.0;
 
 /// Values of recent arrivals, the highest in the first bin.
@@ -110,7 +110,8 @@ impl Histogram {
         self.bins[bin.min(BINS - 1)] += libm::exp(exponent);
     }
 
-    /// The value below which the fraction `p` of all values lies; less than all values for p = 0 or without values.
+    /// Returns the value below which the fraction `p` of all values lies. With p = 0 or without values, returns less
+    /// than any value.
     fn quantile(&self, p: f64) -> f64 {
         let mut left = p * self.bins.iter().sum::<f64>();
         if left <= 0.0 {
@@ -258,7 +259,7 @@ mod tests {
             }
         }
         assert!((delays / f64::from(served) - 0.015).abs() < 0.003, "{}", delays / f64::from(served));
-        // Half of the packets are dropped, those below -22; the quantile varies with p.
+        // Packets with values below -22 are dropped, half of all. The quantile varies with p.
         assert!(f64::from(low) < 0.05 * f64::from(served), "{low} of {served}");
         let readings = readings(|report| queue.report(report));
         assert!(readings[1].0 == "threshold_value" && (readings[1].1 + 22.0).abs() < 0.5, "{readings:?}");

@@ -54,12 +54,12 @@ params! {
 params! {
     /// A port of RFQ.
     pub struct RfqParams {
-        /// Queue at which the colour threshold falls.
+        /// Queue from which on the colour threshold falls.
         q_threshold: Threshold = "12 packets", in "0 packets"..="16777216 packets",
             source "our choice: half of the limit of abc2018";
         /// Time between steps of the colour threshold.
         step_interval: Time = "100 ms", in "1 ms"..="1 h", source "our choice, as K";
-        /// Fraction of the link's rate below which it counts as underutilised.
+        /// Fraction of its rate below which the link counts as underutilised.
         low_utilisation: f64 = 0.95, in 0.0..=1.0, source "our choice";
         /// Number of colours, as in the marker.
         colours: u32 = 45, in 2..=4096, source "our choice: up to 2 C of abc2018";
@@ -113,7 +113,7 @@ pub struct RfqMeter {
 }
 
 impl RfqMarker {
-    /// The colour of the layer that contains the rate `y` in bit/s.
+    /// Returns the colour of the layer that contains the rate `y` in bit/s.
     #[inline]
     fn colour(&self, y: f64) -> f64 {
         if y < self.lowest_rate {
@@ -167,7 +167,7 @@ pub struct RfqAqm {
     low_utilisation: f64,
     threshold: u32,
     highest_colour: u32,
-    /// Start of the present state, or last change of the threshold in it.
+    /// Start of the current state, or last change of the threshold in this state.
     since: Time,
     state: State,
 }
@@ -228,7 +228,7 @@ impl RfqAqm {
 
 impl Aqm for RfqAqm {
     fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, _: &mut Rng) -> Verdict {
-        // Adds no packet, but decays the rate to its present value.
+        // Adds no packet, but decays the rate to its current value.
         self.accepted.update(self.averaging, [0.0], now);
         let is_low = self.accepted.rates()[0] < self.low_rate;
         let state = match (is_shorter(queue, self.q_threshold), is_low) {
@@ -280,8 +280,8 @@ mod tests {
             bank.label(0, &mut packet, Time::from_millis(tick), &mut rng);
             counts[packet.label as usize] += u32::from(tick > 1000);
         }
-        // 4 Mbit/s at weight 2: 2 Mbit/s = 200 c_1, 4*log2(200) = 30.6, so 31 is the highest colour. Colours up to 26
-        // end at c_1*2^(26/4) = 905 kbit/s, a fraction of 0.4525; five binomial standard deviations are 0.008.
+        // 4 Mbit/s at weight 2 are 2 Mbit/s = 200 c_1. 4*log2(200) = 30.6, so 31 is the highest colour. Colours up to
+        // 26 end at c_1*2^(26/4) = 905 kbit/s, a fraction of 0.4525; five binomial standard deviations are 0.008.
         assert!(counts[31] > 0 && counts[32..].iter().all(|&count| count == 0), "{counts:?}");
         let low: u32 = counts[..=26].iter().sum();
         assert!((f64::from(low) / 100_000.0 - 0.4525).abs() < 0.008, "{low}");
@@ -294,7 +294,7 @@ mod tests {
         aqm
     }
 
-    /// Returns true if a packet of `colour` that finds `packets` waiting at `millis` is accepted.
+    /// Returns true if a packet of `colour` is accepted at `millis`, when `packets` packets wait.
     fn offer(aqm: &mut RfqAqm, colour: f64, packets: u32, millis: u64) -> bool {
         let view = view(packets, BitRate(10_000_000));
         let mut packet = TestPacket { label: colour, ..Default::default() };

@@ -1,14 +1,14 @@
-//! The exponential rate estimator of CSFQ, which other markers use, too. Weights depend on time, not on the number of
+//! The exponential rate estimator of CSFQ, also used by other markers. Weights depend on time, not on the number of
 //! packets.
 //!
-//! Source: the estimator of the ns-2 code of CSFQ, as implemented in its independent ports:
-//! `acc += L; if T = 0 keep; r = (1-e^(-T/K))*acc/T + e^(-T/K)*r; acc = 0`, T the time since the last update. Equal
-//! packets at equal gaps give exactly their rate, for any K.
+//! Source: the estimator of the ns-2 code of CSFQ, as implemented in its independent ports: `acc += L; if T = 0 keep; r
+//! = (1-e^(-T/K))*acc/T + e^(-T/K)*r; acc = 0`, where T is the time since the last update. For equal packets at equal
+//! gaps the estimate is exact, for any K.
 //!
 //! Cost: one exponential and one division per distinct arrival time; 8 + 16 N bytes for N rates of one port.
 //!
-//! Choices: 1. Rates are initially 0; the ports of the code differ in this. 2. Simultaneous packets are summed and take
-//! effect at the next packet, as in the ports, so the first packet gets a rate of 0.
+//! Choices: 1. Rates are initially 0; the ports of the code differ in the initial rate. 2. As in the ports,
+//! simultaneous packets are summed and take effect at the next packet. So the first packet gets a rate of 0.
 
 use crate::base::units::Time;
 
@@ -80,7 +80,7 @@ mod tests {
     fn a_regular_train_shows_its_rate_and_a_step_is_followed_to_63_percent_within_one_constant() {
         let mut estimate = RateEstimates::<1>::new(Time::ZERO);
         let mut now = Time::ZERO;
-        // 12 000 bit every 10 ms: 1.2 Mbit/s. The estimate grows from 0 by 1 - exp(-n*T/K); ten packets take one K.
+        // 12 000 bit every 10 ms are 1.2 Mbit/s. The estimate grows from 0 by 1 - exp(-n*T/K); ten packets take one K.
         for _ in 0..10 {
             now += Time::from_millis(10);
             assert!(estimate.update(Averaging::new(K), [12_000.0], now));
@@ -101,7 +101,7 @@ mod tests {
         assert!(!burst.update(averaging, [12_000.0, 12_000.0], Time::ZERO));
         assert_eq!(burst.rates(), [0.0, 0.0]);
         assert!(burst.update(averaging, [12_000.0, 0.0], Time::from_millis(100)));
-        // 36 000 and 12 000 bit in one K, weight 1 - 1/e.
+        // 36 000 and 12 000 bit arrive within one K, with weight 1 - 1/e.
         let weight = 1.0 - (-1f64).exp();
         assert!((burst.rates()[0] - weight * 360e3).abs() < 1e-6 && (burst.rates()[1] - weight * 120e3).abs() < 1e-6);
     }

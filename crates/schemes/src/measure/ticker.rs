@@ -1,4 +1,4 @@
-//! Periodic work without a timer: missed ticks are run at the next call.
+//! Periodic work without a timer. Each call first runs the ticks missed since the last call.
 //!
 //! The queue does not change between two calls, so the state at each tick is known. Running the missed ticks at the
 //! beginning of a call therefore gives the same result as a timer, without any event.
@@ -42,12 +42,12 @@ impl Ticker {
         Some(tick)
     }
 
-    /// Skips all ticks up to `now` except the last: for a scheme that records only the time of each tick.
+    /// Skips all ticks up to `now` except the last. Suits a scheme that records only the time of each tick.
     pub fn skip_to_last(&mut self, now: Time) {
         self.next += Time(now.saturating_sub(self.next).0 / self.period.0 * self.period.0);
     }
 
-    /// Skips all ticks up to `now`: for a scheme whose state no longer changes with further ticks.
+    /// Skips all ticks up to `now`. Suits a scheme whose state no longer changes with further ticks.
     pub fn skip_to(&mut self, now: Time) {
         if now >= self.next {
             let missed = (now - self.next).0 / self.period.0 + 1;

@@ -1,7 +1,7 @@
 //! Moving averages with one memory: UTEMA of values, TDRM-UTEMA of rates.
 //!
 //! Source: Menth and Hauser, "On moving averages, histograms and time-dependent rates for online measurement", ICPE
-//! 2017; abc2018 eq. (1)-(4) and (6)-(9). A value of a time `d` ago has weight `exp(-d/M)`. Unlike a plain exponential
+//! 2017; abc2018 eq. (1)-(4) and (6)-(9). A value with age `d` has weight `exp(-d/M)`. Unlike a plain exponential
 //! average, the average is unbiased from its first value on.
 //!
 //! | quantity | formula |
@@ -10,15 +10,15 @@
 //! | UTEMA | `S = g*S + x`, `N = g*N + 1`, mean `S/N` |
 //! | TDRM-UTEMA | `S = g*S + L`, `T = M*(1 - exp(-(t - t0)/M))`, rate `S/T` |
 //!
-//! Cost: one exponential, one division per update. State: 24 bytes per rate without its memory, 48 per mean including
-//! its memory.
+//! Cost: one exponential and one division per update. State: 24 bytes per rate, without the memory M, and 48 bytes per
+//! mean, including M.
 //!
 //! `T/M = D` is updated as `D + (1 - D)(1 - g)`, which is the same because `1 - exp(-(a + b)) = 1 - exp(-a)exp(-b)`: S
 //! and T then share one exponential. The rounding error of D is at most `2^-53 / (1 - g)`, below 1e-9 for a packet
 //! every microsecond and a memory of 3 s.
 //!
-//! Deviation: 1. At `t = t0` the papers' `T` is zero and the rate undefined. We return `L/M`, the rate after a first
-//! packet long after the start of the measurement.
+//! Deviation: 1. At `t = t0` the papers' `T` is zero and the rate is undefined. We return `L/M`, the rate if the first
+//! packet comes long after `t0`.
 
 use crate::base::elementary::fade;
 use crate::base::units::Time;
@@ -47,13 +47,13 @@ impl Memory {
     /// Returns `1 - g`, the decayed fraction between `earlier` and `now`; 0 if `earlier` is later.
     #[inline]
     fn forgotten(self, earlier: Time, now: Time) -> f64 {
-        // Signed numbers convert in one instruction. The limit of 106 days does not matter.
+        // Signed numbers are converted in one instruction. Their limit of 106 days does not matter.
         let elapsed = now.saturating_sub(earlier).0.min(i64::MAX as u64) as i64;
         fade(elapsed as f64 * self.per_picosecond)
     }
 }
 
-/// State of one TDRM-UTEMA rate measurement, of many with one memory.
+/// State of one TDRM-UTEMA rate measurement. Many of them share one memory M.
 #[derive(Clone, Debug)]
 pub struct RateState {
     /// S, the weighted sum.
@@ -126,7 +126,7 @@ impl RateMeter {
         self.state.update(self.memory, amount, now) * self.memory.per_second()
     }
 
-    /// The rate at `now`, if no amount has arrived since the last update.
+    /// Returns the rate at `now`, if no amount has arrived since the last update.
     #[must_use]
     pub fn rate(&self, now: Time) -> f64 {
         let mut state = self.state.clone();
@@ -187,7 +187,8 @@ impl WeightedMean {
         self.last = now; // eq. (9)
     }
 
-    /// The mean; 0 before the first value. It does not change between updates, since sum and count decay equally.
+    /// Returns the mean, or 0 before the first value. The mean does not change between updates, since sum and count
+    /// decay equally.
     #[must_use]
     #[inline]
     pub fn mean(&self) -> f64 {
@@ -208,7 +209,7 @@ mod tests {
 
     #[test]
     fn equations_1_to_4_by_hand() {
-        // M = 2 s, packets at t = 1 s and 3 s, t0 = 0.
+        // M is 2 s and t0 = 0. Packets arrive at t = 1 s and 3 s.
         let mut meter = RateMeter::new(Time::from_secs(2), Time::ZERO);
         // S = L, T = 2(1 - e^-0.5).
         close(meter.update(L, Time::from_secs(1)), L / (2.0 * (1.0 - (-0.5f64).exp())), 1e-9);
@@ -231,7 +232,8 @@ mod tests {
 
     #[test]
     fn measured_time_carried_on_is_that_of_equation_2() {
-        // 400 000 updates, 10 us apart, over 1.33 memories; 1 - g = 3.3e-6 bounds the error by 2^-53/3.3e-6 = 3.4e-11.
+        // 400 000 updates, 10 us apart, take 1.33 memories. With 1 - g = 3.3e-6, the error is at most 2^-53/3.3e-6 =
+        // 3.4e-11.
         let memory = Memory::new(Time::from_secs(3));
         let mut state = RateState::new(Time::ZERO);
         for i in 1..=400_000u64 {
@@ -263,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_step_of_the_rate_is_followed_to_63_percent_within_one_memory() {
-        // Long after t0 the rate follows R0 + (R1 - R0)(1 - exp(-t/M)): at t = M 1 - 1/e = 63.2 % of the step.
+        // Long after t0 the rate is R0 + (R1 - R0)(1 - exp(-t/M)). At t = M this is 1 - 1/e = 63.2 % of the step.
         let memory = Time::from_secs(3);
         let mut meter = RateMeter::new(memory, Time::ZERO);
         let (mut now, mut rate) = (Time::ZERO, 0.0);

@@ -7,8 +7,8 @@ use prefetch_index::prefetch_index;
 const STEPS: usize = 1 << STEPS_LOG2;
 const STEPS_LOG2: u32 = 4;
 
-/// Counts of times, with sum, minimum and maximum. It has the octaves between the shortest and the longest time so far:
-/// 128 bytes each, at most 8 kB.
+/// Counts of times, with sum, minimum and maximum. It stores the octaves between the shortest and the longest time so
+/// far, 128 bytes each, at most 8 kB.
 #[derive(Clone, Debug)]
 pub struct DelayHistogram {
     /// Counts of the bins, starting with `first`.
@@ -50,7 +50,8 @@ impl DelayHistogram {
         prefetch_index(&self.counts, bin(span.0).wrapping_sub(self.first));
     }
 
-    /// Extends the range for a shorter or longer time. This is rare, so a branch is cheaper than a store.
+    /// Extends the range for a shorter or longer time. This is rare, so a branch is cheaper than storing the range each
+    /// time.
     #[cold]
     #[inline(never)]
     fn widen(&mut self, min: Time, max: Time) {
@@ -59,7 +60,7 @@ impl DelayHistogram {
         self.range_ps = max.0 - self.min.0;
     }
 
-    /// Counts a time in an octave that has no memory yet.
+    /// Counts a time in an octave for which no memory is allocated yet.
     #[cold]
     #[inline(never)]
     fn add_beyond(&mut self, span: Time) {
@@ -111,8 +112,8 @@ impl DelayHistogram {
         if self.min == Time::NEVER { Time::ZERO } else { self.min }
     }
 
-    /// Upper end in seconds and count of each step, from that of the shortest to that of the longest time; the last
-    /// step ends at the longest time.
+    /// Upper end in seconds and count of each step, from the step of the shortest time to the step of the longest. The
+    /// last step ends at the longest time.
     pub fn steps(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
         let used = self.counts.iter().position(|&count| count > 0);
         let last = self.counts.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
@@ -145,7 +146,7 @@ impl DelayHistogram {
     }
 }
 
-/// Values below 16 have a bin each; above, the four bits after the leading one select the step.
+/// Each value below 16 has its own bin. For larger values, the four bits after the leading one select the step.
 #[inline]
 fn bin(value: u64) -> usize {
     let octave = (value | STEPS as u64).ilog2() - STEPS_LOG2;
@@ -179,7 +180,8 @@ mod tests {
 
     #[test]
     fn quantiles_lie_between_the_shortest_and_the_longest_span_in_order() {
-        // Constant 6.42 ms, whose bin has its middle at 6.31 ms; times within one bin; times over many bins.
+        // Three cases: constant times of 6.42 ms (the middle of that bin is 6.31 ms), times within one bin, and times
+        // over many bins.
         for spread_us in [0, 1, 100, 50_000] {
             let mut histogram = DelayHistogram::default();
             let spans = (0..1000).map(|i| Time::from_micros(6_420 + i * spread_us / 999));

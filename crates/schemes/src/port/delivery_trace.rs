@@ -10,15 +10,15 @@
 //! | (3) | An opportunity is lost if no packet waits, also if a packet arrives at an idle link at the same time. | [`TraceCourse::transmit`] |
 //! | (4) | The trace repeats from the time of its last opportunity. | [`OpportunityTimes::time_of`] |
 //!
-//! Cost: a comparison and an addition per packet and opportunity used, a binary search after idle times. State: 4 bytes
-//! per opportunity.
+//! Cost: one comparison and one addition per packet and used opportunity, and a binary search after idle times. State:
+//! 4 bytes per opportunity.
 //!
 //! Deviations:
-//! 1. The packet at the head leaves the queue when the transmitter is free, as on any link, and waits there for its
-//!    opportunity. In Mahimahi it waits in the queue, which therefore holds one packet more. Departure times are the
-//!    same.
+//! 1. As on any link, the packet at the head leaves the queue when the transmitter is free, and waits there for its
+//!    opportunity. In Mahimahi the packet waits in the queue, which is therefore longer by one packet. Departure times
+//!    are the same.
 //! 2. If a packet arrives at the time at which the previous one left the link idle, it can use the rest of the
-//!    opportunity; in Mahimahi it cannot.
+//!    opportunity. In Mahimahi it cannot.
 //! 3. An opportunity of Mahimahi has 1504 bytes, of which 4 are the header of its virtual interface; here it has 1500.
 
 use crate::base::units::{BitRate, Time};
@@ -27,7 +27,7 @@ use std::sync::Arc;
 /// Minimum rate reported to a discipline: the minimum rate of links.
 const LEAST_TOLD: BitRate = BitRate(1000);
 
-/// Times of the opportunities of a trace in whole milliseconds, repeated.
+/// Times of the opportunities of a trace in whole milliseconds. The trace repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpportunityTimes(Arc<[u32]>);
 
@@ -61,7 +61,7 @@ impl OpportunityTimes {
     /// Number of opportunities up to and including `time`.
     #[must_use]
     pub fn count_until(&self, time: Time) -> u64 {
-        // The previous round may end at the time when this one begins; opportunities at zero belong to this round.
+        // The previous round may end at the time at which this one begins. Opportunities at zero belong to this round.
         let (round, within) = (time.0 / self.period().0, Time(time.0 % self.period().0));
         let place = self.0.partition_point(|&ms| Time::from_millis(u64::from(ms)) <= within);
         round * self.0.len() as u64 + place as u64
@@ -104,7 +104,7 @@ pub struct TraceCourse {
     next: u64,
     at: Time,
     bytes_left: u64,
-    /// Number of the present window; `told` was measured before it.
+    /// Number of the current window; `told` was measured before it.
     window: u64,
     told: BitRate,
 }
@@ -177,8 +177,8 @@ mod tests {
     #[test]
     fn small_packets_that_wait_share_an_opportunity_and_long_ones_take_several() {
         let mut course = course(&[1]);
-        // 500 + 700 use 1200 of the first 1500 bytes; 400 needs 100 of the second opportunity; 4000 = 1400 + 1500 +
-        // 1100.
+        // 500 + 700 use 1200 of the first 1500 bytes. 400 needs 100 bytes of the second opportunity. 4000 = 1400 + 1500
+        // + 1100.
         let ends = [500, 700, 400, 4000, 400].map(|bytes| {
             let at = course.at;
             course.transmit(bytes, at)
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(course.transmit(100, Time::ZERO), Time::from_millis(10));
         // 1400 bytes were left at 10 ms. The opportunity at 20 ms is lost because the packet arrives at that time.
         assert_eq!(course.transmit(100, Time::from_millis(20)), Time::from_millis(30));
-        // After a long idle time: 10 s are 500 rounds, and the next opportunity comes 10 ms later.
+        // The idle time of 10 s is 500 rounds. The next opportunity comes 10 ms later.
         assert_eq!(course.transmit(100, Time::from_secs(10)), Time::from_millis(10_010));
     }
 
@@ -211,7 +211,8 @@ mod tests {
 
     #[test]
     fn the_told_rate_is_the_mean_of_the_window_before() {
-        // 8 opportunities in the first 100 ms of each second: 8 * 12 000 bit / 0.5 s = 192 kbit/s, then 0.
+        // The first 100 ms of each second have 8 opportunities. The rate is 8 * 12 000 bit / 0.5 s = 192 kbit/s, then
+        // 0.
         let mut times: Vec<u32> = (1..=8).map(|i| i * 10).collect();
         times.push(1000);
         let mut trace = trace(&times);
@@ -221,19 +222,19 @@ mod tests {
         let mut told = |ms| course.told_rate(Time::from_millis(ms));
         assert_eq!((told(0), told(499)), (BitRate(77_000), BitRate(77_000)));
         assert_eq!(told(500), BitRate(192_000));
-        // One opportunity from 500 to 1000 ms, exactly at the end: 12 000 bit / 0.5 s.
+        // There is one opportunity from 500 to 1000 ms, exactly at the end: 12 000 bit / 0.5 s.
         assert_eq!(told(1000), BitRate(24_000));
         assert_eq!(told(1700), BitRate(192_000));
     }
 
-    /// Departure times for these arrivals, computed as in Mahimahi's source, one opportunity after the other.
+    /// Computes departure times for these arrivals as in Mahimahi's source, one opportunity after the other.
     fn literal(times: &OpportunityTimes, arrivals: &[(Time, u32)]) -> Vec<Time> {
         let (mut waiting, mut to_come) = (VecDeque::new(), arrivals.iter().peekable());
         let (mut in_transit, mut left, mut number) = (0, Vec::new(), 0);
         while left.len() < arrivals.len() {
             let time = times.time_of(number);
             number += 1;
-            // Opportunities up to the time of an arrival are lost before it.
+            // Opportunities up to the time of an arrival are lost.
             while let Some((_, bytes)) = to_come.next_if(|(arrival, _)| *arrival < time) {
                 waiting.push_back(*bytes);
             }
@@ -261,7 +262,7 @@ mod tests {
         ) {
             let times: Vec<u32> = gaps.iter().scan(1, |now, gap| { *now += gap; Some(*now) }).collect();
             let times = OpportunityTimes::new(times).unwrap();
-            // Arrivals are between full milliseconds, since simultaneous events are a separate deviation.
+            // Arrivals are between whole milliseconds, since simultaneous events are a separate deviation.
             let arrivals: Vec<(Time, u32)> = packets
                 .iter()
                 .scan(0, |now, &(gap, bytes)| { *now += gap; Some((Time::from_nanos(*now * 1000 + 500), bytes)) })

@@ -1,12 +1,12 @@
-//! An egress port: a queue discipline, a transmitter, and the wire behind it.
+//! An egress port: a queue discipline, a transmitter, and the wire after it.
 //!
-//! The transmitter is lazy. Whenever a packet arrives, or reaches the far end, all transmissions due by then are
-//! started, in order and each at its own time; an earlier start would have no visible effect. A hop thus costs one
-//! event, the arrival at the far end, and only the head of the wire has an event.
+//! The transmitter is lazy. Whenever a packet arrives, or reaches the far end, it starts all transmissions that are
+//! due, in order and each with its correct start time. Starting them earlier would have no visible effect. So a hop
+//! costs one event, the arrival at the far end, and only the first packet on the wire has an event.
 //!
 //! If the discipline is FIFO and the rate is constant, the port knows a packet's departure time when it admits the
-//! packet. It then stores the packet on the wire immediately, behind the packets that wait, which saves a copy.
-//! Discipline and observer are still called when the packet's transmission starts.
+//! packet. It then stores the packet on the wire immediately, after the waiting packets, which saves a copy. Discipline
+//! and observer are still called when the packet's transmission starts.
 
 use super::link_rate::LinkRate;
 use super::wire::Wire;
@@ -18,17 +18,17 @@ use crate::contract::packet::Packet;
 
 /// Observes events at a port; `()` observes nothing, at no cost.
 pub trait PortObserver<P> {
-    /// `packet` was offered; afterwards `backlog` waits, with or without it. `threshold` is the drop threshold for this
-    /// packet, if the scheme has one.
+    /// Called after `packet` was offered. `backlog` waits now, with or without the packet. `threshold` is the drop
+    /// threshold for this packet, if the scheme has one.
     #[inline]
     fn offered(&mut self, _packet: &P, _now: Time, _backlog: Backlog, _threshold: Option<f64>) {}
-    /// `packet`, which found `backlog` waiting, was dropped.
+    /// Called when `packet` was dropped; `backlog` waited before it.
     #[inline]
     fn dropped(&mut self, _packet: &P, _now: Time, _reason: DropReason, _backlog: Backlog) {}
     /// `packet` received a congestion mark.
     #[inline]
     fn marked(&mut self, _packet: &P) {}
-    /// The transmission of `packet` starts and will end at `end`; `backlog` still waits.
+    /// Called when the transmission of `packet` starts, which will end at `end`. `backlog` still waits.
     #[inline]
     fn transmitted(&mut self, _packet: &P, _start: Time, _end: Time, _backlog: Backlog) {}
     /// `packet` reaches the far end.
@@ -46,7 +46,7 @@ pub struct EgressPort<P, D> {
     rate: LinkRate,
     /// The rate last reported to the discipline.
     known_rate: BitRate,
-    /// End of the present or last transmission.
+    /// End of the current or last transmission.
     busy_until: Time,
     /// Time at which a discipline that holds packets back must be called again; [`Time::NEVER`] if none is needed.
     held_until: Time,
@@ -56,7 +56,7 @@ pub struct EgressPort<P, D> {
     keeps_packets: bool,
     /// Backlog of a queue stored by the port.
     waiting: Backlog,
-    /// End of the transmission of the last packet on the wire, even if it has not started.
+    /// End of the transmission of the last packet on the wire, even if the transmission has not started.
     booked_until: Time,
 }
 
@@ -94,7 +94,7 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         }
     }
 
-    /// Makes the discipline store the queue, for reference runs of tests. Must be called before the first packet.
+    /// Makes the discipline store the queue, for reference runs of tests. Call it before the first packet.
     pub fn keep_no_packets(&mut self) {
         self.keeps_packets = false;
     }
@@ -106,7 +106,7 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         if self.keeps_packets { self.waiting } else { self.discipline.backlog() }
     }
 
-    /// The packet whose transmission starts `places` after the next, if that is known without a search.
+    /// Returns the packet that is `places` transmissions after the next one, if it is known without a search.
     #[must_use]
     #[inline]
     pub fn upcoming(&self, places: usize) -> Option<&P> {
@@ -133,7 +133,7 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         &self.discipline
     }
 
-    /// Sets the discipline's classes of users. Must be called before the first packet.
+    /// Sets the discipline's classes of users. Call it before the first packet.
     pub fn set_classes(&mut self, classes: ClassTree) {
         self.discipline.set_classes(classes);
     }
@@ -151,15 +151,15 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         &self.rate
     }
 
-    /// End of the present or last transmission.
+    /// End of the current or last transmission.
     #[must_use]
     #[inline]
     pub fn busy_until(&self) -> Time {
         self.busy_until
     }
 
-    /// Time of the next event without an arrival: a packet reaches the far end or, if none is in flight, a packet held
-    /// back by the discipline may be sent. [`Time::NEVER`] if no packet waits either.
+    /// Time of the next event if no packet arrives: a packet reaches the far end or, if none is in flight, the
+    /// discipline may release a packet. [`Time::NEVER`] if no packet is in flight or waits.
     #[must_use]
     #[inline]
     pub fn next_event(&self) -> Time {
@@ -216,7 +216,7 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         self.wire.upcoming(self.on_wire()).map(Packet::enqueued_at)
     }
 
-    /// Removes the packet that reaches the far end at `now`, which is [`Wire::next_arrival`].
+    /// Removes the packet that reaches the far end at `now`, which must equal [`Wire::next_arrival`].
     ///
     /// # Panics
     /// If no packet is in flight.
@@ -237,15 +237,15 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         packet
     }
 
-    /// Removes the next packet that has reached the far end by `now`, with its time of arrival there. Call
-    /// [`EgressPort::serve_until`] for `now` before.
+    /// Removes the next packet that has reached the far end by `now`, with its arrival time. Call
+    /// [`EgressPort::serve_until`] for `now` first.
     #[inline]
     pub fn take_arrived(&mut self, now: Time) -> Option<(Time, P)> {
         if self.wire.next_arrival() <= now { Some(self.wire.take_announced()) } else { None }
     }
 
-    /// Removes the first packet in transmission or in flight, with the time at which it reaches the far end: for a port
-    /// whose far end is in another process.
+    /// Removes the first packet in transmission or in flight, with its arrival time at the far end. For a port whose
+    /// far end is in another process.
     #[inline]
     pub fn take_sent(&mut self) -> Option<(Time, P)> {
         if self.on_wire() > 0 { self.wire.take() } else { None }

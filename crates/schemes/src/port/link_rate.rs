@@ -39,7 +39,7 @@ impl Serialiser {
 #[derive(Clone, Debug)]
 pub struct LinkRate {
     current: Serialiser,
-    /// End of the current rate; zero for a trace, which has no rate.
+    /// End of the current rate; zero for a trace, which has no constant rate.
     holds_until: Time,
     course: Course,
 }
@@ -122,7 +122,7 @@ impl LinkRate {
             }
             bits_left -= sent;
             now = now.max(change);
-            // Transmissions start in order and this one ends later, so the previous step is not needed any more.
+            // Later transmissions start after the end of this one, so the previous step is not needed any more.
             self.current = Serialiser::new(rate);
             changes.pop();
         }
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_change_within_a_transmission_counts_from_its_instant() {
-        // 12 000 bit: 6 000 at 10 Mbit/s until 0.6 ms; the other 6 000 take 1.2 ms at 5 Mbit/s.
+        // Of 12 000 bit, 6 000 are sent at 10 Mbit/s until 0.6 ms. The other 6 000 take 1.2 ms at 5 Mbit/s.
         let mut rate = LinkRate::new(BitRate(10_000_000), &[(Time::from_micros(600), BitRate(5_000_000))]);
         assert_eq!(rate.transmit(1500, Time::ZERO), Time::from_micros(1800));
         assert_eq!(rate.transmit(1500, Time::from_millis(2)), Time::from_micros(4400));

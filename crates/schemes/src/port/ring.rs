@@ -3,7 +3,7 @@
 use crate::base::units::Time;
 
 /// A FIFO queue of values with times that grows by doubling and never shrinks. Its length is a power of two, so a mask
-/// finds a slot, without the comparison of a [`std::collections::VecDeque`].
+/// selects the slot. A [`std::collections::VecDeque`] needs a comparison for this.
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
     slots: Vec<(Time, T)>,
@@ -47,9 +47,9 @@ impl<T: Copy> Ring<T> {
         place.1 = make();
     }
 
-    /// Puts the value that `make` returns after the last one. It becomes part of the queue only by [`Ring::append`];
-    /// the value may be changed before.
-    // Created in place: copying a value right after writing its fields is slow.
+    /// Puts the value that `make` returns after the last one. The value becomes part of the queue only by
+    /// [`Ring::append`]; the caller may change it before.
+    // Creates the value in its slot: copying a value right after writing its fields is slow.
     #[inline(always)]
     pub fn place(&mut self, make: impl Fn() -> T) -> &mut T {
         if self.len == self.slots.len() {
@@ -91,7 +91,7 @@ impl<T: Copy> Ring<T> {
         value
     }
 
-    /// The value `places` after the first.
+    /// Returns the value `places` positions after the first.
     #[must_use]
     #[inline]
     pub fn get(&self, places: usize) -> Option<&(Time, T)> {

@@ -59,7 +59,7 @@ impl<P: Copy> Wire<P> {
         self.packets.placed(sent)
     }
 
-    /// The packet that reaches the far end `places` after the next.
+    /// Returns the packet that reaches the far end `places` packets after the next one.
     #[must_use]
     #[inline]
     pub fn upcoming(&self, places: usize) -> Option<&P> {

@@ -1,12 +1,12 @@
 //! FIFO queues per traffic class, and the scheduler that selects between them.
 //!
-//! Source: abc2018 III-D2. The schedulers are plain FIFO, strict priority, and MEDF (modified earliest deadline first):
-//! a packet is stamped when it is enqueued, and the head with the smaller stamp + offset is sent first. The offset is 0
-//! for EF and `delta_BE * Q_max * MTU / C_b` for BE. Comparing the heads is enough because stamps do not decrease
+//! Source: abc2018 III-D2. The schedulers are plain FIFO, strict priority, and MEDF (modified earliest deadline first).
+//! MEDF stamps a packet with its arrival time, and sends the head with the smaller stamp + offset first. The offset is
+//! 0 for EF and `delta_BE * Q_max * MTU / C_b` for BE. Comparing the heads is enough because stamps do not decrease
 //! within a queue.
 //!
 //! Deviations: 1. The classes share the limit; the paper implies this (Q = Q_BE + Q_EF).
-//! 2. If deadlines are equal EF is sent first; the paper does not specify this.
+//! 2. If deadlines are equal, EF is sent first; the paper does not specify this.
 //! 3. The offset of BE depends on the link's initial rate and does not change with the rate.
 
 use crate::base::units::{BitRate, Time};
@@ -15,7 +15,7 @@ use crate::contract::discipline::Backlog;
 use crate::contract::packet::{Packet, TrafficClass};
 use std::collections::VecDeque;
 
-/// Queues per class and the selection of the next packet. Stores packets; makes no drop decision.
+/// Stores packets in queues per class and selects the next one. Makes no drop decisions.
 #[derive(Clone, Debug)]
 pub struct ClassQueues<P> {
     queues: [VecDeque<P>; TrafficClass::ALL.len()],
@@ -55,7 +55,7 @@ impl<P: Packet> ClassQueues<P> {
         self.backlog.add(packet.wire_bytes());
         let queue = &mut self.queues[if self.scheduler == Scheduler::Fifo { 0 } else { packet.class().index() }];
         queue.push_back(packet);
-        // Stamped in place: copying a packet right after writing to it is slow.
+        // Write the stamp after the push: copying a packet right after writing to it is slow.
         if let Some(packet) = queue.back_mut() {
             packet.set_enqueued_at(now);
         }
@@ -82,7 +82,7 @@ impl<P: Packet> ClassQueues<P> {
         self.queues[self.next_queue()].front().map(Packet::enqueued_at)
     }
 
-    /// The packet to be served `places` after the next one, if this queue is not interrupted by another.
+    /// Returns the packet to be served `places` after the next one, if no other queue is served in between.
     #[inline]
     pub fn upcoming(&self, places: usize) -> Option<&P> {
         self.queues[self.next_queue()].get(places)
@@ -93,7 +93,7 @@ impl<P: Packet> ClassQueues<P> {
     fn next_queue(&self) -> usize {
         const BE: usize = TrafficClass::BestEffort.index();
         const EF: usize = TrafficClass::Expedited.index();
-        // The usual case; with plain FIFO always.
+        // This is the usual case; with plain FIFO it is the only one.
         let Some(ef) = self.queues[EF].front() else { return BE };
         match (self.scheduler, self.queues[BE].front()) {
             (Scheduler::Medf, Some(be)) if be.enqueued_at() + self.be_offset < ef.enqueued_at() => BE,
@@ -135,8 +135,8 @@ mod tests {
 
     #[test]
     fn medf_lets_be_pass_once_its_offset_is_over() {
-        // Delta_BE = 2 * 24 * 1500 * 8 / 10 Mbit/s = 57.6 ms: a BE packet of time 0 precedes EF of time 58, but not EF
-        // of 57.
+        // Delta_BE = 2 * 24 * 1500 * 8 / 10 Mbit/s = 57.6 ms: a BE packet of 0 ms precedes an EF packet of 58 ms, but
+        // not one of 57 ms.
         assert_eq!(order_of_service(Scheduler::Medf, &[(BE, 0), (EF, 57), (EF, 58)]), [1, 0, 2]);
         assert_eq!(queues(Scheduler::Medf).be_offset, Time::from_micros(57_600));
     }

@@ -1,4 +1,4 @@
-//! A complete discipline: active queue management in front of class queues with one limit.
+//! A complete discipline: active queue management before class queues with one limit.
 
 use crate::base::rng::Rng;
 use crate::base::units::{BitRate, QueueLimit, Time};
@@ -8,7 +8,7 @@ use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline
 use crate::contract::packet::{Ecn, Packet};
 use crate::queue::class_queues::ClassQueues;
 
-/// An AQM and the class queues behind it.
+/// An AQM and the class queues after it.
 #[derive(Clone, Debug)]
 pub struct ManagedQueue<P, A> {
     queues: ClassQueues<P>,
@@ -25,7 +25,7 @@ impl<P: Packet, A: Aqm> ManagedQueue<P, A> {
         Self { queues: ClassQueues::new(params, rate), limit: params.limit, link_rate: rate, aqm }
     }
 
-    /// Decides on a packet that finds `backlog` waiting; the first of it arrived at `head_enqueued_at`.
+    /// Decides on a packet when `backlog` waits, whose first packet arrived at `head_enqueued_at`.
     #[inline(always)]
     fn judge(
         &mut self,
@@ -60,8 +60,8 @@ impl<P: Packet, A: Aqm> ManagedQueue<P, A> {
 }
 
 impl<P: Packet, A: Aqm> QueueDiscipline<P> for ManagedQueue<P, A> {
-    // Always inlined: both dispatches of `AnyDiscipline`, near and far, call it, so it would otherwise not be inlined
-    // into the engine's loop.
+    // Always inlined: `AnyDiscipline` calls it in two places, so the compiler would otherwise not inline it into the
+    // engine's loop.
     #[inline(always)]
     fn enqueue(&mut self, mut packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
         let found = (self.queues.backlog(), self.queues.head_enqueued_at());
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
     use crate::testing::{Drops, TestPacket};
 
-    /// Marks every packet that finds a packet waiting.
+    /// Marks every packet that arrives while a packet waits.
     struct MarkBehindOne;
 
     impl Aqm for MarkBehindOne {
@@ -173,7 +173,7 @@ mod tests {
             let packet = TestPacket { flow, ecn, ..Default::default() };
             queue.enqueue(packet, Time::ZERO, &mut rng, &mut drops);
         }
-        // Packet 2 cannot be marked. Packet 5 could, but finds the queue full, and a mark makes no room.
+        // Packet 2 cannot be marked. Packet 5 could be marked, but the queue is full.
         let dropped: Vec<_> = drops.0.iter().map(|(packet, reason, _)| (packet.flow, *reason)).collect();
         assert_eq!(dropped, [(2, DropReason::Aqm), (5, DropReason::Overlimit)]);
         assert_eq!(drops.1, [1, 3, 4]);

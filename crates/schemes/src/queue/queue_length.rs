@@ -1,9 +1,9 @@
 //! The length of a queue in the unit of thresholds: packets, bytes, or the expected delay of an arrival.
 //!
-//! Source: abc2018 III-C2: on links whose rate varies, lengths and thresholds are replaced by expected queueing delays.
-//! The paper gives no formula. We use the backlog over the link rate, which is known, or measured from departures
+//! Source: abc2018 III-C2. On links whose rate varies, expected queueing delays replace lengths and thresholds. The
+//! paper gives no formula. We use the backlog divided by the link rate. The rate is known, or measured from departures
 //! (ratio of exponentially weighted sums of bits and of busy time, memory 0.1 s). Alternatively, we use the waiting
-//! time of the head of the queue, which reacts one delay later.
+//! time of the head of the queue, which reacts later by one queueing delay.
 
 use crate::base::units::{QueueMeasure, Threshold, Time};
 use crate::choices;
@@ -13,16 +13,16 @@ use crate::contract::discipline::Backlog;
 choices! {
     /// Source of an expected queueing delay.
     pub enum DelayEstimate {
-        /// Backlog over the link's current rate.
+        /// Backlog divided by the link's current rate.
         LinkRate = "link_rate",
-        /// Backlog over the departure rate, measured while packets wait.
+        /// Backlog divided by the departure rate, measured while packets wait.
         Departures = "departures",
         /// Waiting time of the packet at the head of the queue.
         Sojourn = "sojourn",
     }
 }
 
-/// Returns true if the queue is shorter than `threshold`. For a delay the length is backlog over link rate.
+/// Returns true if the queue is shorter than `threshold`. A delay is the backlog divided by the link rate.
 #[inline]
 pub fn is_shorter(queue: &QueueView, threshold: Threshold) -> bool {
     match threshold {
@@ -52,7 +52,7 @@ impl QueueLength {
         self.kind.of(queue, &self.departures, now)
     }
 
-    /// Notes that a packet's transmission started and left `backlog` behind.
+    /// Records the start of a packet's transmission, after which `backlog` waits.
     #[inline]
     pub fn departed(&mut self, wire_bytes: u32, backlog: Backlog, now: Time) {
         self.kind.departed(&mut self.departures, wire_bytes, backlog, now);
@@ -102,7 +102,7 @@ impl LengthKind {
 pub struct DepartureRate {
     bits: f64,
     busy_s: f64,
-    /// Length and start of the transmission in progress, if the next one will follow without a gap.
+    /// Length and start of the transmission in progress, if the next transmission follows without a gap.
     in_progress: Option<(u32, Time)>,
 }
 
@@ -140,14 +140,14 @@ mod tests {
         let length = |measure, estimate| QueueLength::new(measure, estimate).of(&TEN_PACKETS, Time::from_millis(20));
         assert_eq!(length(QueueMeasure::Packets, DelayEstimate::LinkRate), 10.0);
         assert_eq!(length(QueueMeasure::Bytes, DelayEstimate::LinkRate), 15_000.0);
-        // 10 * 12 000 bit / 10 Mbit/s = 12 ms; the head arrived 17 ms ago.
+        // The backlog takes 10 * 12 000 bit / 10 Mbit/s = 12 ms. The head arrived 17 ms ago.
         assert!((length(QueueMeasure::Delay, DelayEstimate::LinkRate) - 0.012).abs() < 1e-12);
         assert!((length(QueueMeasure::Delay, DelayEstimate::Sojourn) - 0.017).abs() < 1e-12);
     }
 
     #[test]
     fn a_threshold_is_met_by_a_queue_of_its_length() {
-        // 10 packets of 1500 B are 12 ms at 10 Mbit/s.
+        // 10 packets of 1500 B take 12 ms at 10 Mbit/s.
         for (at, above) in [
             (Threshold::Packets(10.0), Threshold::Packets(10.5)),
             (Threshold::Bytes(15_000.0), Threshold::Bytes(15_001.0)),

@@ -23,7 +23,7 @@ impl QueueThreshold {
     /// Checks that `given`, of key `name`, is not above the limit, if the two have comparable units.
     ///
     /// # Errors
-    /// If it is above the limit or not a valid number.
+    /// If the threshold is above the limit or not a valid number.
     pub fn check(
         name: &str,
         given: impl Into<Option<Threshold>>,
@@ -56,7 +56,7 @@ impl QueueThreshold {
         self.measure
     }
 
-    /// Length of the queue in the unit of the threshold; a delay is the backlog over the link's rate.
+    /// Length of the queue in the unit of the threshold. A delay is the backlog divided by the link's rate.
     #[must_use]
     #[inline]
     pub fn length(&self, queue: &QueueView, now: Time) -> f64 {

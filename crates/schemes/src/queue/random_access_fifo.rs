@@ -1,8 +1,8 @@
 //! A FIFO queue that can also draw and remove packets at random.
 //!
-//! The packets are in one array without gaps, in any order, linked in the order of arrival. A uniform draw is a uniform
-//! index. A removal unlinks the packet and moves the array's last packet to its index. All operations are O(1) in the
-//! worst case. State: 8 bytes per packet in addition to the packet. Memory is reused.
+//! One array without gaps stores the packets, in any order; links give the order of arrival. A uniform draw is a
+//! uniform index. A removal unlinks the packet and moves the array's last packet to the free index. All operations are
+//! O(1) in the worst case. Each packet needs 8 bytes in addition to its own size. Memory is reused.
 
 use crate::base::rng::Rng;
 use crate::contract::discipline::Backlog;
@@ -61,10 +61,10 @@ impl<P: Packet> RandomAccessFifo<P> {
         (self.head != NONE).then(|| self.remove(Position(self.head)))
     }
 
-    /// Draws a waiting packet, each with the same probability (up to 2^-32).
+    /// Draws a waiting packet. All have the same probability (up to 2^-32).
     #[inline]
     pub fn draw(&self, rng: &mut Rng) -> Option<Position> {
-        // Lemire 2016: the high half of the product is uniform below the number of packets.
+        // Lemire 2016: the high half of the product is a uniform index.
         let place = ((rng.bits() >> 32) * self.places.len() as u64) >> 32;
         (!self.places.is_empty()).then_some(Position(place as u32))
     }

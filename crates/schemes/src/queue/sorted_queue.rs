@@ -1,10 +1,10 @@
 //! A queue sorted by tag with access to both ends: the smallest tag is served, the largest can be pushed out.
 //!
 //! Equal tags keep the order of arrival. The packets are in a slab. A min-max heap (Atkinson, Sack, Santoro, Strothotte
-//! 1986) of (tag, number of arrival, slot) orders them.
+//! 1986) of (tag, arrival number, slot) orders them.
 //!
-//! Cost: insertion and removal at either end O(log n) comparisons; 24 bytes per packet in addition to the packet.
-//! Memory is reused, so nothing is allocated once the queue has had its maximum length.
+//! Insertion, and removal at either end, cost O(log n) comparisons. Each packet needs 24 bytes in addition to its own
+//! size. Memory is reused, so no allocation is needed once the queue has reached its maximum length.
 
 use crate::contract::discipline::Backlog;
 use crate::contract::packet::Packet;
@@ -19,7 +19,7 @@ pub struct SortedQueue<P> {
     backlog: Backlog,
 }
 
-/// The bits of non-negative tags have the same order as the tags. Derived order: by tag, then by arrival.
+/// The bits of non-negative tags have the same order as the tags. The derived order is by tag, then by arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     tag_bits: u64,
@@ -57,7 +57,7 @@ impl<P: Packet> SortedQueue<P> {
         self.backlog
     }
 
-    /// Inserts `packet` after all packets whose tag is at most `tag`, which must not be negative or NaN. Returns its
+    /// Inserts `packet` after all packets with smaller or equal tags. `tag` must not be negative or NaN. Returns its
     /// arrival number.
     pub fn push(&mut self, tag: f64, packet: P) -> u64 {
         debug_assert!(tag >= 0.0, "tag {tag}");
@@ -74,13 +74,13 @@ impl<P: Packet> SortedQueue<P> {
         self.arrivals
     }
 
-    /// Removes the packet with the smallest tag; of equal ones the first arrival.
+    /// Removes the packet with the smallest tag; among equal tags, the first arrival.
     pub fn pop_front(&mut self) -> Option<Sorted<P>> {
         let entry = self.order.pop_min()?;
         Some(self.take(entry))
     }
 
-    /// Removes the packet with the largest tag; of equal ones the last arrival.
+    /// Removes the packet with the largest tag; among equal tags, the last arrival.
     pub fn pop_back(&mut self) -> Option<Sorted<P>> {
         let entry = self.order.pop_max()?;
         Some(self.take(entry))
@@ -94,7 +94,7 @@ impl<P: Packet> SortedQueue<P> {
     }
 }
 
-/// A heap in which even levels hold the minima and odd levels the maxima of the trees below.
+/// A heap in which items on even levels are the minima of their subtrees, and items on odd levels the maxima.
 #[derive(Clone, Debug)]
 struct MinMaxHeap<T>(Vec<T>);
 

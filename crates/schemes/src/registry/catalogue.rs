@@ -27,7 +27,7 @@ pub struct SchemeInfo {
     pub marker: &'static str,
     /// True if the scheme marks ECN-capable packets with its default parameters.
     pub marks: bool,
-    /// True if the scheme enforces configured rates, as HTB does, and so does not share fairly by itself.
+    /// True if the scheme enforces configured rates, as HTB does, and therefore does not share fairly by itself.
     pub shapes: bool,
     /// Bytes of state at an idle port with default parameters, see [`idle_bytes`].
     pub idle_bytes: usize,
@@ -43,7 +43,7 @@ pub struct SchemeParam {
     pub spec: ParamSpec,
     /// `queue` or `marker`.
     pub table: &'static str,
-    /// True if all schemes have it.
+    /// True if all schemes have this parameter.
     pub shared: bool,
 }
 

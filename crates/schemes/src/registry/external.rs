@@ -1,8 +1,8 @@
-//! External schemes: a host's discipline, such as one written in Python or in a plug-in, behind one dynamic call.
+//! External schemes: a discipline of a host, for example in Python or in a plug-in, called dynamically.
 //!
 //! The packets stay in this module, and the scheme refers to them by [`Handle`]. Every answer is checked for unknown
 //! handles, packets served twice, exceeded limits, and a link left idle while packets wait. The first error disables
-//! the scheme: from then on arrivals are dropped and no packet is served, so that accounting stays correct.
+//! the scheme: from then on arrivals are dropped and no packet is served, so accounting stays correct.
 //! [`QueueDiscipline::failure`] returns the error, and the host ends the run.
 //!
 //! Cost: a dynamic call per arrival and departure, and a slot of the packet's size plus 8 bytes. The size of the
@@ -49,7 +49,7 @@ impl Handle {
         self.0
     }
 
-    /// Converts a value of [`Handle::bits`] back; any other number identifies no waiting packet.
+    /// Converts a value of [`Handle::bits`] back. Any other number gives a handle of no waiting packet.
     #[must_use]
     #[inline]
     pub const fn of_bits(bits: u64) -> Self {
@@ -57,8 +57,8 @@ impl Handle {
     }
 }
 
-/// An arriving packet, for an external scheme. With this field order no reader copies two fields at once, which would
-/// stall on partly written data.
+/// An arriving packet, for an external scheme. With this field order no two fields are copied at once, which would
+/// stall on recently written data.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Arrival {
@@ -98,9 +98,9 @@ pub struct ExternalPort<'a> {
 /// Results of a call in addition to its answer: actions on packets, and readings.
 #[derive(Clone, Debug, Default)]
 pub struct Actions {
-    /// Packets to drop: the offered one, or waiting ones. Without a reason the adaptor determines it: at an arrival,
-    /// the offered packet did not fit or was not wanted, or a waiting packet was pushed out; at a departure, the scheme
-    /// did not want the packet.
+    /// Packets to drop: the offered one, or waiting ones. If there is no reason, the adaptor sets it. At an arrival,
+    /// the reason is overlimit if the offered packet did not fit, else the AQM, and push-out for a waiting packet. At a
+    /// departure it is the AQM.
     pub drops: Vec<(Handle, Option<DropReason>)>,
     /// Packets to mark.
     pub marks: Vec<Handle>,
@@ -111,7 +111,7 @@ pub struct Actions {
 }
 
 impl Actions {
-    /// Drops `packet`; the adaptor determines the reason.
+    /// Drops `packet`. The adaptor sets the reason.
     pub fn drop(&mut self, packet: Handle) {
         self.drops.push((packet, None));
     }
@@ -141,12 +141,12 @@ pub enum Call {
 
 /// A scheme at one port. Errors are one line with the name of the scheme.
 pub trait ExternalDiscipline: Debug + Send {
-    /// Stores a packet that arrives at `now` and finds `backlog` waiting, or drops it by `actions`.
+    /// Stores a packet that arrives at `now` while `backlog` waits, or drops it through `actions`.
     ///
     /// # Errors
     /// If the scheme fails.
     fn enqueue(&mut self, packet: &Arrival, backlog: Backlog, now: Time, actions: &mut Actions) -> Result<(), String>;
-    /// Waiting packet to transmit next; `backlog` packets wait. Returns `None` only if `actions` drop all of them.
+    /// Returns the waiting packet to transmit next; `backlog` waits. Returns `None` only if `actions` drop all packets.
     ///
     /// # Errors
     /// If the scheme fails.
@@ -157,9 +157,9 @@ pub trait ExternalDiscipline: Debug + Send {
     }
     /// Sets the rate of the link.
     fn set_link_rate(&mut self, rate: BitRate);
-    /// Name of a call's method, for messages.
+    /// Name of the method for a call, used in messages.
     fn name_of(&self, call: Call) -> String;
-    /// State size of the scheme, if it reports it.
+    /// State size of the scheme, if the scheme reports it.
     fn state_size(&self) -> StateSize {
         StateSize::default()
     }
@@ -173,15 +173,15 @@ pub trait ExternalFactory: Debug + Send + Sync {
     fn params(&self) -> &[ParamSpec] {
         &[]
     }
-    /// Identity of the scheme's build, if known; a configuration has it as the key `library`.
+    /// Identity of the scheme's build, if known. In a configuration it is the key `library`.
     fn library(&self) -> Option<&str> {
         None
     }
-    /// The same scheme in another build, if that is also loaded.
+    /// The same scheme in another build, if that build is also loaded.
     fn other_build(&self, _library: &str) -> Option<ExternalScheme> {
         None
     }
-    /// Marker that writes the scheme's labels, if it is a listed one.
+    /// Marker that writes the scheme's labels.
     fn marker(&self) -> MarkerScheme {
         MarkerScheme::NONE
     }
@@ -200,7 +200,7 @@ pub trait ExternalFactory: Debug + Send + Sync {
     /// Creates the scheme of an idle port.
     ///
     /// # Errors
-    /// If it cannot be created: one line with its name.
+    /// If the scheme cannot be created: one line with its name.
     fn create(&self, port: &ExternalPort<'_>) -> Result<Box<dyn ExternalDiscipline>, String>;
 }
 
@@ -290,7 +290,7 @@ struct State<P> {
 }
 
 impl<P: Packet> External<P> {
-    /// Creates an idle port. The scheme is created at its first packet, when its seed can be drawn.
+    /// Creates an idle port. The scheme is created at the first packet, when the seed can be drawn.
     #[must_use]
     pub fn new(scheme: &ExternalScheme, port: &Port<'_>) -> Self {
         Self(Box::new(State {
@@ -399,7 +399,7 @@ impl<P: Packet> QueueDiscipline<P> for External<P> {
                 }
             }
         }
-        // The packet of the failed call is dropped, so that the backlog stays within the limit.
+        // Drops the packet of the failed call, so that the backlog stays within the limit.
         if state.failure.is_some()
             && let Some(packet) = state.take(handle)
         {
@@ -438,7 +438,7 @@ impl<P: Packet> QueueDiscipline<P> for External<P> {
             state.fail(Call::Dequeue, "gave a packet that does not wait: it was given or dropped before");
             return None;
         };
-        // Written only if it differs: the packet is moved immediately, which a recent write would delay.
+        // Writes the label only if it differs: the packet is copied immediately, which a recent write would delay.
         if let Some(label) = state.actions.label.filter(|label| label.to_bits() != packet.label().to_bits()) {
             packet.set_label(label);
         }
@@ -461,7 +461,7 @@ impl<P: Packet> QueueDiscipline<P> for External<P> {
         self.0.threshold
     }
 
-    /// Memory reported by the scheme, plus that of the adaptor.
+    /// Memory reported by the scheme, plus the memory of the adaptor.
     fn state_size(&self) -> StateSize {
         let told = self.0.scheme.as_ref().map_or_else(StateSize::default, |scheme| scheme.state_size());
         StateSize { bytes: told.bytes + size_of::<State<P>>() + self.0.store.bytes(), ..told }
@@ -499,7 +499,7 @@ impl<P: Packet> Store<P> {
         });
         let (serial, place) = &mut self.slots[slot as usize];
         *serial = serial.wrapping_add(1);
-        // Stamped in place; see the comment on writing labels.
+        // Writes the stamp in the slot, since copying a recently written packet is slow.
         place.insert(packet).set_enqueued_at(now);
         Handle::new(slot, *serial)
     }
@@ -532,7 +532,7 @@ mod tests {
     use std::collections::VecDeque;
     use std::sync::Mutex;
 
-    /// A scheme that answers by a script: an action for each arrival and each departure.
+    /// A scheme that follows a script with an action for each arrival and each departure.
     #[derive(Debug)]
     struct Scripted {
         queue: VecDeque<Handle>,
@@ -625,7 +625,7 @@ mod tests {
         rates: Arc<Mutex<Vec<u64>>>,
     }
 
-    /// Offers packets of flows 0 to `arrivals` to a port that holds 3, then serves `departures` times.
+    /// Offers packets of flows 0 to `arrivals` to a port with room for 3, then serves `departures` times.
     fn bench(script: Script, ecn: Ecn, arrivals: u32, departures: usize) -> (Bench, Vec<u32>) {
         let rates = Arc::new(Mutex::new(Vec::new()));
         let scheme = ExternalScheme::new("mine", Arc::new(Factory(script, rates.clone())));

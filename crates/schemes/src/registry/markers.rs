@@ -25,7 +25,7 @@ macro_rules! markers {
                 vec![]
             }
 
-            /// The label that ports prefer most; without labels 0, the value in packets without a marker.
+            /// The label that ports prefer most. Without labels this is 0, the value in packets without a marker.
             #[must_use]
             pub fn best_label(self) -> f64 {
                 $( if self == <$Marker>::SCHEME {
@@ -78,7 +78,8 @@ macro_rules! markers {
                 }
             }
 
-            /// Reads a `[marker]` table. Without a key `scheme` the marker is `default`, the one that the queue needs.
+            /// Reads a `[marker]` table. If the key `scheme` is absent, the marker is `default`, the one that the queue
+            /// needs.
             ///
             /// # Errors
             /// If a key is unknown or a value is out of range.
@@ -104,7 +105,7 @@ macro_rules! markers {
                 map
             }
 
-            /// Creates the meters of an edge.
+            /// Creates the meters of an edge node.
             #[must_use]
             pub fn build(&self, users: &[MeterSpec]) -> AnyMeterBank {
                 match self {
@@ -170,7 +171,7 @@ macro_rules! markers {
 }
 
 impl AnyMeterBank {
-    /// Like [`MeterBank::label`]. As with disciplines, the code of the most frequent markers is inlined at the caller.
+    /// Like [`MeterBank::label`]. The code of the most frequent markers is inlined at the caller, as for disciplines.
     #[inline]
     pub fn label<P: Packet>(&mut self, user: usize, packet: &mut P, now: Time, rng: &mut Rng) {
         match self {

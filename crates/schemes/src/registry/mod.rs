@@ -1,4 +1,4 @@
-//! The lists of all schemes and markers, with which hosts configure, describe and build them.
+//! The lists of all schemes and markers. Hosts use them to configure, describe and build schemes and markers.
 
 pub mod catalogue;
 pub mod external;

@@ -1,4 +1,4 @@
-//! The configuration of a port's queue; builds the discipline.
+//! The configuration of a port's queue, from which the discipline is built.
 
 use crate::base::config::{ConfigError, ParamSet, Table};
 use crate::base::units::BitRate;
@@ -34,7 +34,7 @@ impl QueueConfig {
         Self { buffer, scheme: SchemeParams::External(scheme) }
     }
 
-    /// The scheme, if it is a listed one.
+    /// The scheme, unless it is external.
     #[must_use]
     pub fn scheme(&self) -> Option<Scheme> {
         self.scheme.scheme()
@@ -49,7 +49,7 @@ impl QueueConfig {
         }
     }
 
-    /// Marker that writes the scheme's labels; an external scheme that names none accepts any marker.
+    /// Marker that writes the scheme's labels. An external scheme without a marker accepts any.
     #[must_use]
     pub fn marker(&self) -> MarkerScheme {
         match &self.scheme {
@@ -118,7 +118,7 @@ impl QueueConfig {
     /// would never send these packets.
     ///
     /// # Errors
-    /// If the scheme does so. The error names the responsible key.
+    /// If the scheme holds packets back. The error names the responsible key.
     pub fn check_never_idles(&self, key: impl Fn(&str) -> String) -> Result<(), ConfigError> {
         let SchemeParams::Htb(HtbParams { ceil: Some(ceil), .. }) = &self.scheme else { return Ok(()) };
         let problem =
@@ -126,7 +126,7 @@ impl QueueConfig {
         Err(ConfigError::new(key("ceil"), problem))
     }
 
-    /// Builds the discipline for a link of rate `rate`; `weights` are those of its flows or users.
+    /// Builds the discipline for a link of rate `rate`. `weights` are the weights of its flows or users.
     #[must_use]
     pub fn build<P: Packet>(&self, rate: BitRate, weights: &Weights) -> AnyDiscipline<P> {
         self.scheme.build(&Port { buffer: &self.buffer, rate, weights })

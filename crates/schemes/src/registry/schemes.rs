@@ -17,7 +17,7 @@ use crate::label::abc::MarkingAbc;
 use crate::registry::external::{External, ExternalScheme};
 use serde_json::{Map, Value as Json};
 
-/// Declares the list of schemes and everything derived from it.
+/// Declares the list of schemes and all items derived from it.
 macro_rules! schemes {
     ($( $Variant:ident = $name:literal, $display:literal, $family:ident::$module:ident::$Spec:ident; )+) => {
         $( use crate::$family::$module::$Spec; )+
@@ -66,7 +66,7 @@ macro_rules! schemes {
                 match self { $( Self::$Variant => <$Spec as SchemeSpec>::ORDERS_PACKETS, )+ }
             }
 
-            /// True if the scheme may drop a packet that finds the queue empty.
+            /// True if the scheme may drop a packet that arrives at an empty queue.
             #[must_use]
             pub fn drops_when_empty(self) -> bool {
                 match self { $( Self::$Variant => <$Spec as SchemeSpec>::DROPS_WHEN_EMPTY, )+ }
@@ -155,7 +155,7 @@ macro_rules! schemes {
         #[derive(Debug)]
         pub enum AnyDiscipline<P: Packet> {
             $( #[doc = concat!("See [`", stringify!($Spec), "`].")] $Variant(<$Spec as SchemeSpec>::Discipline<P>), )+
-            /// ABC with marks is a separate type, so ABC without marks has no cost for them in the engine's loop.
+            /// ABC with marks is a separate type, so ABC without marks has no branch for them in the engine's loop.
             AbcMarking(MarkingAbc<P>),
             /// See [`crate::registry::external`].
             External(External<P>),

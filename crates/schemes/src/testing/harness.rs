@@ -1,4 +1,4 @@
-//! Runs operations on a scheme and checks the obligations of every scheme after each.
+//! Runs operations on a scheme. After each operation, checks the properties that every scheme must have.
 //!
 //! | property | check |
 //! |---|---|
@@ -106,7 +106,7 @@ impl DropSink<TestPacket> for Record {
 }
 
 impl Harness {
-    /// Creates an idle port of 10 Mbit/s with `config`, its marker in front, and users of unequal weight.
+    /// Creates an idle port of 10 Mbit/s with `config`, the scheme's marker, and users of unequal weight.
     ///
     /// # Panics
     /// If the scheme is external.
@@ -202,7 +202,7 @@ impl Harness {
     /// Checks that the readings of the scheme are finite.
     ///
     /// # Panics
-    /// If one is not.
+    /// If a reading is not finite.
     pub fn check_readings(&self) {
         self.discipline.report(&mut |name, value| {
             assert!(value.is_finite(), "{}: reading {name} is {value}", self.scheme.name());

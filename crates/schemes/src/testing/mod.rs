@@ -100,15 +100,15 @@ pub fn readings(report: impl FnOnce(Report<'_>)) -> Vec<(&'static str, f64)> {
     readings
 }
 
-/// One of [`readings`].
+/// Returns one of [`readings`].
 ///
 /// # Panics
-/// If none has this name.
+/// If no reading has this name.
 pub fn reading(name: &str, report: impl FnOnce(Report<'_>)) -> f64 {
     readings(report).into_iter().find(|reading| reading.0 == name).expect("there is such a reading").1
 }
 
-/// Queue of `packets` of 1500 bytes in front of a link.
+/// Returns the view of a queue of `packets` of 1500 bytes before a link.
 #[must_use]
 pub fn view(packets: u32, link_rate: BitRate) -> QueueView {
     let backlog = Backlog { packets, bytes: u64::from(packets) * 1500 };
@@ -123,7 +123,7 @@ pub fn read_queue(table: serde_json::Value) -> Result<QueueConfig, ConfigError> 
     QueueConfig::read(&mut Table::new("queue", &table)?)
 }
 
-/// Error of a `[queue]` table.
+/// Returns the error of a `[queue]` table.
 ///
 /// # Panics
 /// If the table is valid.
@@ -135,7 +135,7 @@ pub fn refusal(table: serde_json::Value) -> String {
 /// Asserts that a number equals the expected one, except for the rounding of a few operations.
 ///
 /// # Panics
-/// If it does not.
+/// If the numbers differ.
 pub fn close(measured: f64, expected: f64) {
     assert!((measured - expected).abs() <= 1e-12 * expected.abs().max(1.0), "{measured} is not {expected}");
 }

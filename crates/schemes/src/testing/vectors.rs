@@ -1,8 +1,9 @@
 //! Golden vectors: the decisions of a scheme with default parameters on a fixed sequence of packets, as text.
 //!
 //! A link of 10 Mbit/s has a buffer of 100 packets and 12 users, of which the first sends half of the packets. 400
-//! packets arrive at 1.6 times the link's rate, then 200 at half of it. A tenth of them are short, a tenth EF, and a
-//! quarter ECN-capable. The first lines, which begin with `#`, give scheme and configuration. Other lines are
+//! packets arrive at 1.6 times the link's rate, then 200 at half the link's rate. A tenth of the packets are short, a
+//! tenth EF, and a quarter ECN-capable. The first lines, which begin with `#`, give scheme and configuration. Other
+//! lines are
 //!
 //! | event | fields |
 //! |---|---|
@@ -93,7 +94,7 @@ impl Port {
             lines.depart(&packet, start);
             self.free_at = start + RATE.time_of(u64::from(packet.wire_bytes));
         }
-        // No packet waits: the next one is served on arrival.
+        // No packet waits, so the next one is served on arrival.
         if now < Time::NEVER {
             self.free_at = self.free_at.max(now);
         }

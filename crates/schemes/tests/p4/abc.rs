@@ -105,7 +105,8 @@ impl Parameters for Abc {
         dice.magnitude(2.5, 6.0)
     }
 
-    /// Whole packets and fractions around the thresholds; in the setup of extremes the ends of the range.
+    /// Lengths are whole packets and fractions around the thresholds. In the setup `extremes` they are the ends of the
+    /// range.
     fn queue(&self, dice: &mut Dice, _: usize) -> u64 {
         if self.has_extreme_queues {
             return match dice.below(6) {
@@ -177,7 +178,7 @@ fn of_the_paper() -> Setup {
     published(abc, vec![queue, Queue { port: 7, limit: u64::MAX, ef_priority: 0, ..queue }])
 }
 
-/// Ends of all ranges, and almost full registers.
+/// Returns a setup with the ends of all ranges and almost full registers.
 fn of_extremes() -> Setup {
     let aqm = Aqm { port: 6, memory: Time::from_secs(3600), q_min: 0, q_base: 1 << 40, gamma: 1 << 40 };
     let abc = Abc {
@@ -191,7 +192,7 @@ fn of_extremes() -> Setup {
         ],
         meters: &[(1, u64::MAX - 5_000, 0), (2, u64::MAX, 40), (3, 1, u64::MAX), (4095, 1 << 63, 12)],
         averagers: &[
-            // N is one packet below the value at which it is halved; S is equal, as for labels of 32.
+            // N is one packet below the value at which it is halved; S equals N, as if all labels were 32.
             (6, (1 << 63) - (1 << 28) - 1, (1 << 63) - (1 << 28) - 1, 0),
             (7, 0, 1 << 28, 3),
             (8, 1 << 40, 1 << 41, 1 << 50),
@@ -202,9 +203,10 @@ fn of_extremes() -> Setup {
     extreme(abc, vec![queue, Queue { port: 7, ..queue }, Queue { port: 8, limit: 90, ..queue }])
 }
 
-/// Virtual queues, a meter per address, and a memory of one hour.
+/// Returns a setup with virtual queues, a meter per address, and a memory of one hour.
 fn of_addresses() -> Setup {
-    // 6, 20, 16 and 24 packets of 1500 bytes at 50 Mbit/s: 240 us each, 160 ns per byte.
+    // The values are 6, 20, 16 and 24 packets of 1500 bytes at 50 Mbit/s, where a packet takes 240 us and a byte 160
+    // ns.
     let aqm = Aqm { port: 6, memory: Time::from_millis(300), q_min: 1_440_000, q_base: 4_800_000, gamma: 3_840_000 };
     let abc = Abc {
         memory: Time::from_secs(3600),

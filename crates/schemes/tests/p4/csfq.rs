@@ -40,9 +40,9 @@ impl Aqm {
 struct Csfq {
     constant: Time,
     aqms: Vec<Aqm>,
-    /// Index, S, bytes of the tick, tick.
+    /// Initial registers of meters: index, S, bytes of the tick, tick.
     meters: &'static [(u32, u64, u64, u64)],
-    /// Port, log2 of alpha, S of A and F, tick.
+    /// Initial registers of ports: port, log2 of alpha, S of A and F, tick.
     states: &'static [(u16, i64, [u64; 2], u64)],
     queues: Queues,
     /// True if the packets are those of [`ties`].
@@ -136,12 +136,12 @@ impl Parameters for Csfq {
         self.constant
     }
 
-    /// A fifth to four times the link's capacity, for packets of 900 bytes at 50 Mbit/s.
+    /// The rate is a fifth to four times the link's capacity, for packets of 900 bytes at 50 Mbit/s.
     fn gap_ns(&self, dice: &mut Dice) -> f64 {
         dice.magnitude(4.3, 5.6)
     }
 
-    /// One quarter of queues are below the threshold, one quarter above, the rest around it.
+    /// A quarter of the queues are below the threshold, a quarter above, and the others around it.
     fn queue(&self, dice: &mut Dice, number: usize) -> u64 {
         if self.queues == Queues::Extreme {
             return match dice.below(4) {
@@ -192,14 +192,14 @@ impl Model for Arithmetic {
     }
 }
 
-/// Packets from a neighbour. Their random numbers alternate between the largest that causes a drop and the smallest
-/// that does not, and their times are the ends of windows.
+/// Returns packets from a neighbour. Their random numbers alternate between the largest that causes a drop and the
+/// smallest that does not. Their times are the ends of windows.
 fn ties(setup: &Setup) -> Vec<Input> {
     let mut switch = Switch::new(setup);
     let mut dice = Dice::new(setup.name);
     let mut log2_alpha = LOG2_OF_ZERO_Q31;
     let mut input = |number: u64| {
-        // From 2^10 to 2^14 reference rates; C is 2^12.3 of them.
+        // Labels are from 2^10 to 2^14 reference rates; C is 2^12.3 reference rates.
         let upper = 0x5400 + dice.below(0x800) as u32;
         let label = i64::from(Activity::from_upper_bits(upper, 15).units()) << 15;
         let is_above = log2_alpha != LOG2_OF_ZERO_Q31 && label > log2_alpha;
@@ -228,7 +228,7 @@ pub fn setups() -> Vec<Setup> {
     vec![of_weights(), of_extremes(), of_addresses(), of_ties()]
 }
 
-/// Thresholds of abc2018 V. Time constants are a twentieth of those there, so that a packet sequence has some hundred
+/// Thresholds of abc2018 V. Time constants are a twentieth of those in the paper, so a packet sequence has some hundred
 /// windows.
 const AQM: Aqm = Aqm {
     port: 6,
@@ -248,7 +248,7 @@ fn of_weights() -> Setup {
     published(csfq, vec![QUEUE, Queue { port: 7, ef_priority: 0, ..QUEUE }])
 }
 
-/// Ends of all ranges, sums that are almost full, and fair rates above all labels.
+/// Returns a setup with the ends of all ranges, sums that are almost full, and fair rates above all labels.
 fn of_extremes() -> Setup {
     let (short, long) = (Time::from_millis(1), Time::from_secs(3600));
     let (least, most) = (BitRate(1_000), BitRate(1_000_000_000_000));
@@ -260,7 +260,7 @@ fn of_extremes() -> Setup {
     ];
     let csfq = Csfq {
         meters: &[
-            // Half a second ahead of the clock: the rate does not change until then.
+            // The tick is half a second ahead of the clock, so the rate does not change until then.
             (1, u64::MAX - 5_000, 0, 1 << 29),
             (2, u64::MAX, u64::MAX - 5_000, 40),
             (3, 1, 1, u64::MAX),
@@ -279,9 +279,9 @@ fn of_extremes() -> Setup {
     extreme(csfq, vec![queue, Queue { port: 7, ..queue }, Queue { port: 8, limit: 90, ..queue }])
 }
 
-/// Virtual queues, and a meter per address, with the time constant of abc2018 V.
+/// Returns a setup with virtual queues and a meter per address, with the time constant of abc2018 V.
 fn of_addresses() -> Setup {
-    // 6, 12 and 24 packets of 1500 bytes at 50 Mbit/s: 240 us each, 160 ns per byte.
+    // The values are 6, 12 and 24 packets of 1500 bytes at 50 Mbit/s, where a packet takes 240 us and a byte 160 ns.
     let aqm = Aqm { q_min: 1_440_000, q_threshold: 2_880_000, ..AQM };
     let faster = Aqm { port: 7, capacity: BitRate(150_000_000), q_min: 0, ..aqm };
     let queue = Queue { limit: 5_760_000, ns_per_byte: Some(160 << 20), ef_priority: 0, ..QUEUE };
@@ -289,7 +289,7 @@ fn of_addresses() -> Setup {
     addresses(Csfq::new(Time::from_millis(100), vec![aqm, faster]), vec![queue, of_faster])
 }
 
-/// Packets at the exact limits of windows and drop probabilities.
+/// Returns a setup with packets at the exact limits of windows and drop probabilities.
 fn of_ties() -> Setup {
     let short = Time::from_millis(1);
     let csfq = Csfq::new(short, vec![Aqm { constant: short, window: short, ..AQM }]);

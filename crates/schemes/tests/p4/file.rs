@@ -5,14 +5,14 @@ use super::scheme::Scheme;
 use super::switch::Outcome;
 use std::fmt;
 
-/// A packet, its time, and the queue that it finds.
+/// A packet, its time, and the queue at its arrival.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input {
     pub now_ns: u64,
     pub ingress_port: u16,
     /// Last byte of the destination, 02:00:00:00:00:station.
     pub station: u8,
-    /// In the unit of the AQM; the switch computes virtual queues itself.
+    /// Queue in the unit of the AQM. The switch computes virtual queues itself.
     pub queue: u64,
     /// Random bits, for schemes that need them.
     pub random: u32,

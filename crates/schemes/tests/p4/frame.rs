@@ -1,4 +1,4 @@
-//! Frames of the vectors, as short recipes: `s8123,10.0.1.7,d46,t30`.
+//! Frames of the vectors, written as short recipes such as `s8123,10.0.1.7,d46,t30`.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -16,13 +16,13 @@ pub struct Recipe {
     pub tags: Vec<(u16, u16)>,
     /// Source address.
     pub source: Option<IpAddr>,
-    /// Destination address of the same family (`>`); by default a fixed one without a route.
+    /// Destination address of the same family (`>`). The default is a fixed address without a route.
     pub destination: Option<IpAddr>,
     /// DSCP (`d`).
     pub dscp: u8,
     /// TTL or hop limit (`h`); 64 by default.
     pub hops: Option<u8>,
-    /// First byte of the IP header, if not the right one (`v`, hexadecimal).
+    /// First byte of the IP header, if it is wrong (`v`, hexadecimal).
     pub first_byte: Option<u8>,
     /// Ethertype, if not IP (`n`, hexadecimal).
     pub ethertype: Option<u16>,

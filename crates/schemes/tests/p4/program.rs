@@ -1,4 +1,4 @@
-//! The program's source, and paths in the project.
+//! The source of a P4 program, and paths in the project.
 
 use super::switch::fnv1a;
 use std::path::{Path, PathBuf};
@@ -49,11 +49,11 @@ pub fn find(name: &str, variable: &str) -> Option<PathBuf> {
 }
 
 /// Compiles a program of `planes/p4/` and returns the warnings. Warnings are not errors, because they depend on the
-/// compiler; present ones concern code that a program includes and only another program of the folder uses.
+/// compiler. The present ones concern included code that only another program of the folder uses.
 ///
 /// # Errors
 ///
-/// If the compiler cannot be run or rejects the program; contains its output.
+/// If the compiler cannot be run or rejects the program. The error contains the compiler's output.
 pub fn compile(p4c: &Path, name: &str, options: &[&str], json: &Path) -> Result<String, String> {
     let mut command = Command::new(p4c);
     if let Some(include) = env::var_os("FAIRLANE_P4INCLUDE") {

@@ -72,10 +72,10 @@ pub trait Parameters: Sync {
     /// Time constant of the meters.
     fn memory(&self) -> Time;
 
-    /// A mean gap between packets, in nanoseconds.
+    /// Draws a mean gap between packets, in nanoseconds.
     fn gap_ns(&self, dice: &mut Dice) -> f64;
 
-    /// The queue that packet `number` finds, in the unit of the AQM.
+    /// Length of the queue when packet `number` arrives, in the unit of the AQM.
     fn queue(&self, dice: &mut Dice, number: usize) -> u64;
 
     /// Packets that replace the usual ones.
@@ -83,7 +83,7 @@ pub trait Parameters: Sync {
         None
     }
 
-    /// 32 random bits, if the scheme needs any.
+    /// Draws 32 random bits, if the scheme needs any.
     fn random(&self, dice: &mut Dice) -> u32;
 }
 
@@ -103,7 +103,7 @@ pub struct Arrival {
     pub label: Option<Activity>,
     pub bytes: u32,
     pub queue: u64,
-    /// True if the packet does not fit into the limit.
+    /// True if the packet would exceed the limit.
     pub is_over: bool,
     pub random: u32,
     pub now_ns: u64,
@@ -123,6 +123,6 @@ pub trait Model {
     /// Counts a packet at the edge.
     fn meter(&mut self, packet: &Metered) -> Activity;
 
-    /// Decides on a packet in front of a queue. An accepted packet that does not fit is dropped afterwards.
+    /// Decides on a packet before it is queued. An accepted packet that exceeds the limit is dropped afterwards.
     fn judge(&mut self, packet: &Arrival) -> Judgement;
 }

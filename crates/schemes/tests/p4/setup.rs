@@ -50,7 +50,7 @@ pub struct User {
 pub struct Queue {
     pub port: u16,
     pub limit: u64,
-    /// Time per byte of a virtual queue, Q20; `None`: the port's own queues.
+    /// Time per byte of a virtual queue, Q20; `None` for the port's real queues.
     pub ns_per_byte: Option<u64>,
     pub ef_priority: u8,
 }
@@ -92,7 +92,7 @@ pub fn has_prefix(address: u128, (prefix, bits): (u128, u32)) -> bool {
 pub const STATIONS: std::ops::Range<u16> = 1..12;
 /// A station whose packets are flooded, and the port in the group whose AQM decides on them.
 pub const FLOODED: (u8, u16) = (0xff, 6);
-/// The MAC addresses that a route writes.
+/// The MAC addresses that a route writes into frames.
 pub const ROUTE_MACS: ([u8; 6], [u8; 6]) = ([2, 0, 0, 0, 2, 0], [2, 0, 0, 0, 3, 1]);
 
 impl User {
@@ -142,7 +142,7 @@ impl Setup {
         for port in self.links {
             line(format!("table_add links carry_label {port} =>"));
         }
-        // The tool expects signed 64-bit numbers.
+        // `simple_switch_CLI` expects signed 64-bit numbers.
         for (register, index, value) in scheme.registers() {
             line(format!("register_write {register} {index} {}", value.cast_signed()));
         }
@@ -158,7 +158,7 @@ fn user(prefix: (&'static str, u32), rate: u64, class_rule: ClassRule, index: u3
     User { prefix, reference_rate: BitRate(rate), class_rule, place: Place::Prefix(index) }
 }
 
-/// Users with the reference rates of p4abc 6.1.3, and other users.
+/// Returns a setup with users that have the reference rates of p4abc 6.1.3, and other users.
 pub fn published(scheme: impl Parameters + 'static, queues: Vec<Queue>) -> Setup {
     use ClassRule::{BestEffort, Dscp, Expedited};
     Setup {
@@ -180,7 +180,7 @@ pub fn published(scheme: impl Parameters + 'static, queues: Vec<Queue>) -> Setup
     }
 }
 
-/// Reference rates at the ends of the range.
+/// Returns a setup with reference rates at both ends of the range.
 pub fn extreme(scheme: impl Parameters + 'static, queues: Vec<Queue>) -> Setup {
     use ClassRule::{BestEffort, Dscp, Expedited};
     Setup {

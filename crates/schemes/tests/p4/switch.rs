@@ -1,4 +1,5 @@
-//! A model of the switch: the library provides the scheme's arithmetic; the rest is reimplemented from the program.
+//! A model of the switch. The library provides the scheme's arithmetic; all other functions are reimplemented from the
+//! program.
 
 use super::file::Input;
 use super::frame::{ETHERTYPE_8021AD, ETHERTYPE_8021Q};
@@ -16,7 +17,7 @@ const DSCP_EF: u8 = 46;
 const CARRIED_BITS: u32 = 15;
 const DROP_PORT: u16 = 511;
 
-/// Fate of a packet; the numbers are those of the program.
+/// Verdict on a packet, with the numbers used in the program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Verdict {
     Accepted = 0,
@@ -26,7 +27,7 @@ pub enum Verdict {
     NoRoute = 4,
 }
 
-/// Values that the program writes into a packet's probe, and a hash of the frame that leaves.
+/// Values that the program writes into a packet's probe, and a hash of the departing frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
     pub verdict: u8,
@@ -36,7 +37,7 @@ pub struct Outcome {
     pub priority: u8,
     /// Biased activity.
     pub activity: u32,
-    /// Meaning of this and the next field: see [`Scheme::columns`](super::scheme::Scheme::columns).
+    /// See [`Scheme::columns`](super::scheme::Scheme::columns) for the meaning of this and the next field.
     pub average: u64,
     pub threshold: u64,
     /// FNV-1a of the frame, folded to 32 bits; 0 if it is dropped.
@@ -86,7 +87,7 @@ fn ethertype(frame: &[u8], at: usize) -> u16 {
 impl Headers {
     fn of(frame: &[u8]) -> Self {
         let mut headers = Self::default();
-        // Offset of the ethertype before the next header.
+        // Offset of the ethertype that precedes the next header.
         let mut at = ETHERNET - 2;
         while headers.labels < 2 && ethertype(frame, at) == ETHERTYPE_8021AD {
             if frame.len() < at + 2 + TAG {

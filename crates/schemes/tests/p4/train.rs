@@ -18,7 +18,7 @@ impl Dice {
         Self(Rng::stream(1, 0, setup, 0))
     }
 
-    /// Uniform integer from 0 to `end - 1`.
+    /// Draws a uniform integer from 0 to `end - 1`.
     pub fn below(&mut self, end: u64) -> u64 {
         self.0.bits() % end
     }
@@ -27,7 +27,7 @@ impl Dice {
         self.below(1000) < per_mille
     }
 
-    /// Log-uniform between two powers of ten.
+    /// Draws log-uniformly between two powers of ten.
     pub fn magnitude(&mut self, from: f64, to: f64) -> f64 {
         libm::exp10(from + (to - from) * self.0.open01())
     }
@@ -49,11 +49,11 @@ fn usual(setup: &Setup) -> Vec<Input> {
     let mut inputs = Vec::with_capacity(PACKETS);
     for number in 0..PACKETS {
         if number % 250 == 0 {
-            // A new phase: another rate, and a few active senders.
+            // A new phase has another rate and a few active senders.
             gap_ns = setup.scheme.gap_ns(&mut dice);
             favourites = (0..3).map(|_| source(&mut dice, setup)).collect();
             if number % 1000 == 750 {
-                // An idle time of up to 100 memories, at most an hour each.
+                // An idle time of up to 100 times the memory, which counts as an hour at most.
                 let memory_ns = (setup.scheme.memory().0 / 1000) as f64;
                 now_ns += (memory_ns * dice.magnitude(-2.0, 2.0)).min(3.6e12) as u64;
             }
@@ -93,14 +93,14 @@ fn input(dice: &mut Dice, setup: &Setup, favourites: &[IpAddr], number: usize, n
         recipe.hops = dice.happens(200).then(|| dice.below(4) as u8);
     }
     match dice.below(100) {
-        // Labels from neighbours; in the setup of extremes mostly the lowest and the highest.
+        // Labels from neighbours; in the setup `extremes`, mostly the lowest and the highest.
         0..14 => {
             ingress_port = dice.one_of(&[4, 5]);
             let is_end = setup.name == "extreme" && dice.happens(600);
             let control = if is_end { dice.one_of(&[0, 0xffff, 0xefff, 0x8000]) } else { 0x6000 + dice.below(0x8000) };
             recipe.tags.push((ETHERTYPE_8021AD, control as u16));
         }
-        // Forged labels from any port: one, two (removed), or three (rejected).
+        // Forged labels from any port. The switch removes one or two, and rejects a frame with three.
         14..19 => {
             for _ in 0..1 + dice.below(3) {
                 recipe.tags.push((ETHERTYPE_8021AD, dice.below(0x10000) as u16));

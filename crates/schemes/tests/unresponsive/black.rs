@@ -1,14 +1,14 @@
-//! BLACK compared with an independent model of the same setup.
+//! Compares BLACK with an independent model of the same setup.
 
 use crate::link::{close, mean_shares, shares};
 use serde_json::json;
 
 #[test]
 fn a_sliding_window_lets_a_source_in_by_turns() {
-    // Two arrivals per slot sample a queue of Q packets, to which the source adds one per slot: after n slots n^2/Q
-    // samples are its own. p is 1 at 20 of 1000, so n = 45 to 55 for Q = 100 to 150. The source returns when its
-    // samples have left the window: 0.8 s after its packets left the queue, in which they wait up to 0.24 s. So the
-    // rate is 45*8 kbit in 1.3 s to 55*8 kbit in 0.8 s.
+    // Two arrivals per slot sample a queue of Q packets, to which the source adds one per slot. After n slots, n^2/Q
+    // samples are packets of the source. p is 1 at 20 of 1000 samples, so n = 45 to 55 for Q = 100 to 150. The source
+    // is admitted again when these samples have left the window. This is 0.8 s after its packets left the queue, where
+    // they wait up to 0.24 s. So the rate is between 45*8 kbit in 1.3 s and 55*8 kbit in 0.8 s.
     let mean = mean_shares(&json!({"scheme": "black"}), 1);
     assert!((277.0..550.0).contains(&mean.cbr_kbps), "{mean:?}");
     close(mean.poisson_kbps, (5000.0 - mean.cbr_kbps) / 100.0, 0.2);
@@ -16,7 +16,8 @@ fn a_sliding_window_lets_a_source_in_by_turns() {
 
 #[test]
 fn fractions_at_the_end_of_a_period_let_a_source_in_for_whole_periods() {
-    // The model gives 0.9 to 1.1 Mbit/s for periods of 50 to 1000. Ours agrees at both ends and is lower in between.
+    // The model gives 0.9 to 1.1 Mbit/s for periods of 50 to 1000. The implementation agrees at both ends and is lower
+    // in between.
     let literal = |samples: u32| json!({"scheme": "black", "window": "period_end", "window_samples": samples});
     for samples in [50, 1000] {
         close(shares(&literal(samples), 1, 1).cbr_kbps, 1000.0, 150.0);
@@ -26,7 +27,7 @@ fn fractions_at_the_end_of_a_period_let_a_source_in_for_whole_periods() {
 
 #[test]
 fn the_count_by_matches_breaks_down_under_five_heavy_sources() {
-    // The count then includes little more than the heavy flows, and the fair fraction follows it.
+    // The estimated number of flows then includes little more than the heavy flows, which determines the fair fraction.
     let five = shares(&json!({"scheme": "black", "flow_count": "matches"}), 5, 1);
     assert!(five.cbr_kbps > 10.0 * 47.6, "{five:?}");
 }

@@ -1,4 +1,4 @@
-//! A link with many light Poisson flows and a few unresponsive flows at link rate: afc section 4 without TCP.
+//! A link with many light Poisson flows and a few unresponsive flows at link rate, as in afc section 4 but without TCP.
 //!
 //! The link has 5 Mbit/s, packets of 1000 bytes and a buffer of 300 packets. 100 Poisson flows of 50 to 56 kbit/s
 //! replace TCP; one or five constant-rate sources send 5 Mbit/s each. One seed determines all random numbers.
@@ -32,11 +32,11 @@ pub struct Shares {
     pub poisson_kbps: f64,
     /// Mean rate of the constant-rate sources, kbit/s.
     pub cbr_kbps: f64,
-    /// Coefficient of variation of the first constant-rate source's rate in intervals of 1 s.
+    /// Coefficient of variation of the rate of the first constant-rate source, measured in intervals of 1 s.
     pub cbr_variation: f64,
 }
 
-/// Mean rates from 50 to 200 s of `cbr_flows` sources of 5 Mbit/s each and 100 Poisson flows with `queue`.
+/// Returns the mean rates from 50 to 200 s of `cbr_flows` sources of 5 Mbit/s each and 100 Poisson flows, with `queue`.
 pub fn shares(queue: &Value, cbr_flows: u32, seed: u64) -> Shares {
     let mut queue = queue.clone();
     queue.as_object_mut().unwrap().entry("limit").or_insert(json!("300 packets"));
@@ -89,7 +89,7 @@ impl Link {
         link
     }
 
-    /// Mean time between packets: for 50 to 56 kbit/s in Poisson flows, for the link rate in the others.
+    /// Mean time between packets. Poisson flows send 50 to 56 kbit/s, the other flows the link rate.
     fn mean_gap_s(&self, flow: u32) -> f64 {
         let bits = f64::from(PACKET_BYTES) * 8.0;
         if flow < POISSON_FLOWS {
@@ -127,7 +127,7 @@ impl Link {
     }
 }
 
-/// Delivered packets by flow, and those of the first unresponsive flow by second.
+/// Numbers of delivered packets: per flow, and per second for the first unresponsive flow.
 struct Delivered {
     packets: Vec<u32>,
     per_second: Vec<u32>,

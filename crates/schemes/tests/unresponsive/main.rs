@@ -1,5 +1,5 @@
-//! Rates that sampling and counting schemes leave to unresponsive sources, compared with an independent model of the
-//! setup of afc section 4. The model's figures support an interpretation of the paper; they are not the paper's.
+//! Tests the rates that sampling and counting schemes give to unresponsive sources, against an independent model of the
+//! setup of afc section 4. The model's values support an interpretation of the paper; they are not from the paper.
 
 mod afc;
 mod black;
@@ -12,8 +12,8 @@ use serde_json::json;
 
 #[test]
 fn the_order_of_table_1() {
-    // afc Table 1, one source: RED 4375, CHOKe 1187, CARE 173, BLACK 74, AFC 50 kbit/s. BLACK differs:
-    // docs/schemes/black.md.
+    // Table 1 of afc has, for one source: RED 4375, CHOKe 1187, CARE 173, BLACK 74, AFC 50 kbit/s. For why BLACK
+    // differs, see docs/schemes/black.md.
     let red = json!({"scheme": "red", "min_th": "50 packets", "max_th": "150 packets", "max_p": 0.1});
     let order = [
         red,

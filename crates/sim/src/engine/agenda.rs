@@ -1,9 +1,9 @@
 //! The next event of each entity, and the earliest of all.
 //!
 //! Entities are numbered in this order: control entry, links, impairments, hosts, sources, web sources, video players,
-//! flows. Simultaneous events are handled in the same order; for a host, packets come before acknowledgements. Links,
-//! shared lines and calendars are few and always busy, so they have a small [`RankedEventSet`]. All other entities are
-//! in the [`EventSet`].
+//! flows. Simultaneous events are handled in the same order; for a host, packets come before acknowledgements. The few
+//! entities that are always busy (links, shared lines, calendars) have a small [`RankedEventSet`]. All other entities
+//! are in the [`EventSet`].
 
 use crate::engine::event::Event;
 use crate::engine::event_set::EventSet;
@@ -19,8 +19,8 @@ const FIRST_LINK: u32 = 1;
 /// Events of all entities of a network.
 #[derive(Clone, Debug)]
 pub struct Agenda {
-    /// Events of links, then of shared lines up, shared lines down, and the calendars of packets and of
-    /// acknowledgements if hosts use them.
+    /// Events of links, shared upstream lines and shared downstream lines, in this order. The calendars of packets and
+    /// of acknowledgements follow if hosts use them.
     busy: RankedEventSet,
     /// Events of all other entities, by number.
     others: EventSet,
@@ -30,7 +30,7 @@ pub struct Agenda {
     sources: u32,
     webs: u32,
     flows: u32,
-    // First slot of shared lines in `busy`, and slots of the calendars. Links have the slots before them.
+    // First slot of shared lines in `busy`, and slots of the calendars. Links have the first slots.
     shared_up: u32,
     shared_down: u32,
     calendar: u32,
@@ -124,13 +124,13 @@ impl Agenda {
         self.others.next().0
     }
 
-    /// Flow with the next event, if only busy entities have earlier events.
+    /// Returns the flow with the next event, if only busy entities have earlier events.
     #[must_use]
     pub fn next_flow(&self) -> Option<u32> {
         self.others.next().1.checked_sub(self.flows)
     }
 
-    /// Flow with the next higher number that also has an event at `now`.
+    /// Returns the flow with the next higher number that also has an event at `now`.
     #[must_use]
     pub fn flow_due_behind(&self, flow: u32, now: Time) -> Option<u32> {
         Some(self.others.due_behind(self.flows + flow, now)? - self.flows)

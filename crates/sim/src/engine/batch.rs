@@ -103,10 +103,10 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Starts `jobs` on `threads` threads, at least one. If the system refuses threads, it uses fewer.
+    /// Starts `jobs` on `threads` threads, at least one. Uses fewer threads if some cannot be started.
     ///
     /// # Errors
-    /// The system refuses to start any thread.
+    /// No thread can be started.
     pub fn start(jobs: Vec<Job>, threads: usize) -> io::Result<Self> {
         Self::start_within(jobs, threads, |work| work())
     }
@@ -178,7 +178,7 @@ impl Batch {
         self.pulses.iter().filter_map(|pulse| pulse.get(&self.jobs)).collect()
     }
 
-    /// Cancels all runs within milliseconds. Runs completed before can still be taken.
+    /// Cancels all runs within milliseconds. Completed runs can still be taken.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }

@@ -1,8 +1,8 @@
-//! Border of a part of a network, where it exchanges packets with other parts.
+//! Border of a part of a network, where the part exchanges packets with other parts.
 //!
 //! A run on one thread uses [`NoBorder`], which compiles to nothing. In a partitioned run, a link to another part has
-//! no event. Each packet that it sends becomes a [`Parcel`] with its arrival time and its rank among simultaneous
-//! events, and the other part handles it like a local arrival.
+//! no event. Each packet sent on such a link becomes a [`Parcel`] with its arrival time and its rank among simultaneous
+//! events. The other part handles the parcel like a local arrival.
 
 use crate::engine::partition::Partition;
 use crate::network::sim_packet::SimPacket;
@@ -17,7 +17,7 @@ pub struct Parcel {
     pub time: Time,
     /// Rank of the arrival among simultaneous events.
     pub rank: u32,
-    /// The packet; its next hop is the place of arrival.
+    /// The packet. Its next hop is where it arrives.
     pub packet: SimPacket,
 }
 
@@ -87,7 +87,7 @@ impl<'a> PartBorder<'a> {
         Self { part, partition, outgoing: vec![Vec::new(); partition.parts()], earliest: Time::NEVER }
     }
 
-    /// Ends the window. Returns the earliest arrival of its parcels, or [`Time::NEVER`] if there are none.
+    /// Ends the window. Returns the earliest arrival of the window's parcels, or [`Time::NEVER`] if there are none.
     pub fn take_earliest(&mut self) -> Time {
         std::mem::replace(&mut self.earliest, Time::NEVER)
     }
@@ -125,7 +125,7 @@ impl Border for PartBorder<'_> {
     }
 }
 
-/// Parcels received by a part, by the window in which they arrive.
+/// Parcels received by a part, sorted by the window in which they arrive.
 #[derive(Debug)]
 pub struct Inbox {
     window: Time,
@@ -148,7 +148,7 @@ impl Inbox {
         let mut rest = parcels.as_slice();
         while let Some(first) = rest.first() {
             let number = first.time.0 / self.window.0;
-            // Consecutive parcels mostly arrive in the same window.
+            // Usually consecutive parcels arrive in the same window.
             let same = rest.iter().take_while(|parcel| parcel.time.0 / self.window.0 == number).count();
             let bucket = self.later.entry(number).or_insert_with(|| self.spare.pop().unwrap_or_default());
             bucket.extend_from_slice(&rest[..same]);
@@ -157,7 +157,7 @@ impl Inbox {
         parcels.clear();
     }
 
-    /// Starts window number `number`; all its parcels must have been received.
+    /// Starts window number `number`. All parcels of this window must have been received.
     pub fn open(&mut self, number: u64) {
         debug_assert!(self.next == self.present.len(), "the window before is over");
         if let Some(parcels) = self.later.remove(&number) {

@@ -1,6 +1,6 @@
 //! The event loop.
 //!
-//! It takes the earliest event of the [`Agenda`] and handles it. docs/engine.md has the cost model.
+//! The loop takes the earliest event of the [`Agenda`] and handles it. See docs/engine.md for the cost model.
 
 use crate::engine::agenda::{Agenda, Direction};
 use crate::engine::border::{Border, NoBorder, Parcel};
@@ -23,7 +23,7 @@ use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::discipline::QueueDiscipline;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Events between two checks of the cancellation flag; they take well below a millisecond.
+/// Number of events between two checks of the cancellation flag, which take well below a millisecond.
 pub(super) const EVENTS_PER_CHECK: u64 = 4096;
 
 /// Reason for a missing record.
@@ -75,7 +75,7 @@ pub(super) fn recorded(scenario: &Scenario, replication: u32, network: &Network,
     record(scenario, replication, network, Performance { delivered_packets, events })
 }
 
-/// Record of a run before its start, with the groups, links and readings that it will measure.
+/// Returns the record of a run before its start, with the groups, links and readings that the run will measure.
 #[must_use]
 pub fn unstarted(scenario: &Scenario) -> RunRecord {
     recorded(scenario, 0, &Network::new(scenario, 0), 0)
@@ -127,7 +127,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         if let Some((link, slack)) = slack {
             network.links[link as usize].set_slack(slack);
         }
-        // Always true in debug builds, so that tests cover the code for large networks.
+        // Always true in debug builds, so tests cover the code for large networks.
         let prefetches = cfg!(debug_assertions) || network.flows.len() >= prefetch::MANY_FLOWS;
         let (warmup, end) = (scenario.run.warmup, scenario.run.end());
         Self {
@@ -325,7 +325,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// If the flow's transfer is fully acknowledged, lets another transfer reuse its slot.
+    /// If the flow's transfer is fully acknowledged, lets another transfer reuse the slot.
     #[inline(never)]
     fn end_transfer(&mut self, index: u32, now: Time) {
         if self.network.flows[index as usize].sender.is_done()
@@ -344,7 +344,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     /// Handles the arrival of a packet at the far end of a link.
     fn on_arrival(&mut self, link: u32, now: Time) {
         if self.late_link == Some(link) {
-            // Each delivery counts as an event, not the event of the link.
+            // Each delivery counts as an event; the event of the link does not.
             self.handled -= 1;
             self.deliver_late(link, now);
             return;
@@ -408,8 +408,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.enter_link(link, || packet, now);
     }
 
-    /// Puts the packet that `make` returns into a link. This is the only place that does so, because the scheme's code
-    /// is inlined here.
+    /// Offers the packet that `make` returns to a link. No other function does this, because the scheme's code is
+    /// inlined here.
     #[inline(always)]
     fn enter_link(&mut self, link: u32, make: impl Fn() -> SimPacket, now: Time) {
         let next = &mut self.network.links[link as usize];
@@ -518,7 +518,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         match ack {
             Some(ack) => self.send_ack(index, packet.user, ack, u32::from(packet.wire_bytes), now),
             None => {
-                // Only the receiver's timer may have moved to an earlier time.
+                // The receiver's timer is the only one that may have moved to an earlier time.
                 let deadline = self.network.flows[index as usize].receiver.timer();
                 self.arm(index, deadline);
             }
@@ -557,11 +557,11 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     }
 
     /// Handles the start of a flow, or a timer that may have expired. Timers are re-armed lazily: if a deadline moves
-    /// back, the entry stays and fires early. An action of either end counts as an event.
+    /// to a later time, the entry stays and fires early. An action of either end counts as an event.
     #[inline(never)]
     fn on_timer(&mut self, index: u32, now: Time) {
         self.handled -= 1;
-        // The delivered packets may have stopped the receiver's timer, or set an earlier timer of another flow.
+        // Delivered packets may have stopped the receiver's timer, or set an earlier timer of another flow.
         if self.network.flows[index as usize].receiver.timer() <= now
             && !(self.deliver_until(now) && self.agenda.next_flow() == Some(index))
         {
@@ -618,7 +618,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// Moves the flow's event forward to `deadline` if it is later. An event that is too early stays.
+    /// Moves the flow's event to `deadline` if the event is later. An event that is too early stays.
     #[inline(always)]
     fn arm(&mut self, index: u32, deadline: Time) {
         let flow = &mut self.network.flows[index as usize];
@@ -628,12 +628,11 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// Sends the segments that a TCP sender may send. The caller must have set all other events of this moment, and
-    /// must arm the flow afterwards.
+    /// Sends the segments that a TCP sender may send. The caller must have set all other events of this time, and must
+    /// arm the flow afterwards.
     ///
     /// A packet that reaches the edge node before any other event is forwarded at once and needs no entry in the
-    /// agenda. Only timers of this flow may fire before that, and the packets that they send leave later on the access
-    /// link.
+    /// agenda. Only timers of this flow may fire earlier, and packets that they send leave the access link later.
     #[inline(never)]
     fn transmit(&mut self, index: u32, user: u32, now: Time) {
         loop {

@@ -1,11 +1,11 @@
-//! Event set: one entry per entity, with the earliest available at any time.
+//! Event set: one entry per entity; the earliest event is available at any time.
 //!
 //! Every link, host, source and flow has at most one next event, so the set is a fixed array of entries below a
 //! tournament tree. Four neighbours share a cache line; the earliest of them is their winner and represents them in the
-//! line above. Moving an entry walks one path of log4(n) lines and stops where the winner does not change. The earliest
-//! event is the winner of the top line. There is no search, no allocation and no stale entry. Of equal times the
-//! smaller entity number wins, so the order of events is total and the same on every machine. Lines are numbered level
-//! by level as in a heap, so that paths differ by at most one line.
+//! line above. Moving an entry updates one path of log4(n) lines, up to the first line whose winner does not change.
+//! The earliest event is the winner of the top line. There is no search, no allocation and no stale entry. At equal
+//! times the smaller entity number wins, so the order of events is total and the same on every machine. Lines are
+//! numbered level by level as in a heap, so paths differ by at most one line.
 
 use crate::engine::tournament::{Contender, FAN, TournamentNode};
 use fairlane_schemes::base::units::Time;
@@ -61,7 +61,7 @@ impl EventSet {
     }
 
     /// Grows to `entities` entities and keeps existing events. This takes as long as setting all events, so callers
-    /// double the size.
+    /// should double the size.
     pub fn grow(&mut self, entities: usize) {
         let present = self.entities;
         let mut larger = Self::new(entities);
@@ -84,8 +84,9 @@ impl EventSet {
         (self.first.time, self.first.entity)
     }
 
-    /// Next entity by number with an event at `time`, which must be the time of the earliest event.
-    // It is the best of the entries next to the path of `entity`: of equal times the smallest number wins.
+    /// Returns the next entity by number with an event at `time`, which must be the time of the earliest event.
+    // The result is the best of the entries next to the path of `entity`, because at equal times the smallest number
+    // wins.
     #[must_use]
     pub fn due_behind(&self, entity: u32, time: Time) -> Option<u32> {
         let (mut line, mut place) = (self.line_of(entity), entity as usize % FAN);
@@ -108,7 +109,7 @@ impl EventSet {
     }
 
     /// Line of an entity. Entities that do not fit in the lowest level are at the end of the level above, after its
-    /// winners, so that the order from left to right is that of the numbers.
+    /// winners. So entities are ordered by number from left to right.
     #[inline]
     fn line_of(&self, entity: u32) -> usize {
         let line = self.lowest + entity as usize / FAN;
@@ -136,7 +137,7 @@ impl EventSet {
     }
 
     /// Moves the entity's event to `time` if it is later. Compares it only with the winners on its path, because all
-    /// other entries remain later than these.
+    /// other entries are later than these winners.
     #[inline]
     pub fn set_earlier(&mut self, entity: u32, time: Time) {
         let (mut line, mut place) = (self.line_of(entity), entity as usize % FAN);

@@ -1,9 +1,9 @@
 //! Batches of deliveries that the engine handles slightly late.
 //!
-//! If all routes end behind one link and all flows last for the whole run, a delivery has only two effects: the
-//! receiver's timer, and an acknowledgement, which needs at least the reverse delay to reach its sender. So the link
-//! has one event for all packets that arrive within [`slack`], which is at most the reverse delay. Each packet is
-//! delivered with its actual arrival time. Before a receiver's timer is handled, and before the warm-up or the run
+//! If all routes end behind one link and all flows last for the whole run, a delivery has only two effects. It sets the
+//! receiver's timer, and it causes an acknowledgement, which needs at least the reverse delay to reach its sender. So
+//! the link has one event for all packets that arrive within [`slack`], which is at most the reverse delay. Each packet
+//! is delivered with its actual arrival time. Before a receiver's timer is handled, and before the warm-up or the run
 //! ends, all packets that have arrived are delivered. If a delivery sets a timer that expires before the next delivery,
 //! the timer is handled first.
 
@@ -11,12 +11,13 @@ use crate::network::tcp_flow::Span;
 use crate::network::{Entry, Hop, Network};
 use fairlane_schemes::base::units::Time;
 
-/// Maximum number of full packets that arrive between two events of the link. More would save no time, but take more
-/// memory for the wire.
+/// Maximum number of full-size packets that arrive between two events of the link. A larger number would save no time,
+/// but packets in flight would need more memory.
 const MOST_PACKETS: u64 = 32;
 const FULL_PACKET_BYTES: u64 = 1500;
 
-/// Link behind which all routes end, and the slack of its deliveries; `None` if they must not be late.
+/// Returns the link behind which all routes end and the slack of its deliveries, or `None` if deliveries must not be
+/// late.
 pub(super) fn slack(network: &Network) -> Option<(u32, Time)> {
     let link = last_link(network)?;
     let lasts = network.webs.is_empty() && network.players.is_empty();
@@ -29,7 +30,7 @@ pub(super) fn slack(network: &Network) -> Option<(u32, Time)> {
     (slack > Time::ZERO).then_some((link, slack))
 }
 
-/// Last link of every route, if it is the same for all routes and nothing follows it.
+/// Returns the last link of every route, if all routes have the same last link and nothing follows it.
 fn last_link(network: &Network) -> Option<u32> {
     let ends = network.hops.windows(2).filter(|hops| hops[1].link == Hop::DELIVER);
     let is_link = |entry| matches!(entry, Entry::Core | Entry::Edge | Entry::Forged);

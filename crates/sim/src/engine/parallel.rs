@@ -1,10 +1,11 @@
-//! One run on several threads. Each has a part of the network; they synchronise at the end of each time window.
+//! Runs one replication on several threads. Each thread has a part of the network; the threads synchronise at the end
+//! of each time window.
 //!
 //! A window is as long as the lookahead of the [`Partition`]: packets sent to another part during a window arrive after
-//! its end. Within a window, each part handles its events in order, independently of the others. It also serves the cut
-//! links until the end of the window and passes on the packets that they sent; then all threads synchronise. Events
-//! that touch the same state have the same order, by time and rank, as in a run on one thread, so results are
-//! byte-identical.
+//! its end. Within a window, each part handles its events in order, independently of the others. It also starts all
+//! transmissions on cut links until the end of the window, and passes the packets to the other parts. Then all threads
+//! synchronise. Events that touch the same state have the same order, by time and rank, as in a run on one thread, so
+//! results are byte-identical.
 //!
 //! Each part has the numbering and memory of the whole network, but touches only the entities that belong to it.
 
@@ -22,8 +23,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::{panic, thread};
 
-/// Runs one replication on at most `threads` threads, or on one if more would gain little. The record does not depend
-/// on it. An observer gets only the progress of the run.
+/// Runs one replication on at most `threads` threads, or on one if more would save little time. The record does not
+/// depend on the number of threads. An observer gets only the progress of the run.
 ///
 /// # Errors
 /// The run was cancelled, its observer stopped it, or an external scheme or congestion control failed.
@@ -82,7 +83,7 @@ pub fn run_by<O: Observer>(
         Some([first].into_iter().chain(others).collect::<Option<Vec<Ended>>>())
     });
     match ended {
-        // The system refuses to start threads.
+        // No threads can be started, so run on this one.
         None => try_observe(scenario, replication, cancelled, observer),
         Some(None) => Err(Stop::Cancelled),
         Some(Some(parts)) => Ok(joined(scenario, replication, partition, parts)),
@@ -113,7 +114,7 @@ fn joined(scenario: &Scenario, replication: u32, partition: &Partition, parts: V
 /// State shared by all parts.
 struct Meeting {
     rendezvous: Rendezvous,
-    /// Mailboxes from each part to each part, in two sets: parcels sent in one window are read in the next.
+    /// Mailboxes from each part to each part, in two sets: parcels sent in one window are received in the next.
     mail: [Vec<Mutex<Vec<Parcel>>>; 2],
     parts: usize,
     events: AtomicU64,
@@ -131,7 +132,7 @@ impl Meeting {
     }
 }
 
-/// Cancels the barrier when a part panics, so that other threads do not wait for it.
+/// Cancels the barrier when a part panics, so that other threads do not wait forever.
 struct CallOffInPanic<'a>(&'a Rendezvous);
 
 impl Drop for CallOffInPanic<'_> {
@@ -156,7 +157,8 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// Executes windows until the end of the run. Returns `None` if the run is cancelled or `goes_on` returns false.
+    /// Executes windows until the end of the run. Returns `None` if the run is cancelled, or if `goes_on` returns
+    /// false.
     fn run(&mut self, cancelled: &AtomicBool, goes_on: &mut dyn FnMut(Time, u64) -> bool) -> Option<()> {
         let mut waiting = Time::NEVER; // next transmission on a cut link, which has no event
         for side in [0, 1].into_iter().cycle() {
@@ -205,13 +207,13 @@ impl Part<'_> {
             if now.min(arrival) >= until {
                 return Some(());
             }
-            // Counts the event first, because a timer that finds nothing to do reverts its count.
+            // Counts the event first, because a timer event without effect reverts its count.
             if (arrival, order) < (now, rank) {
                 let packet = self.inbox.take();
                 self.engine.handled += 1;
                 self.engine.forward(packet, arrival);
             } else {
-                // All parts have the control events, which must count once.
+                // All parts have the control events, but these must be counted only once.
                 self.engine.handled += u64::from(event != Event::Control || self.number == 0);
                 self.engine.handle(event, now);
             }

@@ -1,14 +1,14 @@
 //! Partitions the network of one run into parts, one for each thread.
 //!
-//! Two things are never split. A link has a queue and a transmitter with common state that every packet touches. A
-//! group of users has senders, receivers and probes. Between links and groups, packets take the propagation delay, so
-//! the network may be cut there: from hosts to their first link, from a link to the next one, and from the last link to
-//! the receivers. The shortest delay of all cuts is the *lookahead*: within that time, actions of a part cannot affect
+//! Links and groups of users are never split. A link has a queue and a transmitter whose state every packet touches. A
+//! group has senders, receivers and probes. Packets between links and groups take the propagation delay, so the network
+//! may be cut there: from hosts to their first link, from a link to the next one, and from the last link to the
+//! receivers. The shortest delay of all cuts is the *lookahead*: within that time, actions of a part cannot affect
 //! another part.
 //!
 //! A longer lookahead leaves fewer pieces. The search tries each delay in the network as the minimum delay of a cut. It
 //! assigns the resulting pieces to parts in the order of the scenario, so that neighbours stay together, and estimates
-//! the run time. The best partition is used if it saves enough time.
+//! the run time of each partition. The best partition is used if it saves enough time.
 
 use crate::network::delays;
 use crate::scenario::{GroupConfig, Placement, Scenario, SourceConfig, TcpSourceParams};
@@ -47,8 +47,8 @@ impl fmt::Display for WhyWhole {
     }
 }
 
-/// Approximate costs in nanoseconds, of which only the ratios matter: a packet at its sender and receiver, including
-/// its share of acknowledgements; a packet at a link; a packet as a parcel to another part.
+/// Approximate costs in nanoseconds, of which only the ratios matter. They are for a packet at sender and receiver
+/// (including acknowledgements), at a link, and as a parcel to another part.
 const HOST_NS: f64 = 120.0;
 const LINK_NS: f64 = 50.0;
 const PARCEL_NS: f64 = 30.0;
@@ -76,7 +76,7 @@ impl Partition {
     /// Fastest partition of a scenario into at most `threads` parts.
     ///
     /// # Errors
-    /// The scenario cannot be partitioned, or it would save too little.
+    /// The scenario cannot be partitioned, or a partition would save too little time.
     pub fn new(scenario: &Scenario, threads: usize) -> Result<Self, WhyWhole> {
         let candidates = Self::candidates(scenario, threads)?;
         let best = candidates.into_iter().min_by(|a, b| a.1.total_cmp(&b.1)).ok_or(WhyWhole::NoGain)?;
@@ -185,7 +185,7 @@ struct Edge {
 /// Graph of links and homes with the delays between them.
 struct Graph<'a> {
     links: usize,
-    /// Homes: users of a group with the same route, who stay together.
+    /// Homes: users of a group with the same route, which are never split.
     homes: Vec<Placement<'a>>,
     /// Nanoseconds of work per simulated second, by node.
     work: Vec<f64>,
@@ -282,7 +282,7 @@ impl<'a> Graph<'a> {
         (shares.len() > 1).then(|| self.cut_by(shares.len(), part))
     }
 
-    /// Partition that `part` defines by node.
+    /// Returns the partition in which `part` gives the part of each node.
     fn cut_by(&self, parts: usize, part: impl Fn(usize) -> u16) -> Partition {
         let crossed = || self.edges.iter().filter(|edge| part(edge.from) != part(edge.to));
         let mut cut = vec![false; self.links];
@@ -305,7 +305,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Piece of each node: the lowest node to which delays below `least` connect it.
+    /// Returns the piece of each node: the lowest node to which delays below `least` connect the node.
     fn pieces(&self, least: Time) -> Vec<usize> {
         let mut above: Vec<usize> = (0..self.work.len()).collect();
         for edge in self.edges.iter().filter(|edge| edge.delay < least) {
@@ -338,7 +338,7 @@ impl<'a> Graph<'a> {
         let whole = self.work.iter().sum::<f64>().max(f64::MIN_POSITIVE);
         let window_s = partition.lookahead.as_secs_f64();
         let most = work.iter().copied().fold(0.0, f64::max);
-        // With n packets per window on average, the busiest part has about sqrt(n) more than the average.
+        // With n packets per window on average, the busiest part has about sqrt(n) packets more than the average.
         let spread = (most * window_s / HOST_NS).sqrt() * HOST_NS / window_s;
         (most + spread + WINDOW_NS / window_s) / whole
     }

@@ -1,9 +1,9 @@
-//! Prefetching of memory that upcoming events will touch.
+//! Prefetches memory that upcoming events will touch.
 //!
 //! With many flows the state exceeds the caches, and an event would wait for each cache line. The next entries in a
-//! shared line, in a calendar or on a link are known, so their lines are prefetched some events ahead. That costs one
-//! instruction each, and avoids or shortens the wait. Lines that these entries point to are prefetched later, once the
-//! entries have arrived. None of this is inlined in the loop, since small networks do not need it.
+//! shared line, in a calendar or on a link are known, so their cache lines are prefetched some events ahead. A prefetch
+//! costs one instruction, and avoids or shortens the wait. Cache lines to which these entries point are prefetched
+//! later, once the entries are in the cache. This code is not inlined in the loop, since small networks do not need it.
 
 use crate::cache_line::fetch;
 use crate::network::hosts::{FlowAck, Queue};
@@ -14,19 +14,19 @@ use prefetch_index::prefetch_index;
 
 /// Prefetch distance in queue entries for the cache lines of hosts and flows.
 const PLACES_AHEAD: usize = 8;
-/// Distance for lines whose address is in the lines prefetched at [`PLACES_AHEAD`].
+/// Distance for cache lines whose address is in the lines prefetched at [`PLACES_AHEAD`].
 const FEWER_PLACES_AHEAD: usize = 4;
-/// Distance for lines whose address is in the lines prefetched at [`FEWER_PLACES_AHEAD`].
+/// Distance for cache lines whose address is in the lines prefetched at [`FEWER_PLACES_AHEAD`].
 const FEWEST_PLACES_AHEAD: usize = 2;
-/// Distances for packets on a link between nodes. They are short, because packets of many other links arrive between
-/// two packets of one link. The distances are for the packet, its next hop, the entity at that hop, the entity's probe,
-/// and the probe's counts.
+/// Distances for packets on a link between nodes: for the packet, its next hop, the entity at that hop, the entity's
+/// probe, and the probe's counts. The distances are short, because packets of many other links arrive between two
+/// packets of one link.
 const PACKET_ON_LINK: usize = 5;
 const HOP_ON_LINK: usize = 4;
 const STATE_ON_LINK: usize = 3;
 const PROBE_ON_LINK: usize = 2;
 const COUNTS_ON_LINK: usize = 1;
-/// Approximate number of flows that fit into the caches; with fewer, prefetching does not pay off.
+/// Approximate number of flows that fit into the caches. With fewer flows, prefetching does not pay off.
 pub const MANY_FLOWS: usize = 4_000;
 
 impl Network {
@@ -85,7 +85,7 @@ impl Network {
         if let Some(packet) = wire.upcoming(STATE_ON_LINK) {
             self.fetch_for_arrival(packet);
         } else if let Some(packet) = self.links[link as usize].last_started() {
-            // Few packets are in flight, each for a long time, so this prefetches only the data of receivers.
+            // Few packets are in flight here, each for a long time, so this prefetches only the data of receivers.
             self.fetch_for_receiver(packet);
         }
         if let Some(packet) = wire.upcoming(PROBE_ON_LINK) {
@@ -158,7 +158,7 @@ impl Network {
         fetch(&flow.user);
     }
 
-    /// Prefetches the flow's deadline, once the lines of [`Network::fetch_for_timer`] have arrived.
+    /// Prefetches the flow's deadline. Call it once the cache lines of [`Network::fetch_for_timer`] have arrived.
     #[inline]
     pub fn fetch_for_deadline(&self, flow: u32) {
         if let Some(flow) = self.flows.get(flow as usize) {

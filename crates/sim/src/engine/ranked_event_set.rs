@@ -1,9 +1,9 @@
 //! Event set of links and shared lines, the few entities that have most events.
 //!
 //! It is a tournament as in [`super::event_set`], but the rank of a slot's event changes: a shared line's event has the
-//! rank of the host whose arrival is first. So an entry contains its rank. A path is always walked to the top, which
-//! for so few entries is cheaper than to test where to stop. A new event in an empty slot is only compared with the
-//! first event of all.
+//! rank of the host whose arrival is first. So an entry contains its rank. Updates always go up to the top. For so few
+//! entries this is cheaper than a test where to stop. A new event in an empty slot is only compared with the first
+//! event of all.
 
 use crate::engine::tournament::{Contender, FAN, TournamentNode};
 use fairlane_schemes::base::units::Time;

@@ -1,7 +1,7 @@
 //! Synchronisation of the threads of a run at the end of each window.
 //!
 //! A thread that arrives early spins briefly, since windows are short, and then sleeps. With fewer cores than threads
-//! it sleeps immediately: spinning would take the core from a thread that the others wait for.
+//! it sleeps immediately: spinning would take the core from a thread for which the others wait.
 
 use fairlane_schemes::base::units::Time;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -46,7 +46,7 @@ impl Rendezvous {
         }
     }
 
-    /// Waits for all other threads. Returns the minimum of all times, or `None` if the barrier is cancelled.
+    /// Waits for all other threads. Returns the minimum of the threads' times, or `None` if the barrier is cancelled.
     pub fn meet(&self, time: Time) -> Option<Time> {
         self.earliest.fetch_min(time.0, Ordering::SeqCst);
         let meeting = self.meetings.load(Ordering::SeqCst);
@@ -81,8 +81,8 @@ impl Rendezvous {
         self.is_off.load(Ordering::SeqCst)
     }
 
-    /// Sleeps until `is_over`. The thread counts itself as sleeping before its last check, so either the waker sees it
-    /// or it sees that waiting is over.
+    /// Sleeps until `is_over`. The thread counts itself as sleeping before its last check. So either the waker wakes
+    /// it, or the check shows that waiting is over.
     fn sleep_until(&self, is_over: impl Fn() -> bool) {
         let mut guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         self.sleepers.fetch_add(1, Ordering::SeqCst);
@@ -114,7 +114,7 @@ mod tests {
                 let rendezvous = &rendezvous;
                 scope.spawn(move || {
                     for round in 0..500 {
-                        // Each round, the minimum comes from a different thread.
+                        // In each round, another thread has the minimum.
                         let own = Time(1000 * round + (number + round) % threads as u64);
                         assert_eq!(rendezvous.meet(own), Some(Time(1000 * round)));
                     }

@@ -1,18 +1,18 @@
-//! Threads that are joined only once, and only in the process in which they run.
+//! Threads that are joined at most once, and only in the process in which they run.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-/// Maximum wait for cancelled threads. A run checks for cancellation every few thousand events, so milliseconds are
-/// enough, unless an external scheme never returns; its thread cannot be ended.
+/// Maximum wait for cancelled threads. A run checks for cancellation every few thousand events, so milliseconds usually
+/// suffice. If an external scheme never returns, its thread cannot be ended.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Function that must call `work` once, and may set up and clean up what a host requires for a thread.
+/// Function that must call `work` once. It may set up and clean up resources that a host requires for a thread.
 pub type Around = fn(work: &mut (dyn FnMut() + Send));
 
-/// Threads with the id of their process. A fork copies the thread handle but not the thread, so joining it in the child
-/// would block forever.
+/// Threads with the id of their process. A fork copies the handle of a thread but not the thread, so a join in the
+/// child would block forever.
 #[derive(Debug)]
 pub struct Threads {
     process: u32,
@@ -38,7 +38,7 @@ impl Threads {
                 sleep(Duration::from_micros(100));
             }
             if thread.is_finished() {
-                // The panic of a run was already reported as its outcome.
+                // A panic of a run was already reported as its outcome.
                 let _ = thread.join();
             }
         }

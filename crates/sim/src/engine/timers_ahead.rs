@@ -1,4 +1,4 @@
-//! Prefetching for upcoming timers.
+//! Prefetches memory for upcoming timers.
 //!
 //! Hosts measure time in ticks (jiffies), so timers of many flows expire in bursts, ordered by flow number. The next
 //! timers are therefore known, and their memory is prefetched some events ahead.
@@ -15,16 +15,16 @@ const DEADLINES_AHEAD: usize = 4;
 #[derive(Clone, Debug, Default)]
 pub struct TimersAhead {
     at: Time,
-    /// Numbers of timers at this time that were handled, and that were looked up.
+    /// Number of handled timers at this time, and number of timers looked up.
     handled: usize,
     found: usize,
     flows: [u32; FLOWS_AHEAD],
-    /// Flow with the next timer, if that is at another time; partly prefetched.
+    /// Flow with the next timer, partly prefetched, if the timer is at another time.
     single: Option<u32>,
 }
 
 impl TimersAhead {
-    /// Prefetches later timers of a burst. Called before the timer of a flow is handled.
+    /// Prefetches later timers of a burst. Call it before the timer of a flow is handled.
     #[cold]
     #[inline(never)]
     pub fn before(&mut self, flow: u32, now: Time, agenda: &Agenda, network: &Network) {
@@ -45,7 +45,7 @@ impl TimersAhead {
         self.handled += 1;
     }
 
-    /// Prefetches the next timer if it is at another time. Called after a timer was handled.
+    /// Prefetches the next timer if it is at another time. Call it after a timer was handled.
     #[cold]
     #[inline(never)]
     pub fn after(&mut self, agenda: &Agenda, network: &Network) {
@@ -55,8 +55,8 @@ impl TimersAhead {
         }
     }
 
-    /// Prefetches more data of the next timer, once the lines of [`TimersAhead::after`] have arrived. Called at other
-    /// events.
+    /// Prefetches more data of the next timer, after the cache lines of [`TimersAhead::after`] have arrived. Call it at
+    /// other events.
     #[inline]
     pub fn between(&mut self, network: &Network) {
         if let Some(flow) = self.single.take() {

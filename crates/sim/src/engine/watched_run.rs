@@ -1,6 +1,6 @@
-//! A run with outputs: a packet capture of the bottleneck, tables of senders and queues, a log of senders.
+//! A run that also writes a packet capture of the bottleneck, tables of senders and queues, or a log of senders.
 //!
-//! The run has a separate thread. Tables are sent through a bounded channel, so a slow reader slows the run down
+//! The run has a separate thread. It sends tables through a bounded channel. So a slow receiver slows the run down,
 //! instead of filling the memory.
 
 use crate::engine::threads::{Around, Threads};
@@ -38,8 +38,8 @@ pub struct Watch {
     pub pcap: Option<(PathBuf, PcapOptions)>,
     /// Interval of the tables; zero for every change.
     pub trace: Option<Time>,
-    /// File and content of the log. During the run its traces are in a temporary file next to it, whose name ends in
-    /// `.spool` and which is unlinked immediately.
+    /// File and content of the log. During the run the traces are in a temporary file next to the log. Its name ends in
+    /// `.spool`, and it is unlinked immediately.
     pub qlog: Option<(PathBuf, QlogOptions)>,
 }
 
@@ -64,7 +64,7 @@ impl Watch {
 pub enum Failure {
     /// Writing this file failed.
     Io(PathBuf, io::Error),
-    /// The system refuses to start a thread.
+    /// A thread cannot be started.
     Thread(io::Error),
     /// An external scheme or congestion control failed.
     External(String),
@@ -93,7 +93,7 @@ impl WatchedRun {
     /// Starts the run. [`Watch::check`] must have succeeded.
     ///
     /// # Errors
-    /// A file cannot be written, or the system refuses to start a thread.
+    /// A file cannot be written, or a thread cannot be started.
     pub fn start(scenario: Scenario, replication: u32, watch: &Watch) -> Result<Self, Failure> {
         Self::start_within(scenario, replication, watch, |work| work())
     }
@@ -128,7 +128,7 @@ impl WatchedRun {
         Ok(Self { messages: Some(Mutex::new(messages)), cancelled, threads })
     }
 
-    /// Next output, or `None` if there is none within `timeout`.
+    /// Returns the next output, or `None` if there is none within `timeout`.
     ///
     /// # Panics
     /// The run has already returned its end.
@@ -186,7 +186,7 @@ impl Files {
     }
 }
 
-/// Adds `path` to the written data or to the error.
+/// Adds `path` to the result, on success or error.
 fn named<T>(path: &Path, written: io::Result<T>) -> Result<(PathBuf, T), Failure> {
     match written {
         Ok(written) => Ok((path.to_owned(), written)),
@@ -228,7 +228,7 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown defect")
 }
 
-/// A capture, a log, tables, or several of these.
+/// Any of a capture, a log and tables.
 #[derive(Debug)]
 struct All<T> {
     files: Files,

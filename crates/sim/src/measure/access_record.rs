@@ -15,13 +15,13 @@ metrics! {
         subscribers: u64, unit "", heading "subscribers";
         /// Applications, in the order in which groups first mention them.
         applications: Vec<ApplicationRecord>, part "" of "application";
-        /// The nodes of the tree; node `i` has links `2 i` down and `2 i + 1` up.
+        /// The nodes of the tree. Node `i` has link `2 i` downstream and link `2 i + 1` upstream.
         nodes: Vec<NodeRecord>, part "" of "node";
     }
 }
 
 metrics! {
-    /// An application; numbers cover all its users.
+    /// An application. All values include all its users.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct ApplicationRecord {
         /// Name: `application` of its sources, or their kind.
@@ -30,7 +30,7 @@ metrics! {
         delivered_packets: u64, unit "packets", heading "packets";
         /// Delivered packets with a congestion mark.
         marked_packets: u64, unit "packets", heading "marked";
-        /// Delay from the sending host to the receiver; null without any packet.
+        /// Delay from the sending host to the receiver; null without packets.
         one_way_delay: Option<TimesRecord>, part "one_way_delay_" heading "one-way";
     }
 }
@@ -47,7 +47,7 @@ metrics! {
         level: String;
         /// Users of all groups below the node.
         users: u64, unit "", heading "users";
-        /// Throughput of these users relative to their max-min shares; null if no user has a demand.
+        /// Throughput of the users below the node, relative to their max-min shares; null if no user has a demand.
         share: Option<Percentiles>, part "share_";
     }
 }

@@ -1,4 +1,5 @@
-//! Receivers of calls: delay, jitter, losses, and packets that arrive in time for a playout buffer of fixed delay.
+//! Receivers of calls. Measures delay, jitter, losses, and packets that arrive in time for a playout buffer of fixed
+//! delay.
 //!
 //! Source: RFC 3550 6.4.1 (jitter); ITU-T G.1020 clause 7.2 (de-jitter buffer of fixed size).
 //!
@@ -8,7 +9,7 @@
 //! | (2) | a packet is played `P` after it was sent, `P` = delay of the first measured packet + buffer | the same |
 //! | (3) | mouth to ear: speech in a packet + look-ahead + `P` | [`Call::figures`] |
 //!
-//! Cost: a few operations per packet of a call, 150 bytes a call.
+//! Cost: a few operations per packet of a call, and 150 bytes per call.
 //!
 //! Deviations:
 //! 1. RFC 3550 reports the jitter at the time of the report. Here it is the mean over all packets received in the
@@ -37,8 +38,8 @@ pub struct Call {
     last_delay_s: Option<f64>,
     jitter_s: f64,
     jitter_sum_s: f64,
-    /// Measured packets that arrived; of these, `due` counts those to be played before the end. `late` counts those of
-    /// `due` that were late.
+    /// Number of measured packets that arrived. `due` is the number of those with a playout time before the end, and
+    /// `late` the number of late ones among `due`.
     came: u64,
     due: u64,
     late: u64,
@@ -109,7 +110,7 @@ impl Call {
         if due == 0 {
             return None;
         }
-        // `self.due` contains no packet sent before `from`: `receive` does not count these.
+        // `self.due` excludes packets sent before `from`, which `receive` does not count.
         let lost = due - self.due;
         let mouth_to_ear = self.playout.map(|playout| self.params.coding_delay() + playout);
         let missing = (lost + self.late) as f64 / due as f64;
@@ -125,7 +126,7 @@ impl Call {
         })
     }
 
-    /// Number of packets sent before `time`; ignores the source's stop time.
+    /// Number of packets sent before `time`. Ignores the source's stop time.
     fn sent_before(&self, time: Time) -> u64 {
         time.saturating_sub(self.first).0.div_ceil(self.params.packet_interval.0)
     }
@@ -168,7 +169,7 @@ impl CallProbes {
         }
     }
 
-    /// Takes over the calls of the sources that `has_source` selects by number from another part of the same network.
+    /// Takes calls from another part of the same network: those of the sources for which `has_source` returns true.
     pub fn take_over(&mut self, other: &mut Self, has_source: impl Fn(usize) -> bool) {
         for (_, &call) in self.call_of_source.iter().enumerate().filter(|(source, _)| has_source(*source)) {
             if let (Some(own), Some(others)) = (self.calls.get_mut(call as usize), other.calls.get_mut(call as usize)) {
@@ -194,7 +195,8 @@ impl CallProbes {
 mod tests {
     use super::*;
 
-    /// A call that starts at 0.5 s and sends a packet every 20 ms; buffer 50 ms, measured from 1 s to 3 s.
+    /// Returns a call that starts at 0.5 s and sends a packet every 20 ms. The buffer is 50 ms, and the measurement
+    /// lasts from 1 s to 3 s.
     fn call() -> Call {
         Call::new(VoipParams::default(), Time::from_millis(500), (Time::from_secs(1), Time::from_secs(3)))
     }
@@ -215,8 +217,8 @@ mod tests {
         let mut call = call();
         receive(&mut call, |_| Some(30));
         let figures = call.figures().expect("it was measured");
-        // Packets are played 80 ms after sending: 96 packets, sent from 1 s until before 2.92 s. Mouth to ear 20 + 80
-        // ms.
+        // Packets are played 80 ms after sending. These are 96 packets, sent from 1 s until before 2.92 s. The
+        // mouth-to-ear delay is 20 + 80 ms.
         assert_eq!((figures.due, figures.lost, figures.late), (96, 0, 0));
         assert_eq!(figures.mouth_to_ear, Some(Time::from_millis(100)));
         assert!(figures.jitter_s.is_some_and(|jitter| jitter < 1e-12));
@@ -225,8 +227,8 @@ mod tests {
 
     #[test]
     fn what_comes_after_its_time_is_late_and_what_does_not_come_is_lost() {
-        // Packets 25 to 120 are to be played during the measurement, 80 ms after sending: packet 25, which arrives
-        // after 30 ms, sets this delay. Packets 30, 40 ... 120 are lost; 35, 45 ... 115 arrive 1 ms too late.
+        // Packets 25 to 120 should be played during the measurement, 80 ms after sending. Packet 25, which arrives
+        // after 30 ms, sets this delay. Packets 30, 40 ... 120 are lost, and 35, 45 ... 115 arrive 1 ms too late.
         let mut call = call();
         receive(&mut call, |number| match number % 10 {
             0 => None,
@@ -245,7 +247,8 @@ mod tests {
         // which 25 precede the measurement.
         let mut call = call();
         receive(&mut call, |number| Some(30 + 10 * (number % 2)));
-        // Number 123, sent at 2.96 s with 40 ms, would arrive at 3 s. The last packet that arrives before 3 s is 122.
+        // Packet 123, sent at 2.96 s with a delay of 40 ms, would arrive at 3 s. The last packet that arrives before 3
+        // s is 122.
         let jitters: Vec<f64> = (25..=122).map(|n| 0.01 * (1.0 - (15.0f64 / 16.0).powi(n))).collect();
         let mean = jitters.iter().sum::<f64>() / jitters.len() as f64;
         let found = call.figures().and_then(|figures| figures.jitter_s).expect("packets came");

@@ -1,8 +1,8 @@
-//! Catalogue of metrics. Each metric is declared once, together with the record field that holds it.
+//! Catalogue of metrics. Each metric is declared once, together with its record field.
 //!
 //! [`metrics!`](crate::metrics!) declares a record. A field is a metric (`unit`, `heading` and so on), one or several
-//! nested records (`part`), or not a number. Tables, data frames, pages, evaluations and documentation are generated
-//! from [`catalogue`].
+//! nested records (`part`), or neither. Tables, data frames, pages, evaluations and documentation are generated from
+//! [`catalogue`].
 
 use crate::measure::derived::derived;
 use crate::measure::metric::Metric;
@@ -23,19 +23,19 @@ pub struct Field {
 /// Kind of a field's value.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// A text, or a field that is not written.
+    /// A text, or a field that records do not contain.
     Other,
-    /// One or several numbers; the fields are those of [`Metric`].
+    /// One or several numbers, with the fields of [`Metric`].
     Number {
         /// Unit.
         unit: &'static str,
-        /// Unit in tables; empty for the same.
+        /// Unit in tables; empty if it is the same.
         shown_as: &'static str,
         /// Better direction.
         better: &'static str,
         /// Heading.
         heading: &'static str,
-        /// Heading in words; empty if it needs none.
+        /// Heading in words; empty if `heading` suffices.
         words: &'static str,
         /// Symbol.
         symbol: &'static str,
@@ -54,11 +54,11 @@ pub enum Kind {
         record: &'static str,
         /// Fields.
         fields: &'static [Field],
-        /// Prefix of the names of its metrics, after the prefix of the enclosing record.
+        /// Prefix of the names of the record's metrics, after the prefix of the enclosing record.
         prefix: &'static str,
         /// Prefix of their headings.
         heading: &'static str,
-        /// Prefix of their headings in words; empty if it equals `heading`.
+        /// Prefix of the metrics' headings in words; empty if it equals `heading`.
         words: &'static str,
         /// Scope, if different from that of the enclosing record.
         of: &'static str,

@@ -1,8 +1,8 @@
-//! Metrics that are not in the simulator's records: those of the lab, and those computed from records.
+//! Metrics outside the simulator's records: from the lab, or computed from records.
 
 use crate::measure::metric::Metric;
 
-/// Defines a function that returns metrics, declared like those of records, each with its scope and its path in it.
+/// Defines a function that returns metrics. Each is declared like a field of a record, with a scope and a path.
 macro_rules! derived {
     ($(
         $(#[doc = $doc:literal])+
@@ -10,7 +10,7 @@ macro_rules! derived {
             $(, better $better:literal)?, heading $heading:literal $(or $title:literal)?
             $(, source $source:literal)?, shown $shown:literal;
     )*) => {
-        /// Derived metrics. An evaluation has no overall score; each criterion stands alone.
+        /// Derived metrics. An evaluation has a separate value for each criterion, and no overall score.
         #[must_use]
         pub fn derived() -> Vec<Metric> {
             vec![$(Metric {
@@ -59,12 +59,12 @@ derived! {
     /// Goodput per user of the first group relative to the second.
     goodput_ratio of "run" at goodput_ratio, unit "1", heading "ratio", shown "lab";
     /// Goodput of the worst-off evaluated user, relative to the payload of its weighted max-min share of the link; at
-    /// most 1. Shares are per user, however many flows a user has. Schemes that share among flows therefore lose where
-    /// users have several flows; they have a second entry with `share_per=user`.
+    /// most 1. Shares are per user, regardless of the number of flows. Schemes that share among flows therefore score
+    /// lower if users have several flows, so they have a second entry with `share_per=user`.
     worst_share of "evaluation" at share_worst,
         unit "1", better "high", heading "worst share" or "share of the worst user",
         source "RFC 5166; max-min: Bertsekas, Gallager, Data Networks, 6.5.2", shown "criterion";
-    /// Jain's index of these shares over all evaluated users.
+    /// Jain's index of the shares of all evaluated users.
     jain of "evaluation" at jain,
         unit "1", better "high", heading "Jain" or "Jain's index of the users",
         source "Jain, Chiu, Hawe, 1984; RFC 5166", shown "criterion";
@@ -73,17 +73,17 @@ derived! {
     jain_flows of "evaluation" at jain_flows,
         unit "1", better "high", heading "Jain, flows" or "Jain's index of the flows", source "the same",
         shown "criterion";
-    /// Goodput that a CUBIC flow loses next to another sender, relative to its goodput alone, minus its loss next to
+    /// Fraction of its goodput that a CUBIC flow loses next to another sender, minus the fraction that it loses next to
     /// another CUBIC flow; at least 0.
     harm of "evaluation" at harm,
         unit "1", better "low", heading "harm" or "harm to CUBIC",
         source "Ware et al., Beyond Jain's Fairness Index, HotNets 2019", shown "criterion";
-    /// 99th percentile of the one-way delay without propagation, of the evaluated group in which it is longest.
+    /// 99th percentile of the one-way delay without propagation, in the evaluated group with the longest delay.
     delay_p99 of "evaluation" at delay_p99_s,
         unit "s", better "low", heading "delay p99" or "99th percentile of the delay", source "RFC 7928, 2.7",
         shown "criterion";
-    /// 95th percentile of transfer times, as the time on an empty link divided by that percentile. 1 means an empty
-    /// link, 0 that more than one transfer in twenty does not finish.
+    /// Transfer time on an empty link divided by the 95th percentile of transfer times. 1 means an empty link; 0 means
+    /// that more than one transfer in twenty does not finish.
     completion of "evaluation" at completion,
         unit "1", better "high", heading "transfers" or "speed of the slowest transfers", source "RFC 7928; RFC 5166",
         shown "criterion";

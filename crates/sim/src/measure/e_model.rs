@@ -1,4 +1,4 @@
-//! The E-model: estimates how a listener would rate a call, from its delay and losses.
+//! The E-model: estimates how a listener would rate a call with a given delay and loss.
 //!
 //! Source: ITU-T G.107 (06/2015), clause 7, annex B. Codec values: ITU-T G.113, appendix I.
 //!
@@ -42,7 +42,7 @@ const ROE: f64 = 94.768_821;
 const TELR: f64 = 65.0;
 const WEPL: f64 = 110.0;
 
-/// Transmission rating for a delay from mouth to ear and a share `lost` of packets that are not played.
+/// Returns the transmission rating for a mouth-to-ear delay and a share `lost` of packets that are not played.
 #[must_use]
 pub fn rating(codec: Codec, delay: Time, lost: f64) -> f64 {
     RO - IS - delay_impairment(delay.as_secs_f64() * 1e3) - loss_impairment(codec, 100.0 * lost)
@@ -106,13 +106,14 @@ mod tests {
 
     #[test]
     fn losses_and_long_delays_cost_what_the_formulas_say() {
-        // 5 %: 95 * 5/9.3 = 51.075 without concealment, 95 * 5/30.1 = 15.781 with it; G.729A 11 + 84 * 5/24 = 28.5.
+        // A loss of 5 % costs 95 * 5/9.3 = 51.075 without concealment, and 95 * 5/30.1 = 15.781 with concealment. With
+        // G.729A it costs 11 + 84 * 5/24 = 28.5.
         for (codec, cost) in [(Codec::G711, 51.0753), (Codec::G711Plc, 15.7807), (Codec::G729a, 28.5)] {
             let clean = rating(Codec::G711, Time::ZERO, 0.0);
             assert!((clean - rating(codec, Time::ZERO, 0.05) - cost).abs() < 1e-3);
         }
         // Ta = 400 ms: X = 2, root(2) = 65^(1/6) = 2.00519, root(2/3) = (1 + 64/729)^(1/6) = 1.01413: Idd = 25 (2.00519
-        // - 3.04238 + 2) = 24.07. Idte and Idle are positive and grow, so R falls by at least this much.
+        // - 3.04238 + 2) = 24.07. Idte and Idle are positive and increase with the delay, so R falls by at least 24.07.
         let long = rating(Codec::G711, Time::from_millis(400), 0.0);
         assert!(long < 93.36 - 24.07 && long > 50.0, "{long}");
     }

@@ -2,8 +2,8 @@
 //!
 //! # Source
 //!
-//! Bertsekas and Gallager, Data Networks, 2nd edition 1992, section 6.5.2; for known demands ("water filling"). afpft
-//! II calls the level the fair rate f, with `sum_i min(r_i, f) = C`; abc2018 IV-A3 uses it as the fair share of a user.
+//! Bertsekas and Gallager, Data Networks, 2nd edition 1992, section 6.5.2, for known demands ("water filling"). afpft
+//! II calls the level the fair rate f, with `sum_i min(r_i, f) = C`. In abc2018 IV-A3 it is the fair share of a user.
 //!
 //! # Equations
 //!
@@ -14,8 +14,8 @@
 //!
 //! Sorts the demands once: O(n log n) time, O(n) memory. Too slow to call for every packet.
 
-/// Shares of `capacity` for users with `demands` and positive `weights`, all in one unit. A demand may be infinite. If
-/// the demands fit, every user gets its demand.
+/// Returns the shares of `capacity` for users with `demands` and positive `weights`. Capacity and demands have the same
+/// unit. A demand may be infinite. If the demands fit, every user gets its demand.
 ///
 /// # Panics
 /// `demands` and `weights` differ in length.
@@ -25,8 +25,8 @@ pub fn max_min_share(capacity: f64, demands: &[f64], weights: &[f64]) -> Vec<f64
     demands.iter().zip(weights).map(|(&demand, &weight)| demand.min(level * weight)).collect()
 }
 
-/// Level of eq. (1): the share per unit of weight of users that get less than their demand; infinite if
-/// every user gets its demand.
+/// Returns the level of eq. (1): the share per unit of weight of users that get less than their demand. The level is
+/// infinite if every user gets its demand.
 ///
 /// # Panics
 /// `demands` and `weights` differ in length.
@@ -55,11 +55,12 @@ mod tests {
 
     #[test]
     fn gives_the_shares_that_the_papers_print() {
-        // afpft Fig. 2: 20 flows, five each at 0.5, 1, 1.5 and 2 Mb/s on 20 Mb/s: the two upper groups get 1.25.
+        // afpft Fig. 2: 20 flows share 20 Mb/s, five each at 0.5, 1, 1.5 and 2 Mb/s. The flows at 1.5 and 2 Mb/s get
+        // 1.25 Mb/s.
         let demands: Vec<f64> = [0.5, 1.0, 1.5, 2.0].iter().flat_map(|&rate| [rate; 5]).collect();
         let shares = max_min_share(20.0, &demands, &[1.0; 20]);
         assert_eq!([shares[0], shares[5], shares[10], shares[15]], [0.5, 1.0, 1.25, 1.25]);
-        // afpft III-B: flow i of 32 sends i fair shares of 10 Mb/s: everybody gets 0.3125.
+        // afpft III-B: flow i of 32 sends i times the fair share of 10 Mb/s. Every flow gets 0.3125 Mb/s.
         let demands: Vec<f64> = (1..=32).map(|i| f64::from(i) * 0.3125).collect();
         assert!(max_min_share(10.0, &demands, &[1.0; 32]).iter().all(|&share| share == 0.3125));
         // abc2018 IV-B: R1 = 2.5 leaves 7.5 of 10 Mb/s.

@@ -1,8 +1,8 @@
 //! Max-min fair shares of users over any number of links, the reference for throughput.
 //!
-//! Progressive filling (Bertsekas and Gallager, Data Networks, 6.5.2): the link with the lowest level fixes the shares
-//! of its users, which are subtracted on all links. This repeats for the other users. On one link the result is that of
-//! [`crate::measure::max_min_level`].
+//! Uses progressive filling (Bertsekas and Gallager, Data Networks, 6.5.2). The link with the lowest level fixes the
+//! shares of its users, which are subtracted on all links. This is repeated for the other users. On one link the result
+//! equals [`crate::measure::max_min_level`].
 
 use crate::measure::max_min_level::max_min_level;
 
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_parking_lot_gives_the_long_flow_as_much_as_the_others() {
-        // afpft III-D: 11 flows on each link of 10 Mb/s, cross flows of 2 Mb/s: 0.909 Mb/s for all.
+        // afpft III-D: 11 flows share each link of 10 Mb/s, with cross flows of 2 Mb/s. All get 0.909 Mb/s.
         let groups = [group(1.0, f64::INFINITY, &[0, 1]), group(10.0, 2e6, &[0]), group(10.0, 2e6, &[1])];
         for share in max_min_shares(&[10e6, 10e6], &groups) {
             assert!((share - 10e6 / 11.0).abs() < 1e-6);

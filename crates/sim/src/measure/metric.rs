@@ -5,7 +5,7 @@ use serde::Serialize;
 /// A number in the results of a run, with its descriptions for people, tables and schemas.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Metric {
-    /// Name in columns, sweeps and expectations, where a dot and the name of a group or link may follow it.
+    /// Name in columns, sweeps and expectations. A dot and the name of a group or link may follow there.
     pub name: String,
     /// Scope: `run`, `group`, `user`, `flow`, `link`, `application`, and so on.
     pub scope: &'static str,
@@ -15,21 +15,21 @@ pub struct Metric {
     pub unit: &'static str,
     /// Unit in tables for people.
     pub shown_as: &'static str,
-    /// `high` or `low` if that direction is better, else empty.
+    /// `high` or `low`, whichever direction is better; empty if none is.
     pub better: &'static str,
     /// Heading of a column, without the unit.
     pub heading: String,
-    /// Unit in words; for a share, also what it is relative to.
+    /// Unit in words; for a share, also its reference.
     pub title: String,
     /// Symbol of the field or the paper, or an empty string.
     pub symbol: &'static str,
-    /// Paper or standard that defines it, or an empty string.
+    /// Paper or standard that defines the metric, or an empty string.
     pub source: &'static str,
     /// Field that distinguishes several values: the traffic class of a delay, the reason of a drop.
     pub by: &'static str,
-    /// Tables and commands that show it, see [`PLACES`].
+    /// Tables and commands that show the metric, see [`PLACES`].
     pub shown: Vec<&'static str>,
-    /// Sentence about the record that holds it, if that record is nested in the record of its scope.
+    /// Sentence about the nested record that contains the metric; empty if the record is not nested.
     pub about: String,
     /// One sentence.
     pub doc: String,

@@ -3,8 +3,8 @@
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::discipline::Backlog;
 
-/// Longest queue with a separate entry in the distribution. All longer queues share this entry, which bounds the
-/// memory.
+/// Longest queue with a separate entry in the distribution. All longer queues are counted in this entry, which bounds
+/// the memory.
 pub const LONGEST_COUNTED: usize = 65_535;
 
 /// Distribution of the queue length over time.
@@ -14,7 +14,7 @@ pub struct Occupancy {
     current: Backlog,
     /// Time spent with 0, 1, 2 ... packets waiting, in picoseconds.
     time_at: Vec<u64>,
-    /// Sum of the same times multiplied by the packets above [`LONGEST_COUNTED`].
+    /// Sum of times multiplied by the number of packets above [`LONGEST_COUNTED`].
     excess_packet_time: u128,
     byte_time: u128,
     start: Time,
@@ -27,7 +27,7 @@ impl Occupancy {
         Self { since: start, current: backlog, time_at: vec![0; 32], excess_packet_time: 0, byte_time: 0, start }
     }
 
-    /// Records that the queue holds `backlog` from `now` on; `now` must not precede the last change.
+    /// Records that the backlog is `backlog` from `now` on. `now` must not precede the last change.
     // Always inlined: a call would save and restore more registers than needed, twice per packet.
     #[inline(always)]
     pub fn change(&mut self, now: Time, backlog: Backlog) {
@@ -65,7 +65,7 @@ impl Occupancy {
         self.per_time(self.byte_time)
     }
 
-    /// Fraction of the time with 0, 1, 2 ... packets waiting, up to the longest queue seen.
+    /// Fraction of the time with 0, 1, 2 ... packets waiting, up to the longest queue so far.
     #[must_use]
     pub fn distribution(&self) -> Vec<f64> {
         let longest = self.time_at.iter().rposition(|&time| time > 0).unwrap_or(0);
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn weighs_each_length_by_how_long_it_lasted() {
-        // 2 packets for 3 s, 0 for 1 s, 40 for 1 s: mean (6 + 40)/5 = 9.2.
+        // 2 packets for 3 s, 0 for 1 s and 40 for 1 s have the mean (6 + 40)/5 = 9.2.
         let mut occupancy = Occupancy::new(Time::from_secs(10), backlog(2));
         occupancy.change(Time::from_secs(13), backlog(0));
         occupancy.change(Time::from_secs(14), backlog(40));

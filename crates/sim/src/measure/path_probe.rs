@@ -1,5 +1,5 @@
-//! Delays, drops and marks of packets from host to receiver: by group, and optionally by user and flow. Memory does not
-//! grow with simulated time.
+//! Measures delays, drops and marks of packets from host to receiver, by group, and optionally by user and flow. Memory
+//! does not grow with simulated time.
 
 use super::path_series::PathSeries;
 use crate::network::sim_packet::SimPacket;
@@ -26,9 +26,9 @@ pub struct PathProbe {
     pub one_way_delay: DelayHistogram,
     /// Round-trip times sampled by senders.
     pub rtt: DelayHistogram,
-    /// Packets that reached the receiver with a congestion mark.
+    /// Number of packets that reached the receiver with a congestion mark.
     pub marked: u64,
-    /// Packets dropped at access links and links, or lost between them.
+    /// Number of packets dropped at access links and links, or lost between them.
     pub dropped: u64,
 }
 
@@ -67,7 +67,7 @@ pub struct PathProbes {
     application_of_hop: Vec<u16>,
     /// Time series over the whole run, not only the measurement.
     series: Option<Box<PathSeries>>,
-    /// True if anything besides groups is observed, or if a route ends before its receiver.
+    /// True if not only groups are observed, or if a route ends before its receiver.
     is_detailed: bool,
 }
 
@@ -135,7 +135,7 @@ impl PathProbes {
         }
     }
 
-    /// Records a round-trip time sampled by a sender; `flow` is [`u32::MAX`] for a flow that is not long-lived.
+    /// Records a round-trip time sampled by a sender; `flow` is [`u32::MAX`] for a short-lived flow.
     #[inline(always)]
     pub fn sampled(&mut self, user: u32, flow: u32, rtt: Time, now: Time) {
         let group = usize::from(self.group_of_user[user as usize]);

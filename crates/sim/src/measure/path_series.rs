@@ -21,25 +21,25 @@ pub struct Bin {
 }
 
 impl Bin {
-    /// Mean delay of delivered packets from host to receiver; `None` without any.
+    /// Mean delay of delivered packets from host to receiver; `None` without packets.
     #[must_use]
     pub fn one_way_delay_s(&self) -> Option<f64> {
         ratio(self.delay_s, self.delivered)
     }
 
-    /// Mean of the round-trip times that senders sampled; `None` without any.
+    /// Mean of the round-trip times that senders sampled; `None` without samples.
     #[must_use]
     pub fn rtt_s(&self) -> Option<f64> {
         ratio(self.rtt_s, self.rtts)
     }
 
-    /// Dropped packets as a fraction of dropped and delivered packets; `None` without any.
+    /// Dropped packets as a fraction of dropped and delivered packets; `None` without packets.
     #[must_use]
     pub fn lost_share(&self) -> Option<f64> {
         ratio(self.dropped as f64, self.dropped + self.delivered)
     }
 
-    /// Fraction of delivered packets with a congestion mark; `None` without any.
+    /// Fraction of delivered packets with a congestion mark; `None` without packets.
     #[must_use]
     pub fn marked_share(&self) -> Option<f64> {
         ratio(self.marked as f64, self.delivered)
@@ -80,7 +80,7 @@ impl PathSeries {
     }
 
     /// Adds the counts of another part of the network. Only one of the two parts has arrivals of a group, so
-    /// floating-point sums are unchanged.
+    /// floating-point sums do not change.
     pub fn add(&mut self, other: &Self) {
         for (own, other) in self.groups.iter_mut().flatten().zip(other.groups.iter().flatten()) {
             own.delay_s += other.delay_s;

@@ -20,7 +20,7 @@ pub struct DropCount {
     pub packets: u64,
     /// Bytes dropped.
     pub bytes: u64,
-    /// Number of dropped packets that found 0, 1, 2 ... packets waiting.
+    /// Number of dropped packets when 0, 1, 2 ... packets waited.
     pub by_queue_length: Vec<u64>,
 }
 
@@ -36,7 +36,7 @@ impl DropCount {
     }
 }
 
-/// Everything observed at one port during the measurement.
+/// Measurements at one port.
 #[derive(Clone, Debug)]
 pub struct PortProbe {
     start: Time,
@@ -46,7 +46,7 @@ pub struct PortProbe {
     pub delay: [DelayHistogram; TrafficClass::ALL.len()],
     /// Drops per reason.
     pub drops: [DropCount; DropReason::ALL.len()],
-    /// Packets lost on the wire; they count as having found no queue.
+    /// Packets lost on the wire, counted with a queue length of 0.
     pub lost: DropCount,
     /// Packets that got a congestion mark.
     pub marks: u64,
@@ -61,7 +61,7 @@ pub struct PortProbe {
     busy: Time,
     /// Dropped packets that no probe of users has counted yet.
     pub losses: Vec<Loss>,
-    /// Group of each user, for the time series; shared by all ports.
+    /// Group of each user, for the time series. All ports share it.
     group_of_user: Arc<[u16]>,
     /// Time series over the whole run, not only the measurement, if requested.
     pub series: Option<Box<Series>>,
@@ -122,8 +122,8 @@ impl PortProbe {
         prefetch_index(&self.user_bytes, packet.user.wrapping_sub(self.first_user) as usize);
     }
 
-    /// Records a packet offered at `now`; `backlog` includes it if it was queued, and `threshold` is the drop threshold
-    /// for it.
+    /// Records a packet offered at `now`; `backlog` includes the packet if it was queued. `threshold` is its drop
+    /// threshold.
     #[inline(always)]
     pub fn offered(&mut self, now: Time, backlog: Backlog, threshold: Option<f64>) {
         self.arrived += 1;
@@ -136,7 +136,7 @@ impl PortProbe {
         }
     }
 
-    /// Records a packet that was dropped at `now` when it found `backlog`.
+    /// Records a packet that was dropped at `now`, when `backlog` waited.
     pub fn dropped(&mut self, packet: &SimPacket, now: Time, reason: DropReason, backlog: Backlog) {
         self.drops[reason.index()].record(u32::from(packet.wire_bytes), backlog.packets);
         let user = self.place(packet.user);
@@ -150,7 +150,7 @@ impl PortProbe {
         self.lost.packets += 1;
         self.lost.bytes += bytes;
         self.user_drops[user] += 1;
-        // Transmissions before the measurement were not counted.
+        // A transmission before the measurement was not counted.
         self.user_bytes[user] = self.user_bytes[user].saturating_sub(bytes);
         self.losses.push(Loss { user: packet.user, flow: packet.flow, at: now });
     }
@@ -191,7 +191,7 @@ impl PortProbe {
         self.user_bytes[self.place(user)]
     }
 
-    /// Busy time of the transmitter over the measured time, after [`PortProbe::finish`].
+    /// Busy time of the transmitter divided by the measured time. Call it after [`PortProbe::finish`].
     #[must_use]
     pub fn utilisation(&self, end: Time) -> f64 {
         self.busy.as_secs_f64() / (end - self.start).as_secs_f64()

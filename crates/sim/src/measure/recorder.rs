@@ -52,7 +52,8 @@ pub fn record(scenario: &Scenario, replication: u32, network: &Network, performa
         let (own, own_goodput) = (of(&throughput), of(&goodput));
         let mean_throughput = mean(&own);
         let shares = of(&fair.of_user);
-        // Users of a group have equal shares except on an access network; their mean could differ in the last bit.
+        // Except on an access network, users of a group have equal shares. The mean of these could differ in the last
+        // bit.
         let share = if scenario.topology.tree.is_some() { mean(&shares) } else { shares[0] };
         let of_shares = own.iter().zip(&shares).filter(|(_, share)| **share > 0.0);
         normalised.extend(of_shares.map(|(throughput, share)| throughput / share));
@@ -396,7 +397,8 @@ fn state_record(state: StateSize) -> StateRecord {
     StateRecord { records: state.records as u64, bytes: state.bytes as u64 }
 }
 
-/// Readings of a link's scheme. Readings without a value are omitted; so are infinite ones, which JSON cannot express.
+/// Returns the readings of a link's scheme. Omits readings without a value and infinite ones, which JSON cannot
+/// represent.
 fn readings(link: &Link) -> BTreeMap<String, f64> {
     let mut readings = BTreeMap::new();
     link.discipline().report(&mut |name, value| {

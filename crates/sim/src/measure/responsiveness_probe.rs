@@ -12,19 +12,19 @@
 //! | (5) | `Loaded = 60 s / TM(http_l)` | [`ResponsivenessProbe::loaded_rpm`] |
 //! | (6) | `Responsiveness = (Foreign + Loaded) / 2` | [`ResponsivenessProbe::rpm`] |
 //!
-//! Cost: a few operations per probe; 24 kB at most for each group.
+//! Cost: a few operations per probe, and at most 24 kB for each group.
 //!
 //! Deviations:
-//! 1. There is no TLS and no TLS handshake `tls_f`; rules 4 to 6 are the draft's for this case.
+//! 1. There is no TLS and no TLS handshake `tls_f`. Rules 4 to 6 are the draft's rules for this case.
 //! 2. `http_l` is the smoothed round-trip time of one of the user's load-generating connections, drawn at random at the
 //!    time of each foreign probe. The draft permits this where requests cannot be multiplexed into the load.
 //! 3. The number of load-generating connections is fixed, whereas the draft adds connections until goodput and
-//!    responsiveness are stable. The warm-up of the run replaces that phase, and the measurement the draft's last
+//!    responsiveness are stable. The warm-up of the run replaces that phase. The measurement replaces the draft's last
 //!    intervals.
-//! 4. Data go upstream: `tcp_f` is the round trip of SYN and SYN-ACK, `http_f` that of a segment with one byte and its
-//!    ACK. If that segment is retransmitted, the time before the retransmission counts for `tcp_f`.
+//! 4. Data go upstream: `tcp_f` is the round trip of SYN and SYN-ACK, `http_f` the round trip of a segment with one
+//!    byte and its ACK. If this segment is retransmitted, the time before the retransmission counts for `tcp_f`.
 //! 5. Probes are a Poisson process, so that they do not synchronise with other events.
-//! 6. Samples are in a histogram of 16 steps per octave, so trimmed means are within 3.2 %.
+//! 6. Samples are in a histogram of 16 steps per octave, so trimmed means have an error of at most 3.2 %.
 //!
 //! Not implemented: the growth of the load, the limit of the probes' share of the capacity, the confidence rating.
 
@@ -46,7 +46,7 @@ pub struct ResponsivenessProbe {
 }
 
 impl ResponsivenessProbe {
-    /// Counts probes that start from `measured_from` on.
+    /// Creates a counter of probes that start from `measured_from` on.
     #[must_use]
     pub fn new(measured_from: Time) -> Self {
         Self {
@@ -64,7 +64,8 @@ impl ResponsivenessProbe {
         self.on_load.add(&other.on_load);
     }
 
-    /// Records the answer to a probe on a connection opened at `start` whose request was sent at `request`. Rule 1.
+    /// Records the answer to a probe (rule 1). The connection was opened at `start`, and the request was sent at
+    /// `request`.
     pub fn foreign(&mut self, start: Time, request: Time, now: Time) {
         if start >= self.measured_from {
             self.handshakes.record(request - start);
@@ -72,7 +73,7 @@ impl ResponsivenessProbe {
         }
     }
 
-    /// Records the round-trip time of a load-generating connection; zero if it has none yet. Rule 2.
+    /// Records the round-trip time of a load-generating connection (rule 2); zero if the connection has no sample yet.
     pub fn on_load(&mut self, now: Time, rtt: Time) {
         if now >= self.measured_from && rtt > Time::ZERO {
             self.on_load.record(rtt);
@@ -124,7 +125,8 @@ mod tests {
 
     #[test]
     fn responsiveness_is_that_of_the_formula_by_hand() {
-        // tcp_f 20 ms, http_f 40 ms: 60/0.03 = 2000; http_l 100 ms: 600; the mean is 1300. Each within 3.2 %.
+        // tcp_f of 20 ms and http_f of 40 ms give 60/0.03 = 2000; http_l of 100 ms gives 600. The mean is 1300. The
+        // tolerance is 3.2 % for each.
         let mut probe = ResponsivenessProbe::new(Time::from_secs(1));
         assert_eq!((probe.rpm(), probe.foreign_rpm(), probe.loaded_rpm()), (None, None, None));
         let at = |ms| Time::from_secs(2) + Time::from_millis(ms);
@@ -132,7 +134,7 @@ mod tests {
             probe.foreign(at(0), at(20), at(60));
             probe.on_load(at(0), Time::from_millis(100));
         }
-        // A probe before the measurement, and a connection without a sample: neither counts.
+        // A probe before the measurement and a connection without a sample do not count.
         probe.foreign(Time::ZERO, Time::from_millis(1), Time::from_millis(2));
         probe.on_load(at(0), Time::ZERO);
         assert_eq!(probe.probes(), 10);
@@ -143,8 +145,8 @@ mod tests {
 
     #[test]
     fn the_largest_twentieth_is_left_out() {
-        // 1 to 100 ms: the samples up to the 95th percentile have a mean of 48 ms. 95 samples of 10 ms and 5 of 10 s:
-        // 10 ms.
+        // Of 1 to 100 ms, the samples up to the 95th percentile have a mean of 48 ms. 95 samples of 10 ms and 5 of 10 s
+        // give 10 ms.
         let mut even = DelayHistogram::default();
         (1..=100).for_each(|ms| even.record(Time::from_millis(ms)));
         assert!((trimmed_mean_s(&even).unwrap() / 0.048 - 1.0).abs() < 0.033);

@@ -54,7 +54,7 @@ metrics! {
             shown "columns summary shares objective";
         /// The links.
         links: Vec<LinkRecord>, part "" of "link";
-        /// State of the edge's markers at the end of the run, summed over all users.
+        /// State of the markers at the edge at the end of the run, summed over all users.
         #[serde(default)]
         edge_state: StateRecord, part "edge_state_" heading "edge";
         /// Applications and nodes of an access network; absent on other topologies.
@@ -123,23 +123,23 @@ metrics! {
         /// Delays, drops and marks of each user's packets; empty unless `probes.detail` is `user` or `flow`.
         #[serde(default)]
         user_paths: Vec<PathRecord>, part "user_" of "user";
-        /// The group's TCP flows; null without any.
+        /// The group's TCP flows; null without TCP flows.
         tcp: Option<TcpRecord>, part "tcp_";
-        /// The group's UDP flows; null without any.
+        /// The group's UDP flows; null without UDP flows.
         #[serde(default)]
         udp: Option<UdpRecord>, part "";
-        /// Finite transfers of TCP sources; one per flow.
+        /// Finite transfers of TCP sources, one per flow.
         transfers: Vec<TransferRecord>, part "transfer_" of "transfer";
         /// All finite transfers that started during the measurement; null without a source of transfers.
         #[serde(default)]
         transfer_times: Option<TransferTimesRecord>, part "transfers_";
-        /// The group's telephone calls; absent without any.
+        /// The group's telephone calls; absent without calls.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         voip: Option<VoipRecord>, part "voip_" every "columns";
-        /// The group's videos; absent without any.
+        /// The group's videos; absent without videos.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         video: Option<VideoRecord>, part "video_" every "columns";
-        /// The group's test of responsiveness; absent without any.
+        /// The group's test of responsiveness; absent without a test.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         responsiveness: Option<ResponsivenessRecord>, part "responsiveness_" every "columns";
         /// Loss on the group's access links during the measurement; absent without `access_loss`.
@@ -152,7 +152,7 @@ metrics! {
     /// Telephone calls during the measurement; each call has the same weight.
     #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct VoipRecord {
-        /// Calls with packets to play; all other fields ignore calls without any.
+        /// Calls with packets to play; all other fields ignore calls without packets to play.
         calls: u64, unit "", heading "calls";
         /// Mean opinion score by the E-model, 1 to 4.5, as the mean over the calls. This and all following fields are
         /// null without calls.
@@ -198,7 +198,7 @@ metrics! {
     pub struct VideoRecord {
         /// Players.
         players: u64, unit "", heading "players";
-        /// Mean bitrate of the downloaded chunks; null without any.
+        /// Mean bitrate of the downloaded chunks; null without chunks.
         bitrate_bps: Option<f64>,
             unit "bit/s" as "Mbit/s", better "high", heading "bitrate" or "bitrate of videos", shown "applications";
         /// Stalls per player: the number of times that its buffer ran empty.
@@ -220,7 +220,7 @@ metrics! {
 }
 
 metrics! {
-    /// A test of responsiveness during the measurement. Means exclude the largest 5 % of samples and are accurate to
+    /// A test of responsiveness during the measurement. Means exclude the largest 5 % of samples. They are accurate to
     /// 3.2 %.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct ResponsivenessRecord {
@@ -279,11 +279,11 @@ metrics! {
         dropped_packets: u64, unit "packets", better "low", heading "dropped";
         /// Packets that reached their receivers with a congestion mark (CE).
         marked_packets: u64, unit "packets", heading "marked";
-        /// Packets dropped or lost, as a fraction of all dropped, lost and delivered packets; null without any.
+        /// Packets dropped or lost, as a fraction of all dropped, lost and delivered packets; null without packets.
         lost_share: Option<f64>,
             unit "1" as "%", better "low", heading "lost" or "lost packets", source "RFC 5166, 2.1.3",
             shown "columns summary paths overview lab";
-        /// Fraction of delivered packets with a mark; null without any.
+        /// Fraction of delivered packets with a mark; null without packets.
         marked_share: Option<f64>,
             unit "1" as "%", heading "marked" or "marked packets", source "RFC 3168, 5",
             shown "columns summary paths lab";
@@ -344,8 +344,8 @@ metrics! {
         received_packets: u64, unit "packets", heading "received";
         /// Bits on the wire sent per second by all users together.
         sent_bps: f64, unit "bit/s" as "Mbit/s", heading "sent";
-        /// Packets received divided by packets sent; null if none was sent. Slightly inexact because of packets in
-        /// flight when the measurement starts and ends.
+        /// Packets received divided by packets sent; null if no packet was sent. Packets in flight at the start and end
+        /// of the measurement cause a small error.
         delivered_share: Option<f64>,
             unit "1" as "%", better "high", heading "delivered" or "delivered UDP packets", shown "columns summary";
         /// Delays, drops and marks of each flow, user by user; empty unless `probes.detail` is `flow`.
@@ -367,9 +367,9 @@ metrics! {
         refused: u64, unit "", better "low", heading "refused";
         /// Payload of the started transfers per second: the offered load.
         offered_bps: f64, unit "bit/s" as "Mbit/s", heading "offered" or "offered load", shown "columns";
-        /// Mean payload of started transfers; null if none started.
+        /// Mean payload of started transfers; null if no transfer started.
         mean_bytes: Option<f64>, unit "bytes", heading "mean size";
-        /// Mean time of completed transfers, exact. This and all following fields are null if none completed.
+        /// Mean time of completed transfers, exact. This and all following fields are null if no transfer completed.
         mean_s: Option<f64>,
             unit "s", better "low", heading "mean time", source "RFC 5166, 2.1.2", shown "columns summary transfers";
         /// Median, within 3.2 %.
@@ -402,11 +402,11 @@ metrics! {
         to: Option<f64>, unit "", heading "to";
         /// Completed transfers.
         completed: u64, unit "", heading "transfers";
-        /// Fraction of all completed transfers that are in this class; 0 without any.
+        /// Fraction of all completed transfers that are in this class; 0 without transfers.
         share: f64, unit "1" as "%", heading "share";
-        /// Mean time of the completed transfers; null if none completed.
+        /// Mean time of the completed transfers; null if no transfer completed.
         mean_s: Option<f64>, unit "s", better "low", heading "mean time";
-        /// Slowdown of the completed transfers, for classes by payload; null if none completed.
+        /// Slowdown of the completed transfers, for classes by payload; null if no transfer completed.
         #[serde(default)]
         slowdown: Option<SlowdownRecord>, part "slowdown_";
     }
@@ -492,7 +492,7 @@ metrics! {
     /// State of a scheme.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     pub struct StateRecord {
-        /// Number of records of flows, users or buckets; 0 for schemes without any.
+        /// Number of records of flows, users or buckets; 0 for schemes without records.
         records: u64, unit "records", better "low", heading "records" or "state", shown "columns summary";
         /// Bytes of state: the fixed part, and the records with their keys.
         bytes: u64, unit "bytes", better "low", heading "state", shown "columns summary overview";
@@ -592,7 +592,7 @@ metrics! {
         /// Mean number of packets waiting.
         queue_packets: Vec<f64>, unit "packets", heading "queue", of "series of a link";
         /// Mean drop threshold of arriving packets, in the unit of the scheme's thresholds (packets, bytes or seconds).
-        /// Null where no packet arrived or the scheme has no threshold.
+        /// Null if no packet arrived or the scheme has no threshold.
         drop_threshold: Vec<Option<f64>>, unit "", heading "drop threshold", of "series of a link";
     }
 }
@@ -613,16 +613,16 @@ metrics! {
         /// Rate at the end of each bin, measured with TDRM-UTEMA.
         rate_bps: Vec<f64>,
             unit "bit/s" as "Mbit/s", heading "metered rate", symbol "r", source "abc2018, (1) to (4)";
-        /// Mean delay from host to receiver of packets that reached the end of their route; null where none did.
+        /// Mean delay from host to receiver of packets that reached the end of their route; null without packets.
         #[serde(default)]
         one_way_delay_s: Vec<Option<f64>>, unit "s" as "ms", heading "one-way delay";
-        /// Mean of the round-trip times sampled by TCP senders; null where there are none.
+        /// Mean of the round-trip times sampled by TCP senders; null without samples.
         #[serde(default)]
         rtt_s: Vec<Option<f64>>, unit "s" as "ms", heading "RTT";
-        /// Packets dropped, as a fraction of dropped and delivered packets; null where there are none.
+        /// Packets dropped, as a fraction of dropped and delivered packets; null without packets.
         #[serde(default)]
         lost_share: Vec<Option<f64>>, unit "1" as "%", heading "lost";
-        /// Fraction of delivered packets with a congestion mark; null where there are none.
+        /// Fraction of delivered packets with a congestion mark; null without packets.
         #[serde(default)]
         marked_share: Vec<Option<f64>>, unit "1" as "%", heading "marked";
     }

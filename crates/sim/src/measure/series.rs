@@ -72,7 +72,7 @@ impl Series {
         series.meter.update(bits, now);
     }
 
-    /// Records that the queue holds `packets` from `now` on.
+    /// Records that `packets` packets wait from `now` on.
     pub fn queue_changed(&mut self, now: Time, packets: u32) {
         let mut since = self.queue_since;
         while since < now {
@@ -138,7 +138,8 @@ mod tests {
         assert_eq!(series.queue_packets(), [2.0, 4.0, 2.0]);
         assert_eq!(series.group_rates()[0].0, [0.0, 8000.0, 0.0]);
         assert_eq!(series.drop_thresholds(), [None, Some(15.0), None]);
-        // 8000 bit at 1.2 s, memory 0.5 s: at 2 s 8000 exp(-1.6) / (0.5 (1 - exp(-4))) = 3290 bit/s.
+        // 8000 bit arrive at 1.2 s and the memory is 0.5 s. At 2 s the rate is 8000 exp(-1.6) / (0.5 (1 - exp(-4))) =
+        // 3290 bit/s.
         let rates = &series.group_rates()[0].1;
         assert_eq!(rates[0], 0.0);
         assert!((rates[1] - 8000.0 * (-1.6f64).exp() / (0.5 * (1.0 - (-4f64).exp()))).abs() < 1e-6);

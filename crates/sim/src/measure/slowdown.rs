@@ -8,16 +8,17 @@
 //! | (1) | `ideal = RTT + D + S / C` | [`Ideal::time`] |
 //! | (2) | `slowdown = time / ideal` | [`Ideal::slowdown`] |
 //!
-//! RTT is the round-trip time, and D the delay from sender to receiver, both without queues and transmission times. S
-//! is the size of all segments with headers. C is the initial rate of the slowest link of the path, access link
-//! included.
+//! RTT is the round-trip time, and D the delay from sender to receiver, both without queueing and transmission times. S
+//! is the size of all segments with headers. C is the initial rate of the slowest link of the path, including the
+//! access link.
 //!
-//! Cost: a division per transfer; at most 8 kB for each group and class.
+//! Cost: one division per transfer, and at most 8 kB of memory for each group and class.
 //!
 //! Deviations:
-//! 1. HPCC adds one round trip to `S / C`, whose second half is the ACK. Here a transfer lasts from the opening of its
-//!    connection until its last byte is received, so the handshake takes a round trip and the data one way.
-//! 2. pFabric simulates the time alone, including the growth of the window. Here the ideal window is unlimited, so time
+//! 1. HPCC adds one round trip to `S / C`; its second half is the delay of the ACK. Here a transfer lasts from the
+//!    opening of its connection until its last byte is received, so the handshake takes a round trip and the data one
+//!    way.
+//! 2. pFabric simulates the ideal time, including the growth of the window. Here the ideal window is unlimited, so time
 //!    lost in slow start counts as slowdown. The slowdown is at least 1 if no link becomes faster.
 
 use fairlane_schemes::base::units::{BitRate, Time};
@@ -28,21 +29,21 @@ use fairlane_schemes::port::DelayHistogram;
 pub struct Ideal {
     /// The first user of the group.
     pub first_user: u32,
-    /// Minimum delay from each user's sender to its receiver; one value if it is the same for all.
+    /// Minimum delay from each user's sender to its receiver; one value if all delays are equal.
     pub one_way: Vec<Time>,
     /// Rate of the slowest link.
     pub rate: BitRate,
 }
 
 impl Ideal {
-    /// Ideal time of `wire_bytes` of a user whose path delay is `longer` than the minimum in `one_way`. Rule 1.
+    /// Ideal time of `wire_bytes` of a user whose path has a delay `longer` above the minimum in `one_way`: rule 1.
     #[must_use]
     pub fn time(&self, (user, longer): (u32, Time), wire_bytes: u64) -> Time {
         let index = ((user - self.first_user) as usize).min(self.one_way.len() - 1);
         Time(3 * (self.one_way[index] + longer).0) + self.rate.time_of(wire_bytes)
     }
 
-    /// Slowdown of a transfer of `wire_bytes` of that user that took `time`. Rule 2.
+    /// Slowdown of a user's transfer of `wire_bytes` that took `time`: rule 2.
     #[must_use]
     pub fn slowdown(&self, user: (u32, Time), wire_bytes: u64, time: Time) -> f64 {
         time.0 as f64 / self.time(user, wire_bytes).0 as f64
@@ -99,13 +100,14 @@ mod tests {
 
     #[test]
     fn the_ideal_is_the_handshake_the_way_and_the_transmission() {
-        // One-way delays of 10 and 40 ms; 12 500 B at 10 Mbit/s take 10 ms: 3 * 10 + 10 = 40 ms, 3 * 40 + 10 = 130 ms.
+        // One-way delays are 10 and 40 ms, and 12 500 B at 10 Mbit/s take 10 ms. The ideal times are 3 * 10 + 10 = 40
+        // ms and 3 * 40 + 10 = 130 ms.
         let one_way = vec![Time::from_millis(10), Time::from_millis(40)];
         let ideal = Ideal { first_user: 7, one_way, rate: BitRate(10_000_000) };
         assert_eq!(ideal.time((7, Time::ZERO), 12_500), Time::from_millis(40));
         assert_eq!(ideal.time((8, Time::ZERO), 12_500), Time::from_millis(130));
         assert_eq!(ideal.slowdown((8, Time::ZERO), 12_500, Time::from_millis(260)), 2.0);
-        // A path of 15 ms instead of 10: 3 * 15 + 10.
+        // A path of 15 ms instead of 10 ms gives 3 * 15 + 10.
         assert_eq!(ideal.time((7, Time::from_millis(5)), 12_500), Time::from_millis(55));
         let alike = Ideal { one_way: vec![Time::from_millis(10)], ..ideal };
         assert_eq!(alike.time((11, Time::ZERO), 12_500), Time::from_millis(40));

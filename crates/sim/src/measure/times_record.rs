@@ -24,12 +24,12 @@ metrics! {
 }
 
 metrics! {
-    /// Distribution of times as a histogram whose steps are at most 6.3 % of their times wide.
+    /// Distribution of times as a histogram. A step is at most 6.3 % of its time wide.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct DistributionRecord {
         /// Minimum, where the first step starts.
         min_s: f64, unit "s" as "ms", better "low", heading "shortest";
-        /// End of each step, not part of the step itself; the last is the maximum.
+        /// End of each step, which is not part of the step. The last end is the maximum.
         end_s: Vec<f64>, unit "s" as "ms", heading "end of the step", of "step";
         /// Fraction of the samples in each step.
         share: Vec<f64>, unit "1", heading "part of the samples", of "step";

@@ -1,4 +1,4 @@
-//! Finite transfers of a group: number, sizes, times. Memory does not grow with the number of transfers.
+//! Number, sizes and times of a group's finite transfers. Memory does not grow with the number of transfers.
 
 use super::slowdown::{Ideal, Slowdowns};
 use fairlane_schemes::base::units::{Bytes, Time};
@@ -56,7 +56,7 @@ pub struct TransferProbe {
 }
 
 impl TransferProbe {
-    /// Counts transfers that start from `measured_from` on. Classes start at zero and at the given values.
+    /// Creates a probe of transfers that start from `measured_from` on. Classes start at zero and at the given values.
     #[must_use]
     pub fn new(measured_from: Time, time_begins: &[Time], size_begins: &[Bytes], ideal: Ideal) -> Self {
         Self {

@@ -13,7 +13,7 @@ metrics! {
     pub struct UsersRecord {
         /// Throughput in bits on the wire per second.
         throughput_bps: Percentiles, part "throughput_";
-        /// Throughput relative to the user's max-min share; null if no user has one.
+        /// Throughput relative to the user's max-min share; null if no user has a max-min share.
         share: Option<Percentiles>, part "share_";
         /// Users with the smallest share, the worst first.
         worst: Vec<WorstUser>, part "worst_" of "user";
@@ -65,7 +65,7 @@ metrics! {
 }
 
 impl Percentiles {
-    /// Distribution of these values, or `None` without any.
+    /// Distribution of `values`, or `None` without values.
     #[must_use]
     pub fn of(mut values: Vec<f64>) -> Option<Self> {
         if values.is_empty() {

@@ -1,12 +1,12 @@
-//! Reassembles the network after its parts have run separately.
+//! Merges the parts of a network after they have run separately.
 
 use super::Network;
 use crate::network::impairment::Place;
 use std::mem::swap;
 
 impl Network {
-    /// Merges `other` into this network at the end of a run in which each had a part of the same network. Takes over
-    /// links and users by number, with all their state, and sums the probes of groups.
+    /// Merges `other` into this network, at the end of a run in which both simulated parts of the same network. Takes
+    /// links and users, with all their state, from the part that simulated them, and adds the probes of groups.
     pub fn take_over(&mut self, mut other: Self, has_link: impl Fn(u32) -> bool, has_user: impl Fn(u32) -> bool) {
         let has_place = |place: Place| match place {
             Place::Link(link) => has_link(link),

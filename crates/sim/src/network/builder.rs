@@ -109,12 +109,13 @@ struct Builder<'a> {
     meters: Vec<MeterSpec>,
     impairment_of_link: Vec<u32>,
     placements: Vec<Placement<'a>>,
-    /// Starts of routes, by hops and application.
+    /// Starts of routes, indexed by hops and application.
     routes: HashMap<(Vec<Hop>, Option<u16>), u16>,
     applications: Vec<String>,
     /// Application of each hop that ends a route; empty without applications.
     application_of_hop: Vec<u16>,
-    /// TCP parameters by group and source. Flows of the same source share them, so that they stay in the caches.
+    /// TCP parameters by group and source. Flows of the same source share their parameters, so these stay in the
+    /// caches.
     tcp_params: HashMap<(usize, usize), Arc<TcpParams>>,
     network: Network,
 }
@@ -158,9 +159,9 @@ impl Builder<'_> {
         Weights::new(self.placements.iter().flat_map(of_users).collect::<Vec<_>>())
     }
 
-    /// Start of a group's route in the table of hops; groups with the same route share it. `access` is the
-    /// index of the access links' impairment, if there is one. A route with calls passes the receiver of calls. A route
-    /// of an application ends at a hop of that application.
+    /// Returns the start of a group's route in the table of hops. Groups with the same route share its hops. `access`
+    /// is the index of the access links' impairment, if there is one. A route with calls crosses the receiver of calls.
+    /// A route of an application ends at a hop of that application.
     fn first_hop(&mut self, group: &GroupConfig, access: Option<u32>, has_calls: bool, source: usize) -> u16 {
         let edge = match (self.is_labelled(), group.params.forged_labels) {
             (false, _) => Entry::Core,
@@ -255,7 +256,7 @@ impl Builder<'_> {
         self.network.applications = applications;
     }
 
-    /// Reverse path of acknowledgements, unless it is only the reverse direction of the single link.
+    /// Returns the reverse path of acknowledgements; `None` if it is only the reverse direction of the single link.
     fn way_back(&self, group: &GroupConfig) -> Option<WayBack> {
         let topology = &self.scenario.topology;
         let is_shared = topology.links.len() == 1 && topology.receivers.is_none();
@@ -333,7 +334,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Parameters of the times of a group's transfers in an empty network.
+    /// Returns the parameters from which the times of a group's transfers in an empty network are computed.
     fn ideal(&self, index: usize, group: &GroupConfig, first_user: u32) -> Ideal {
         let topology = &self.scenario.topology;
         let receiver = topology
@@ -351,7 +352,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Creates the impairment behind the access links of a group. Returns its index, if there is one.
+    /// Creates the impairment after the access links of a group. Returns its index, if there is one.
     fn add_access_impairment(&mut self, index: usize, group: &GroupConfig) -> Option<u32> {
         if !group.access.any() {
             return None;
@@ -475,7 +476,7 @@ impl Builder<'_> {
     fn add_meters(&mut self, group: &GroupConfig) {
         let shares = vec![1.0; group.params.ingresses as usize];
         let mut parts = split_reference_rate(group.params.weighted_reference_rate(), &shares);
-        // Every user has the same number of meters, so that lookup needs no table. Unused meters see no packets.
+        // Every user has the same number of meters, so lookup needs no table. Unused meters count no packets.
         parts.resize(self.network.ingresses, group.params.weighted_reference_rate());
         let meter = |reference_rate| MeterSpec { reference_rate, weight: group.params.weight, start: Time::ZERO };
         self.meters.extend(parts.into_iter().map(meter));
@@ -515,7 +516,7 @@ impl Builder<'_> {
     fn part_streams(&mut self) {
         let network = &self.network;
         let (lasting, webs) = (network.lasting_flows + network.sources.len(), network.webs.len());
-        // If there are not enough numbers for all sources, users share the slots.
+        // Without enough numbers for all sources, users share the slots.
         if self.scenario.own_streams && lasting + webs <= MOST_NUMBERS {
             let markers = (0..network.links.len()).map(|link| self.stream(RandomStream::Marker, link)).collect();
             let own = OwnStreams::new((self.scenario.run.seed, self.replication), lasting, webs, markers);
@@ -523,7 +524,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Adds the receiver of the last added source, if that is a call.
+    /// Adds a receiver for the last added source, if the source is a call.
     fn add_call(&mut self, group: usize, config: &UdpConfig) {
         let run = &self.scenario.run;
         let first = self.network.sources.last().map_or(Time::NEVER, UdpSource::next);
@@ -541,8 +542,8 @@ impl Builder<'_> {
     }
 }
 
-/// Delays of a wire and of the impairment after it. Jitter varies the whole delay, so the wire then has
-/// none.
+/// Returns the delays of a wire and of the impairment after it. Jitter varies the whole delay, so the wire then has no
+/// delay.
 pub(crate) fn delays(impairments: &Impairments, delay: Time) -> (Time, Time) {
     if impairments.jitter.is_some() { (Time::ZERO, delay) } else { (delay, Time::ZERO) }
 }

@@ -2,7 +2,7 @@
 //!
 //! Source: net/sched/sch_netem.c of Linux 6.6, loss_gilb_ell and tabledist, and netem/ of iproute2; Gilbert, Capacity
 //! of a burst-noise channel, Bell System Technical Journal 39, 1960; Elliott, Estimates of error rates for codes on
-//! burst-noise channels, the same 42, 1963.
+//! burst-noise channels, Bell System Technical Journal 42, 1963.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -13,15 +13,15 @@
 //! | (5) | Without reordering, a packet arrives no earlier than the one before it on the same path. | [`Impairment::enter`] |
 //! | (6) | Detour: while it lasts, each entering packet takes longer by its delay. Without jitter, packets that enter after its end overtake these. | [`Impairment::enter`] |
 //!
-//! An impairment is a separate hop after a link or an access link, so that links without one have no extra cost.
+//! An impairment is a separate hop after a link or an access link, so links without an impairment have no extra cost.
 //!
-//! Cost: a random draw or a count per packet for loss; with jitter or a detour, an event and a heap entry for each
+//! Cost: loss takes a random draw or a counter per packet. Jitter or a detour takes an event and a heap entry for each
 //! packet in flight.
 //!
 //! Deviations:
 //! 1. netem drops a packet before it waits for the link. Here the packet is lost on the wire, so it uses link capacity.
-//! 2. netem draws from tables of 4096 values of 16 bits. Here the distributions themselves are used, truncated where
-//!    those tables end, at four deviations.
+//! 2. netem draws from tables of 4096 values of 16 bits. Here the distributions themselves are used, truncated at four
+//!    deviations, where the tables of netem end.
 //! 3. Reordering results from jitter. netem's `reorder`, which lets single packets pass without delay, is not
 //!    implemented.
 //! 4. netem's default for `r` is 1 - p; here `r` is required.
@@ -36,15 +36,15 @@ use fairlane_schemes::base::units::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Range of netem's distribution tables in deviations: the largest 16-bit number divided by their scale of 8192.
+/// Range of netem's distribution tables in deviations: the largest 16-bit number divided by the tables' scale of 8192.
 const MOST_DEVIATIONS: f64 = 4.0;
 
 /// Location of an impairment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Behind a link, given by index: one path for all packets.
+    /// After a link, given by index: one path for all packets.
     Link(u32),
-    /// Behind the access links of a group: a separate path for each user.
+    /// After the access links of a group: a separate path for each user.
     Access {
         /// Index of the group.
         group: u16,
@@ -62,12 +62,12 @@ pub enum Outcome {
     Lost,
     /// It continues later.
     Waits {
-        /// True if it is the next one to continue.
+        /// True if the packet is the next one to continue.
         is_next: bool,
     },
 }
 
-/// Packet accounting of an impairment: `entered = passed + lost + held` at any moment.
+/// Packet accounting of an impairment: at any time, `entered = passed + lost + held`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImpairmentAccount {
     /// Packets that entered.
@@ -78,7 +78,7 @@ pub struct ImpairmentAccount {
     pub lost: u64,
 }
 
-/// State of one path, on which the fate of the next packet depends.
+/// State of one path, which decides if the next packet is lost or delayed.
 #[derive(Clone, Copy, Debug, Default)]
 struct PathState {
     /// True if the Gilbert-Elliott chain is in its bad state.
@@ -103,14 +103,14 @@ pub struct Impairment {
     account: ImpairmentAccount,
     /// Accounting at the start of the measurement.
     before: ImpairmentAccount,
-    /// Packets lost behind access links that no probe of users has counted yet. Links count their losses themselves.
+    /// Packets lost after access links that no probe of users has counted yet. Links count their own losses.
     pub losses: Vec<Loss>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Held {
     until: Time,
-    /// Sequence number, so that packets that continue at the same time keep their order.
+    /// Sequence number. Packets that continue at the same time keep this order.
     number: u64,
     packet: SimPacket,
 }
@@ -270,7 +270,7 @@ fn draw_delay(jitter: &JitterParams, delay: Time, rng: &mut Rng) -> Time {
     let deviations = match jitter.distribution {
         JitterDistribution::Uniform => 2.0 * rng.open01() - 1.0,
         JitterDistribution::Normal => rng.normal().clamp(-MOST_DEVIATIONS, MOST_DEVIATIONS),
-        // iproute2 netem/pareto.c: shape 3 and scale 1, whose mean is 1.5, times 4/3.
+        // iproute2 netem/pareto.c: a Pareto distribution of shape 3 and scale 1 (mean 1.5), multiplied by 4/3.
         JitterDistribution::Pareto => ((libm::pow(rng.open01(), -1.0 / 3.0) - 1.5) * (4.0 / 3.0)).min(MOST_DEVIATIONS),
     };
     let drawn = delay.0 as f64 + deviations * jitter.deviation.0 as f64;
@@ -303,7 +303,8 @@ mod tests {
 
     #[test]
     fn random_loss_has_its_probability_and_no_memory() {
-        // Binomial: five standard errors, for the share of losses among all packets, and among packets after a loss.
+        // The counts are binomial. The test allows five standard errors, for the share of losses among all packets, and
+        // among packets after a loss.
         let p = 0.02;
         let lost = losses(LossConfig::Random(RandomLossParams { probability: Probability(p) }));
         let error = |n: f64| 5.0 * (p * (1.0 - p) / n).sqrt();
@@ -330,9 +331,9 @@ mod tests {
         let n = bursts.len() as f64;
         let mean = bursts.iter().sum::<f64>() / n;
         assert!((mean - 1.0 / r).abs() < 5.0 * (1.0 - r).sqrt() / r / n.sqrt(), "{mean}");
-        // Share of the bad state pi = p/(p + r). Its states are correlated by (1 - p - r)^k, so the variance of the
-        // mean is larger by (2 - p - r)/(p + r). The losses of each state are in proportion to its share and its loss
-        // probability.
+        // Share of the bad state pi = p/(p + r). States k packets apart have a correlation of (1 - p - r)^k, so the
+        // variance of the mean is multiplied by (2 - p - r)/(p + r). The losses of each state are in proportion to its
+        // share and its loss probability.
         let pi = p / (p + r);
         let error = 5.0 * (pi * (1.0 - pi) / f64::from(PACKETS) * (2.0 - p - r) / (p + r)).sqrt();
         assert!((share(&lost) - pi).abs() < error, "{}", share(&lost));
@@ -348,7 +349,7 @@ mod tests {
         assert!(lost.iter().enumerate().all(|(index, &lost)| lost == (index % 7 == 6)));
     }
 
-    /// Delays of packets that enter every `gap`, in order, and true if they left in order.
+    /// Returns the delays of packets that enter every `gap`, in order, and true if they left in order.
     fn delays(distribution: JitterDistribution, deviation: Time, reorder: bool, gap: Time) -> (Vec<f64>, bool) {
         let mut impairment = impairment(None, Some(JitterParams { deviation, distribution, reorder }));
         let (mut left, mut now) = (vec![0.0; PACKETS as usize], Time::ZERO);
@@ -373,10 +374,10 @@ mod tests {
 
     #[test]
     fn jitter_has_the_mean_and_deviation_of_its_distribution() {
-        // Around 20 ms, in units of the deviation of 5 ms. Uniform: variance 1/3. Normal: 1; the truncation at four
-        // deviations changes it by less than 1e-3. Pareto, 4/3 (Y - 1.5) with P(Y > y) = y^-3, truncated at y = 4.5:
-        // mean -4/3 * 4.5^-2/2 = -0.033; E[min(Y, a)^2] = 3 - 2/a, so the variance is (4/3)^2 (2.556 - 1.475^2) =
-        // 0.675.
+        // Delays are around 20 ms; the values below are in units of the deviation of 5 ms. Uniform: the variance is
+        // 1/3. Normal: the variance is 1; the truncation at four deviations changes this by less than 1e-3. Pareto: 4/3
+        // (Y - 1.5) with P(Y > y) = y^-3, truncated at y = 4.5, has the mean -4/3 * 4.5^-2/2 = -0.033; E[min(Y, a)^2] =
+        // 3 - 2/a, so the variance is (4/3)^2 (2.556 - 1.475^2) = 0.675.
         let deviation = 0.005;
         for (distribution, mean, variance) in [
             (JitterDistribution::Uniform, 0.0, 1.0 / 3.0),
@@ -396,7 +397,8 @@ mod tests {
 
     #[test]
     fn packets_keep_their_order_unless_they_may_overtake() {
-        // A packet every 1 ms, with delays from 0 on: without ordering, nearly every pair of neighbours would swap.
+        // A packet is sent every 1 ms, with delays from 0 on. Without ordering, nearly every pair of neighbours would
+        // swap.
         let (deviation, gap) = (Time::from_millis(30), Time::from_millis(1));
         for distribution in [JitterDistribution::Uniform, JitterDistribution::Normal, JitterDistribution::Pareto] {
             let (kept, is_sorted) = delays(distribution, deviation, false, gap);
@@ -416,8 +418,7 @@ mod tests {
         let outcomes = [9, 10, 29, 30].map(|at| impairment.enter(SimPacket::BLANK, ms(at)));
         use Outcome::{Passes, Waits};
         assert_eq!(outcomes, [Passes, Waits { is_next: true }, Waits { is_next: false }, Passes]);
-        // Arrivals of the packets sent at 10 and 29 ms, with the detour of 50 ms: after that of the packet sent at 30
-        // ms.
+        // The packets sent at 10 and 29 ms take the detour of 50 ms, so they arrive after the packet sent at 30 ms.
         let arrivals: Vec<Time> = std::iter::from_fn(|| {
             let next = impairment.next();
             (next < Time::NEVER).then(|| (impairment.take(), next).1)

@@ -15,7 +15,7 @@ use fairlane_schemes::registry::schemes::AnyDiscipline;
 use std::mem::offset_of;
 use std::sync::Arc;
 
-/// Packet accounting of a link since time 0: `arrived = departed + dropped + queued` at any moment.
+/// Packet accounting of a link since time 0. At any time, `arrived = departed + dropped + queued`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accounting {
     /// Packets offered to the port.
@@ -88,12 +88,12 @@ impl Link {
         }
     }
 
-    /// Passes the classes of users to the scheme. Must precede the first packet.
+    /// Passes the classes of users to the scheme. Call it before the first packet.
     pub fn set_classes(&mut self, classes: ClassTree) {
         self.port.set_classes(classes);
     }
 
-    /// Sets the port's probe. Must precede the first packet.
+    /// Sets the port's probe. Call it before the first packet.
     pub fn attach(&mut self, probe: PortProbe) {
         *self.probe = probe;
     }
@@ -127,7 +127,7 @@ impl Link {
         self.port.backlog()
     }
 
-    /// Packets in transmission or in flight. May include packets that wait behind them.
+    /// Packets in transmission or in flight. May include packets that wait for transmission.
     #[must_use]
     #[inline]
     pub fn wire(&self) -> &Wire<SimPacket> {
@@ -146,7 +146,7 @@ impl Link {
         self.port.last_started()
     }
 
-    /// Makes the scheme store the queue, as a reference for tests. Must precede the first packet.
+    /// Makes the scheme store the queue, as a reference for tests. Call it before the first packet.
     pub fn keep_no_packets(&mut self) {
         self.port.keep_no_packets();
     }
@@ -163,8 +163,8 @@ impl Link {
         matches!(self.discipline(), AnyDiscipline::Htb(_))
     }
 
-    /// Sets the slack: the link's event may be this much later than the arrival of a packet at the far end. Must not be
-    /// used for links that hold packets back.
+    /// Sets the slack, the time by which the link's event may be later than the arrival of a packet at the far end. Not
+    /// for links that hold packets back.
     pub fn set_slack(&mut self, slack: Time) {
         self.slack = slack;
     }
@@ -176,8 +176,8 @@ impl Link {
         self.port.next_event().saturating_add(self.slack)
     }
 
-    /// Takes the next packet that has reached the far end by `now`, with its arrival time. [`Link::serve_until`] must
-    /// have been called for this time.
+    /// Takes the next packet that has reached the far end by `now`, with its arrival time. Call [`Link::serve_until`]
+    /// for this time first.
     #[inline]
     pub fn take_arrived(&mut self, now: Time) -> Option<(Time, SimPacket)> {
         self.port.take_arrived(now)
@@ -197,7 +197,8 @@ impl Link {
         fetch_lines::<Self, _>(&self.accounting.arrived, offset_of!(Self, accounting.arrived));
     }
 
-    /// Prefetches the probe and the packet to be sent next, once the lines of [`Link::fetch`] have arrived.
+    /// Prefetches the probe and the packet to be sent next. Call it once the cache lines of [`Link::fetch`] have
+    /// arrived.
     #[inline]
     pub fn fetch_probe(&self) {
         self.probe.fetch();
@@ -206,8 +207,8 @@ impl Link {
         }
     }
 
-    /// Prefetches the counts that the probe updates when `packet` is enqueued, once the probe's lines have arrived.
-    /// Packets that wait now will have been sent by then.
+    /// Prefetches the counts that the probe updates when `packet` is enqueued. Call it once the probe's cache lines
+    /// have arrived. Packets that wait now will have been sent by then.
     #[inline]
     pub fn fetch_counts(&self, packet: &SimPacket) {
         if self.port.upcoming(0).is_some() {
@@ -217,7 +218,7 @@ impl Link {
         }
     }
 
-    /// Prefetches for the next transmission: its counts, and the packet behind it.
+    /// Prefetches the counts of the next transmission and the packet after it.
     #[inline]
     pub fn fetch_next_start(&self) {
         if let Some(packet) = self.port.upcoming(0) {
@@ -249,8 +250,8 @@ impl Link {
         self.port.take_sent()
     }
 
-    /// Start of the next transmission if no packet arrives before, given that [`Link::serve_until`] was called for
-    /// `served_until`. [`Time::NEVER`] if no packet waits, or none may be sent.
+    /// Returns the start of the next transmission if no packet arrives before. [`Link::serve_until`] must have been
+    /// called for `served_until`. Returns [`Time::NEVER`] if no packet waits, or none may be sent.
     #[must_use]
     pub fn next_start(&self, served_until: Time) -> Time {
         let start = self.port.busy_until();

@@ -36,7 +36,7 @@ use std::sync::Arc;
 
 pub(crate) use builder::delays;
 
-/// Next hop of a packet behind its user's access link. A route is a sequence of hops that ends with [`Hop::END`].
+/// Next hop of a packet after its user's access link. A route is a sequence of hops that ends with [`Hop::END`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hop {
     /// Index of the link to enter or of an impairment, or [`Hop::DELIVER`].
@@ -85,7 +85,7 @@ pub struct User {
 pub struct Network {
     /// Links between nodes.
     pub links: Vec<Link>,
-    /// Impairments behind links and access links.
+    /// Impairments after links and access links.
     pub impairments: Vec<Impairment>,
     /// Routes from the access links to the receivers, concatenated.
     pub hops: Vec<Hop>,
@@ -93,7 +93,7 @@ pub struct Network {
     pub first_hops: Vec<u16>,
     /// Meters of the edge: [`Network::ingresses`] for each user; empty if the scenario has no marker.
     pub meters: AnyMeterBank,
-    /// Label written by users that forge labels: the one that ports favour most.
+    /// Label written by users that forge labels: the label that ports favour most.
     pub forged_label: f64,
     /// Maximum number of ingress nodes of a user.
     pub ingresses: usize,
@@ -134,20 +134,20 @@ pub struct Network {
     pause_rng: Rng,
     /// Seeds of the senders' random streams.
     sender_rng: Rng,
-    /// TCP parameters shared by flows: one set for each source table of the scenario at each of its locations.
+    /// TCP parameters shared by flows: one set for each source table of the scenario at each location of its users.
     pub tcp_params: Vec<Arc<TcpParams>>,
     /// Mean pause between two transfers, by index of the TCP parameters.
     pauses: Vec<Time>,
     /// Stop time by index of the TCP parameters; [`Time::NEVER`] for sources that do not stop.
     stops: Vec<Time>,
-    /// Future stops of endless flows and UDP sources, in descending order of time.
+    /// Future stops of long-lived flows and UDP sources, in descending order of time.
     stops_to_come: Vec<(Time, Stopping)>,
 }
 
-/// Sources with a scheduled stop; it is an event, so that sending needs no check.
+/// Sources with a scheduled stop. The stop is an event, so sending needs no check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stopping {
-    /// The endless flows with these parameters.
+    /// The long-lived flows with these parameters.
     Flows(u32),
     /// This UDP source.
     Source(u32),
@@ -170,8 +170,8 @@ impl Network {
         self.paths.restart();
     }
 
-    /// Passes packets dropped since the last call to the probes of users, so that the code that drops need not know the
-    /// probes.
+    /// Reports packets dropped since the last call to the probes of users. So the code that drops packets does not
+    /// depend on the probes.
     pub fn count_losses(&mut self) {
         let of_links = self.links.iter_mut().map(Link::losses);
         let of_access = self.impairments.iter_mut().map(|impairment| &mut impairment.losses);
@@ -215,8 +215,8 @@ impl Network {
         self.meters.label(meter, packet, now, rng);
     }
 
-    /// Index in [`Network::flows`] of the TCP flow with this number. `None` if it has ended, unless the number itself
-    /// contains the index.
+    /// Returns the index in [`Network::flows`] of the TCP flow with this number. Returns `None` if the flow has ended,
+    /// unless the number itself contains the index.
     #[inline]
     pub fn place_of(&self, id: u32) -> Option<u32> {
         match &self.own {
@@ -225,7 +225,7 @@ impl Network {
         }
     }
 
-    /// Like [`Network::place_of`], but only if no lookup is necessary.
+    /// Like [`Network::place_of`], but returns `None` if a lookup is necessary.
     pub fn known_place(&self, id: u32) -> Option<u32> {
         let place = flow_index(id);
         self.own.as_ref().is_none_or(|own| own.is_lasting(place)).then_some(place)
@@ -238,7 +238,7 @@ impl Network {
         }
     }
 
-    /// Prefetches the next data of the lookup, once those of [`Network::fetch_source`] have arrived.
+    /// Prefetches the next data of the lookup. Call it once the data of [`Network::fetch_source`] have arrived.
     pub fn fetch_open_transfers(&self, id: u32) {
         if let Some(own) = &self.own {
             own.fetch_open(id);
@@ -312,7 +312,8 @@ impl Network {
                 }
                 Time::NEVER
             }
-            // Starts later than `now`, so that timestamps of its packets differ from those of the old connection.
+            // The new connection starts later than `now`, so timestamps of its packets differ from those of the old
+            // connection.
             AtEnd::Repeat { left } => {
                 let mean = self.pauses[old.params as usize].0 as f64;
                 let pause = match &self.own {
@@ -345,7 +346,7 @@ impl Network {
             TcpFlow::new(tcp, origin, start, bytes, (next_id(old.id), AtEnd::Repeat { left }), seed)
         } else {
             if self.own.is_none() {
-                // Draws for a connection that is never opened, so that results do not change.
+                // Draws also for a connection that is never opened, to keep the results unchanged.
                 self.sender_rng.bits();
             }
             TcpFlow::unused(tcp, origin, start, bytes, (old.id, old.at_end))

@@ -1,9 +1,9 @@
 //! Separate random streams and flow numbers of users.
 //!
 //! Usually all transfers draw from one random stream and reuse freed slots in the order of events. The behaviour of a
-//! user then depends, through a random number or a hash, on earlier actions of all other users. If a scenario has own
-//! streams ([`crate::scenario::Scenario::own_streams`]), users interact only through links, so that parts of a network
-//! can run separately:
+//! user then depends, through a random number or a hash, on earlier actions of all other users. With separate streams
+//! ([`crate::scenario::Scenario::own_streams`]), users interact only through links, so parts of a network can run
+//! separately:
 //!
 //! - The flow number of a transfer consists of a source number, above those of all long-lived flows, and a counter of
 //!   the source's transfers from 1 to 4095, which wraps. Only the source reuses its slots.
@@ -28,7 +28,7 @@ pub(super) struct OwnStreams {
     /// Flow number of the first source's transfers, without the counter.
     first: u32,
     sources: Vec<Places>,
-    /// Random streams of markers, by the link at which packets enter the network.
+    /// Random streams of markers, indexed by the link at which packets enter the network.
     markers: Vec<Rng>,
 }
 
@@ -54,7 +54,7 @@ impl OwnStreams {
     }
 
     /// Slot of the flow with this number, if it is open. The slot of a long-lived flow equals its number.
-    // Never inlined, so that networks without separate streams do not pay for it.
+    // Never inlined, so that networks without separate streams have no extra cost.
     #[inline(never)]
     pub(super) fn place_of(&self, id: u32) -> Option<u32> {
         match flow_index(id).checked_sub(self.first) {
@@ -76,7 +76,7 @@ impl OwnStreams {
         prefetch_index(&self.sources, flow_index(id).wrapping_sub(self.first) as usize);
     }
 
-    /// Prefetches the source's open transfers, once its entry has arrived.
+    /// Prefetches the source's open transfers. Call it once the source's entry has arrived.
     pub(super) fn fetch_open(&self, id: u32) {
         if let Some(places) = self.sources.get(flow_index(id).wrapping_sub(self.first) as usize) {
             prefetch_index(&places.open, 0);
@@ -106,7 +106,7 @@ impl OwnStreams {
         self.stream(RandomStream::Sender, (1 << 63) | u64::from(source) << 40 | count)
     }
 
-    /// Seed of a connection in the slot of a long-lived flow that is followed by `left` more connections.
+    /// Seed of a connection in the slot of a long-lived flow; `left` more connections follow.
     pub(super) fn seed_of_repetition(&self, place: u32, left: u32) -> u64 {
         self.stream(RandomStream::Sender, 1 + (u64::from(place) << 32 | u64::from(left)))
     }

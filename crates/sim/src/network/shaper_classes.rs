@@ -2,11 +2,11 @@
 //!
 //! Source: LibreQoS 1.4, src/LibreQoS.py, `traverseNetwork`.
 //!
-//! The ceiling of a node's class is `margin` times the node's rate, at most the parent's ceiling; its rate is 95 % of
-//! the ceiling. Below it, a user's class has the minimum rate of ShapedDevices.csv (or the key `rate` without one)
-//! times the user's weight, and the rate of the plan as ceiling.
+//! The ceiling of a node's class is `margin` times the node's rate, at most the parent's ceiling. The rate of the class
+//! is 95 % of the ceiling. The rate of a user's class is the user's weight times the minimum rate in ShapedDevices.csv,
+//! or times the key `rate` if there is no minimum. The ceiling of a user's class is the rate of the plan.
 //!
-//! Cost: only at the start of a run; 32 bytes per class.
+//! Cost: 32 bytes per class, and computation only at the start of a run.
 //!
 //! Deviations:
 //! 1. The rates of sibling classes are reduced to fit into their parent's rate, unless `node_rates = "full"`: HTB lets
@@ -123,7 +123,7 @@ impl Tree {
         }
     }
 
-    /// Sum of the assured rates of the users below each node, at most the node's rate.
+    /// Returns, for each node, the sum of the assured rates of the users below it, at most the node's rate.
     fn assured(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.inner.len()];
         for leaf in &self.leaves {
@@ -139,8 +139,8 @@ impl Tree {
     }
 }
 
-/// Fits classes, each with a minimum and a full rate, into `room`. Each gets a common fraction of its full rate, but at
-/// least its minimum rate.
+/// Fits classes, each with a minimum and a full rate, into the rate `room`. Each class gets a common fraction of its
+/// full rate, but at least its minimum rate.
 fn fitted(room: f64, rates: &[(f64, f64)]) -> Vec<f64> {
     let (least, full) = rates.iter().fold((0.0, 0.0), |sums, rate| (sums.0 + rate.0, sums.1 + rate.1));
     if full <= room {
@@ -199,7 +199,7 @@ mod tests {
     /// Rate and ceiling of each class, in Mbit/s.
     type Rates = Vec<(f64, f64)>;
 
-    /// Rates of the classes at the gateway: inner classes, then leaves.
+    /// Returns the rates of the classes at the gateway: inner classes, then leaves.
     fn classes(topology: Json, queue: Json) -> (Rates, Rates) {
         classes_at(0, &scenario(topology, queue))
     }
@@ -219,8 +219,8 @@ mod tests {
 
     #[test]
     fn nodes_get_ceilings_from_their_rates_and_leaves_from_their_plans() {
-        // With a margin of 0.95, ceilings are 57 and 38, rates 0.95 of these. Both access points have 72.2, more than
-        // the site's 54.15.
+        // With a margin of 0.95, ceilings are 57 and 38 Mbit/s, and rates 0.95 of the ceilings. The two access points
+        // have 72.2 Mbit/s together, more than the 54.15 of the site.
         let queue = json!({"scheme": "htb", "rate": "2 Mbit/s"});
         let (inner, leaves) = classes(json!({}), queue);
         let points = 54.15 / 2.0;
@@ -234,15 +234,15 @@ mod tests {
         let (inner, leaves) = classes(json!({}), queue.clone());
         assert_eq!(inner[2..], [(36.1, 38.0); 2]);
         assert_eq!(leaves, [(25.0, 25.0); 6], "a rate is at most the plan");
-        // Three users of 25 are reduced to fit into the 27.075 of their access point.
+        // The rates of three users, 25 Mbit/s each, are reduced to fit into the 27.075 Mbit/s of their access point.
         let fitting = json!({"scheme": "htb", "rate": "30 Mbit/s"});
         assert_eq!(classes(json!({}), fitting).1, [(9.025, 25.0); 6]);
     }
 
     #[test]
     fn least_rates_hold_where_nodes_have_more_than_the_node_above_them() {
-        // The rate of the site is 0.95 * 0.95 * 60 = 54.15, and each access point has as much. Half of it is less than
-        // the 40 that one of them assures; 14.15 are left for the other.
+        // The rate of the site is 0.95 * 0.95 * 60 = 54.15 Mbit/s, and each access point has the same rate. Half of
+        // that is less than the 40 that one access point assures, so 14.15 are left for the other.
         let tree = json!({"nodes": [["site", 0, 60_000_000, 60_000_000], ["s", 1, 200_000_000, 200_000_000],
             ["o", 1, 200_000_000, 200_000_000]], "subscribers": [
             [2, 1, 50_000_000, 50_000_000, 40_000_000, 40_000_000],
@@ -258,8 +258,8 @@ mod tests {
 
     #[test]
     fn rates_are_fitted_to_what_there_is() {
-        // In order: all fit; each gets 10 of 40; one is fixed at 7, and the others share 3; two are fixed, and the
-        // third gets 1; not even the minimum rates fit, so each is reduced to a third.
+        // The cases in order: all classes fit. Each gets 10 of 40. One is fixed at 7, and the others share 3. Two are
+        // fixed, and the third gets 1. The minimum rates do not fit, so each is reduced to a third.
         assert_eq!(fitted(40.0, &[(1.0, 20.0), (1.0, 20.0)]), [20.0, 20.0]);
         assert_eq!(fitted(20.0, &[(1.0, 40.0), (1.0, 40.0)]), [10.0, 10.0]);
         assert_eq!(fitted(10.0, &[(7.0, 10.0), (0.0, 10.0), (0.0, 10.0)]), [7.0, 1.5, 1.5]);
@@ -302,7 +302,7 @@ mod tests {
             use fairlane_schemes::contract::discipline::QueueDiscipline;
             network.links[link].discipline().state_size().records
         };
-        // Classes at the gateway: gateway, site and two access points; at the site: three of these; at an access point:
+        // The gateway has classes for gateway, site and two access points. The site has three classes, an access point
         // one.
         assert_eq!([records(0), records(2), records(4)], [4, 3, 1]);
     }

@@ -24,9 +24,9 @@ pub enum PacketKind {
 pub struct SimPacket {
     /// Label, written by the marker.
     pub label: f64,
-    /// Time at which it entered its current queue.
+    /// Time at which the packet entered its current queue.
     pub enqueued_at: Time,
-    /// Time at which its host sent it, which is also the TCP timestamp (TSval of RFC 7323).
+    /// Time at which the host sent the packet, which is also the TCP timestamp (TSval of RFC 7323).
     pub timestamp: Time,
     /// TCP segment number.
     pub seq: u32,
@@ -36,7 +36,7 @@ pub struct SimPacket {
     pub user: u32,
     /// Current position as an index into the table of hops.
     pub hop: u16,
-    /// Ingress node of its user at which it enters.
+    /// Ingress node of the user at which the packet enters.
     pub ingress: u16,
     /// Length on the wire.
     pub wire_bytes: u16,

@@ -1,4 +1,4 @@
-//! A TCP connection with both ends, and reuse of its slot.
+//! A TCP connection with both ends. Its slot can be reused.
 
 use crate::traffic::tcp::{AnySender, Receiver, TcpParams};
 use fairlane_schemes::base::units::{Bytes, Time};
@@ -50,8 +50,8 @@ impl Span {
     }
 }
 
-/// A TCP connection with both ends. The field order makes five cache lines. A segment that arrives in order touches the
-/// second line, an ACK of new data the second and third, a loss the others.
+/// A TCP connection with both ends, in five cache lines. By the field order, a segment that arrives in order touches
+/// only the second line, an ACK of new data the second and third, and a loss the others.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct TcpFlow {
@@ -61,7 +61,7 @@ pub struct TcpFlow {
     pub finish: Time,
     /// Receiving end. Each segment touches its second half.
     pub receiver: Receiver,
-    /// Time of the flow's event. Later deadlines need no lookup of the event.
+    /// Time of the flow's event. A later deadline needs no lookup of the event.
     pub armed: Time,
     /// Index in [`crate::network::Network::tcp_params`].
     pub params: u32,
@@ -75,9 +75,9 @@ pub struct TcpFlow {
     pub sender: AnySender,
     /// Payload delivered before the measurement.
     pub unmeasured_bytes: u64,
-    /// Offset to subtract from the receiver's bytes on the wire to get the number of measured bytes, which includes
-    /// earlier connections in this slot. Negative if those received more than this connection did before the
-    /// measurement.
+    /// Number of bytes to subtract from the receiver's bytes on the wire. The result is the number of measured bytes,
+    /// including earlier connections in this slot. Negative if earlier connections received more than this connection
+    /// did before the measurement.
     pub(super) unmeasured_wire_bytes: i64,
     /// Payload of a finite transfer; 0 for an endless one.
     pub transfer_bytes: u64,
@@ -85,7 +85,7 @@ pub struct TcpFlow {
     pub id: u32,
     /// Index of the user.
     pub user: u32,
-    /// Action at the end of a finite transfer.
+    /// Action at the end of the transfer, if it is finite.
     pub at_end: AtEnd,
 }
 
@@ -93,7 +93,7 @@ pub struct TcpFlow {
 const INDEX_BITS: u32 = 20;
 /// Maximum number of slots: long-lived flows, and concurrently open transfers.
 pub const MOST_FLOWS: usize = 1_000_000;
-/// Possible slot numbers in a flow number.
+/// Number of possible slots in a flow number.
 pub(super) const MOST_NUMBERS: usize = 1 << INDEX_BITS;
 
 /// Index in [`crate::network::Network::flows`] of the TCP flow with this number, unless flows have separate numbers:
@@ -120,7 +120,8 @@ pub(super) fn next_id(id: u32) -> u32 {
 
 impl TcpFlow {
     /// Creates a connection that is not open yet. The arguments are `params` with their index; user, ingress and class
-    /// of its packets; its number and its action at the end; and the seed of its congestion control's random stream.
+    /// of the packets; the connection's number and its action at the end; and the seed of the congestion control's
+    /// random stream.
     pub(super) fn new(
         (params, tcp): (u32, &TcpParams),
         (user, ingress, class): (u32, u16, TrafficClass),
@@ -172,7 +173,7 @@ impl TcpFlow {
         self.receiver.wire_bytes().wrapping_add_signed(-self.unmeasured_wire_bytes)
     }
 
-    /// Earlier one of both ends' timers.
+    /// The earlier of the two ends' timers.
     #[must_use]
     #[inline]
     pub fn deadline(&self) -> Time {

@@ -1,4 +1,4 @@
-//! Path from the end of a route to the receiver, and from there back to the edge node.
+//! Path from the end of a route to the receiver, and from the receiver back to the edge node.
 
 use fairlane_schemes::base::units::Time;
 

@@ -1,8 +1,8 @@
 //! Notes on default buffers that are smaller than a bandwidth-delay product.
 //!
-//! A window-based sender that halves its window keeps a link busy only if the buffer holds a bandwidth-delay product
-//! (Appenzeller et al., "Sizing Router Buffers", SIGCOMM 2004, 2). The defaults suit one paper's link of 10 Mbit/s; on
-//! other links they may determine the result without the user noticing.
+//! A window-based sender that halves its window keeps a link busy only if the buffer is at least a bandwidth-delay
+//! product (Appenzeller et al., "Sizing Router Buffers", SIGCOMM 2004, 2). The default buffers suit one paper's link of
+//! 10 Mbit/s. On other links they may determine the result, which the user may not expect.
 
 use super::topology::Direction;
 use super::{Note, Placement, Scenario, SourceConfig};
@@ -11,7 +11,7 @@ use fairlane_schemes::contract::buffer::BufferParams;
 use fairlane_schemes::registry::schemes::Scheme;
 use std::collections::BTreeMap;
 
-/// A default buffer at a link, or in front of an access link.
+/// A default buffer of a link or of an access link.
 struct Buffer {
     limit: QueueLimit,
     bytes: u64,
@@ -25,7 +25,7 @@ impl Buffer {
         self.rate.as_f64() * self.rtt.as_secs_f64() / 8.0
     }
 
-    /// Capacity as a fraction of the bandwidth-delay product.
+    /// Size as a fraction of the bandwidth-delay product.
     fn part(&self) -> f64 {
         self.bytes as f64 / self.bdp()
     }
@@ -36,8 +36,8 @@ fn has_window(source: &SourceConfig) -> bool {
 }
 
 impl Scenario {
-    /// Note for each key of a default buffer that is smaller than the bandwidth-delay product of a link that
-    /// may be full.
+    /// Returns a note for each default buffer that is smaller than the bandwidth-delay product of a link that may be
+    /// full.
     pub(super) fn short_buffers(&self) -> Vec<Note> {
         let placements: Vec<_> =
             self.placements().into_iter().filter(|place| place.config.sources.iter().any(has_window)).collect();
@@ -65,7 +65,7 @@ impl Scenario {
         worst.into_iter().map(|(key, buffer)| Note { key, text: buffer.text() }).collect()
     }
 
-    /// Maximum rate of a user at this location. A tree of shapers enforces plans behind the access link.
+    /// Maximum rate of a user at this location. A tree of shapers enforces plans after the access link.
     fn fastest(&self, place: &Placement<'_>) -> BitRate {
         let access = place.config.params.access_rate.unwrap_or(self.topology.access.access_rate);
         match &place.at {
@@ -79,7 +79,8 @@ impl Scenario {
         self.keeps_plans_in_tree() && direction != Some(Direction::Local)
     }
 
-    /// Round-trip time of the location's users without queueing: the maximum of given ones, the mean of random ones.
+    /// Round-trip time of the location's users without queueing: the maximum if the times are given, the mean if they
+    /// are random.
     fn base_rtt(&self, place: &Placement<'_>) -> Time {
         let access = place.config.access_delays.iter().copied().max().unwrap_or(Time::ZERO);
         let least = super::groups::least_rtt(&place.config.params, &place.config.route, &self.topology);
@@ -105,7 +106,7 @@ impl Scenario {
         Some((format!("{key}.limit"), Buffer { limit, bytes, place: place_of, rate, rtt }))
     }
 
-    /// Buffer in front of an access link, if no link of the route is slower than the access link.
+    /// Returns the buffer of an access link, if no link of the route is slower than the access link.
     fn access_buffer(&self, place: &Placement<'_>) -> Option<(String, Buffer)> {
         let (rate, limit) = (self.fastest(place), self.topology.access.access_limit);
         let slowest = place.config.route.iter().map(|&link| self.topology.links[link as usize].params.rate).min()?;
@@ -155,7 +156,7 @@ mod tests {
         assert_eq!(dumbbell("50 Mbit/s", default(), tcp.clone()), [text]);
         assert_eq!(dumbbell("50 Mbit/s", json!({"scheme": "codel", "limit": "25 packets"}), tcp.clone()), [""; 0]);
         assert_eq!(dumbbell("50 Mbit/s", default(), json!({"kind": "cbr", "rate": "60 Mbit/s"})), [""; 0]);
-        // No sender can fill the link.
+        // No sender can send at the rate of the link.
         assert_eq!(dumbbell("2 Gbit/s", default(), tcp), [""; 0]);
     }
 
@@ -192,8 +193,8 @@ mod tests {
             let found = Scenario::read(&scenario).unwrap().short_buffers();
             found.into_iter().map(|note| (note.key, note.text)).collect::<Vec<_>>()
         };
-        // The bandwidth-delay product of a plan is 25 Mbit/s times 30 ms, 93 750 B: more than 50 packets, and than a
-        // leaf's 24.
+        // The bandwidth-delay product of a plan is 25 Mbit/s times 30 ms, 93 750 B. This exceeds both the access buffer
+        // (50 packets) and the buffer of a leaf (24 packets).
         let found = keys(json!({"scheme": "droptail", "limit": "300 packets"}));
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].0 == "topology.access_limit" && found[0].1.contains("75 of the 94 kB"), "{found:?}");

@@ -10,7 +10,7 @@ choices! {
         NotEct = "not_ect",
         /// ECN-capable, as in classic transports.
         Ect0 = "ect0",
-        /// ECN-capable, as in scalable transports; DualPI2 puts such packets into its L queue.
+        /// ECN-capable, as in scalable transports. DualPI2 puts such packets into its L queue.
         Ect1 = "ect1",
     }
 }

@@ -20,13 +20,13 @@ const MOST_GROUPS: usize = 65_536;
 const MOST_METERS: u64 = 10_000_000;
 /// Maximum number of hops of all different routes, including their ends: packets store the number of a hop in 16 bits.
 const MOST_HOPS: usize = 65_535;
-/// Maximum length of a list of round-trip times: each may need separate host lines.
+/// Maximum length of a list of round-trip times. Each may need separate lines of hosts.
 const MOST_USER_RTTS: usize = 1000;
 /// Maximum number of kinds of access links: a host stores the number of its kind in 16 bits.
 pub(super) const MOST_ACCESS_LINKS: usize = 65_536;
-/// Default spread of round-trip times on an access network: lines have different lengths, and servers different
-/// locations. With equal round-trip times, shares would depend on the order of simultaneous events (Floyd and Jacobson,
-/// "On traffic phase effects in packet-switched gateways", Internetworking: Research and Experience 3, 1992).
+/// Default spread of round-trip times on an access network, because lines differ in length and servers in location.
+/// With equal round-trip times, shares would depend on the order of simultaneous events (Floyd and Jacobson, "On
+/// traffic phase effects in packet-switched gateways", Internetworking: Research and Experience 3, 1992).
 const ACCESS_NETWORK_SPREAD: f64 = 0.1;
 const MOST_RTT: Time = Time::from_secs(3600);
 /// Maximum number of pairs of user and link: each link counts the bytes sent and the losses of each user, in 16 bytes.
@@ -41,8 +41,8 @@ params! {
         traffic_class: TrafficClass = "BE", symbol "PHB", source "abc2018 III-D";
         /// Reference rate of each user.
         reference_rate: BitRate = "10 kbit/s", in "1 bit/s"..="10 Tbit/s", symbol "R_r", source "abc2018 Table 1";
-        /// Weight of each user and of each of its flows, in every scheme that shares by weight. It multiplies the
-        /// reference rate; shares are proportional to the product.
+        /// Weight of each user and of each of its flows, in every scheme that shares by weight. Shares are proportional
+        /// to weight times reference rate.
         weight: f64 = 1.0, in 0.001..=1000.0, symbol "w", source "our choice";
         /// Earliest start of a flow. Each flow starts at a uniform random time from `start_from` to `start_until`.
         start_from: Time = "0 s", in "0 s"..="1440 h", source "abc2018 IV-A5";
@@ -57,8 +57,9 @@ params! {
         /// the part of `rtt` that the route does not use.
         rtt: Option<Time> = null, in "0 s"..="1 h", symbol "RTT", source "our choice";
         /// Relative spread of `rtt`: each user's round-trip time is drawn uniformly from `rtt * (1 - rtt_spread)` to
-        /// `rtt * (1 + rtt_spread)`. The default is 0. On an access network it is 0.1, or the largest smaller spread
-        /// that the route permits; without `rtt` it applies to the round-trip time that results from `access_delay`.
+        /// `rtt * (1 + rtt_spread)`. The default is 0. On an access network the default is 0.1, or less if the route
+        /// does not permit this. Without `rtt`, the spread applies to the round-trip time that results from
+        /// `access_delay`.
         rtt_spread: Option<f64> = null, in 0.0..=1.0, source "Floyd and Jacobson 1992, phase effects";
         /// Round-trip time of each user, in order, instead of `rtt`.
         user_rtts: Option<Vec<Time>> = null, symbol "RTT", source "our choice";
@@ -71,8 +72,8 @@ params! {
         /// Number of ingress nodes over which a user's flows spread, each with a meter and an equal part of the
         /// reference rate.
         ingresses: u32 = 1, in 1..=64, source "abc2018 III-F";
-        /// Lets these users forge labels, as if they controlled the edge: instead of the marker's label, every packet
-        /// carries the one that the port favours most.
+        /// Lets these users forge labels, as if they controlled the edge. Every packet carries the label that the port
+        /// favours most, instead of the marker's label.
         forged_labels: bool = false, source "our choice";
     }
 }
@@ -99,13 +100,13 @@ pub struct GroupConfig {
     pub route: Vec<u32>,
     /// Delays of the access links: one for all users, or one for each.
     pub access_delays: Vec<Time>,
-    /// Width of the uniform random delay that each user's access link has in addition.
+    /// Width of the uniform random delay added to each user's access link.
     pub access_spread: Time,
     /// Upstream impairments of the access links.
     pub access: Impairments,
     /// Sources of each user.
     pub sources: Vec<SourceConfig>,
-    /// Subscribers of an access network that the group represents, with the index of their node.
+    /// Subscribers that the group represents, with the index of their node, on an access network.
     pub subscribers: Option<(SubscriberParams, Option<u32>)>,
     /// Application name of each source on an access network; empty elsewhere.
     pub applications: Vec<String>,
@@ -133,7 +134,7 @@ pub(super) fn read_groups(
     Ok(groups)
 }
 
-/// Checks the groups together; on an access network, sets their numbers of users.
+/// Checks conditions that involve several groups. On an access network, sets their numbers of users.
 pub(super) fn check_groups(groups: &[GroupConfig], topology: &TopologyConfig) -> Result<(), ConfigError> {
     let users = check_counts(groups)?;
     if topology.tree.is_none() {
@@ -204,7 +205,8 @@ pub(super) fn check_hops(hops: usize, key: &str) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Hops of a route: links, impairments behind links and access links, the receiver of a call, and the end of the route.
+/// Returns the hops of a route: links, impairments after links and access links, the receiver of a call, and the end of
+/// the route.
 fn hops(route: &[u32], access: Option<usize>, call: bool, topology: &TopologyConfig) -> usize {
     let of_link = |&link: &u32| 1 + usize::from(topology.links[link as usize].impairments.any());
     route.iter().map(of_link).sum::<usize>() + usize::from(access.is_some()) + usize::from(call) + 1
@@ -248,7 +250,7 @@ impl GroupConfig {
         }
         let subscribers = read_subscribers(&params, topology, table)?;
         let route = match (&subscribers, &topology.tree) {
-            // Value of the first user, for reports about the whole group.
+            // Uses the first user's value in reports about the whole group.
             (Some((of_tree, node)), Some(tree)) => {
                 let first = tree.subscribers.iter().find(|some| node.is_none_or(|node| tree.is_under(some.node, node)));
                 tree.route(first.map_or(0, |some| some.node), of_tree.direction)
@@ -303,7 +305,7 @@ impl GroupConfig {
         map
     }
 
-    /// Flows of each user, over all sources, that last for the whole run.
+    /// Number of flows of each user, over all sources, that last for the whole run.
     #[must_use]
     pub fn flows_per_user(&self) -> u64 {
         self.sources.iter().map(SourceConfig::lasting_flows).sum()
@@ -515,7 +517,7 @@ mod tests {
             let scenario = json!({"run": run, "queue": {"scheme": "droptail"}, "groups": [group]});
             Scenario::read(&scenario).unwrap().groups[0].params.start_until
         };
-        // abc2018 IV-A5: 15 s, of a warm-up of 100 s.
+        // abc2018 IV-A5 has 15 s, with a warm-up of 100 s.
         for (warmup, seconds) in [("100 s", 15), ("15 s", 15), ("2 s", 2), ("0 s", 0)] {
             assert_eq!(until(warmup, json!({})), Time::from_secs(seconds), "{warmup}");
         }

@@ -1,4 +1,4 @@
-//! A scenario: everything that determines a run. It is read from a table, checked once, and written with all defaults.
+//! A scenario: all parameters of a run. It is parsed from a table, checked once, and written with all defaults.
 
 mod buffer_notes;
 mod codepoint;
@@ -70,7 +70,7 @@ choices! {
 params! {
     /// Additional measurements in the record.
     pub struct ProbeParams {
-        /// Bin width of the time series; without it no series are recorded.
+        /// Bin width of the time series. If absent, no series are recorded.
         series_interval: Option<Time> = null, in "1 us"..="720 h", source "our choice";
         /// Link whose time series are recorded, by name; default: the first.
         series_link: Option<String> = null, source "our choice";
@@ -79,7 +79,7 @@ params! {
         /// Level of detail of delays, round-trip times, losses and marks.
         detail: Detail = "group", source "our choice";
         /// Records the values of each user and flow, instead of percentiles and the worst-off users. The default is
-        /// true, except on an access network.
+        /// false on an access network, otherwise true.
         user_rows: Option<bool> = null, source "our choice";
         /// Records the distribution of the one-way delay of each group, in addition to its quantiles.
         delay_distribution: Option<bool> = null, source "our choice";
@@ -95,8 +95,8 @@ const MOST_CLASSES: usize = 100;
 
 const MOST_BINS: u64 = 100_000;
 
-/// Maximum number of values in the time series of a run: six for each group and three for the link, in each bin. They
-/// take 96 MB in the simulator, 192 MB in the record, and 240 MB as text.
+/// Maximum number of values in the time series of a run: six for each group and three for the link, in each bin. These
+/// values take 96 MB in the simulator, 192 MB in the record, and 240 MB as text.
 const MOST_SERIES_NUMBERS: u64 = 12_000_000;
 
 /// Maximum number of users and flows with separate delays. Each typically takes 1.5 kB, at most 16 kB, and 400 bytes of
@@ -123,7 +123,7 @@ impl Externals<'static> {
 /// Everything that determines a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// Name in results; does not affect them.
+    /// Name in results, which it does not affect.
     pub name: String,
     /// Times, replications, seed.
     pub run: RunParams,
@@ -139,7 +139,7 @@ pub struct Scenario {
     pub probes: ProbeParams,
     /// User groups.
     pub groups: Vec<GroupConfig>,
-    /// True if users have separate random streams and flow numbers, so that they interact only through links: see
+    /// True if users have separate random streams and flow numbers, so they interact only through links: see
     /// [`crate::network`]. Otherwise transfers and markers share one stream each, in the order of all events.
     pub own_streams: bool,
 }
@@ -161,7 +161,7 @@ impl Scenario {
     /// Reads and checks a scenario.
     ///
     /// # Errors
-    /// The first error: key, value, allowed values.
+    /// Returns the first error, with key, value and allowed values.
     pub fn read(value: &Json) -> Result<Self, ConfigError> {
         Self::read_with(value, Externals::NONE)
     }
@@ -221,7 +221,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Writes the scenario with all defaults and keys in a fixed order, such that [`Scenario::read`] reads it.
+    /// Writes the scenario with all defaults and keys in a fixed order, for [`Scenario::read`].
     #[must_use]
     pub fn write(&self) -> Json {
         let mut map = Map::new();
@@ -236,7 +236,7 @@ impl Scenario {
         Json::Object(map)
     }
 
-    /// Scenario with another scheme, at its defaults, on the same buffer and with the scheme's marker.
+    /// Returns the scenario with another scheme, with default parameters, the same buffer, and the scheme's marker.
     /// Without a marker, users cannot forge labels.
     #[must_use]
     pub fn with_queue(&self, scheme: Scheme) -> Self {
@@ -251,8 +251,8 @@ impl Scenario {
         Self { queue: QueueConfig::of(scheme, self.queue.buffer.clone()), marker, groups, ..self.clone() }
     }
 
-    /// Scenario with an external scheme on the same buffer. If the scheme names no marker, the marker
-    /// stays.
+    /// Returns the scenario with an external scheme and the same buffer. If the scheme names no marker, the marker does
+    /// not change.
     #[must_use]
     pub fn with_external(&self, scheme: ExternalScheme) -> Self {
         if *scheme.name == *self.queue.name() {
@@ -361,7 +361,7 @@ impl Scenario {
     }
 }
 
-/// Checks that the edge writes the labels that a queue reads.
+/// Checks that the edge writes the labels that a queue uses.
 fn check_marker(marker: &MarkerConfig, queue: &QueueConfig, key: &str) -> Result<(), ConfigError> {
     let needed = queue.marker();
     if needed == MarkerScheme::NONE || marker.scheme() == needed {

@@ -15,7 +15,7 @@ const PACKETS_PER_SECOND: f64 = 1e6;
 /// A caveat on a valid scenario, in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// Path of the key that it concerns, such as `groups[0].start_until`.
+    /// Path of the key that the note concerns, such as `groups[0].start_until`.
     pub key: String,
     /// Text: the value, its consequence, and how to avoid it.
     pub text: String,
@@ -39,7 +39,7 @@ impl Scenario {
         of_times.chain(of_network).chain(of_marks).chain(of_buffers).chain(self.long_runs()).collect()
     }
 
-    /// Note if a run takes hours: a valid scenario may need years of computing.
+    /// Returns a note if a run takes hours, because a valid scenario may need years of computing.
     #[must_use]
     pub fn long_runs(&self) -> Option<Note> {
         let (mut total, mut largest, mut key) = (0.0, 0.0, String::new());
@@ -67,8 +67,8 @@ impl Scenario {
         rates.min().expect("a route has links")
     }
 
-    /// Approximate number of packets that a source of a group sends; each transfer of `web` and `transfers` counts as
-    /// one.
+    /// Approximate number of packets that a source of a group sends. Each transfer of `web` and `transfers` counts as
+    /// one packet.
     fn expected_packets(&self, group: &GroupConfig, source: &SourceConfig) -> f64 {
         let users = f64::from(group.params.users);
         let seconds = self.run.end().saturating_sub(group.params.start_from).as_secs_f64();
@@ -103,7 +103,7 @@ impl Scenario {
         }
     }
 
-    /// TCP sources that satisfy `holds`, as pairs of group and source index.
+    /// Returns the TCP sources for which `holds` returns true, as pairs of group and source index.
     fn tcp_sources(&self, holds: impl Fn(&GroupConfig, &TcpParams) -> bool) -> Vec<(usize, usize)> {
         let mut found = Vec::new();
         for (index, group) in self.groups.iter().enumerate() {
@@ -114,7 +114,7 @@ impl Scenario {
         found
     }
 
-    /// Notes senders that need ECN but have it switched off.
+    /// Returns a note about senders that need ECN but have it disabled.
     fn sources_deaf_to_marks(&self) -> Option<Note> {
         let needs = |control| matches!(control, CongestionControl::Dctcp | CongestionControl::Prague);
         let deaf = self.tcp_sources(|_, tcp| !tcp.ecn && needs(tcp.congestion_control));
@@ -129,7 +129,7 @@ impl Scenario {
         Some(Note { key: format!("groups[{group}].sources[{source}].congestion_control"), text })
     }
 
-    /// Notes senders with ECN on routes without a queue that marks.
+    /// Returns a note about senders with ECN on routes without a queue that marks.
     fn sources_never_marked(&self) -> Option<Note> {
         let links = &self.topology.links;
         let marks: Vec<bool> = links.iter().map(|link| link.queue.as_ref().unwrap_or(&self.queue).marks()).collect();
@@ -145,7 +145,8 @@ impl Scenario {
         Some(Note { key: format!("groups[{group}].sources[{source}].ecn"), text })
     }
 
-    /// Notes senders limited by their socket buffer. It, not their congestion control, determines their throughput.
+    /// Returns a note about senders limited by their socket buffer: the buffer, not the congestion control, determines
+    /// their throughput.
     fn small_socket_buffers(&self) -> Option<Note> {
         // On an access network each user has a separate path.
         if self.topology.tree.is_some() {
@@ -172,8 +173,8 @@ impl Scenario {
         Some(Note { key: format!("groups[{group}].sources[{source}].socket_buffer"), text })
     }
 
-    /// Payload that a group's path holds while its queues are empty, and the additional payload in the drop-tail queue
-    /// at its slowest link. Other schemes keep their queues far below the limit.
+    /// Returns the payload in flight on a group's path while its queues are empty, and the additional payload in the
+    /// full drop-tail queue of its slowest link. Other schemes keep their queues far below the limit.
     fn room(&self, group: &GroupConfig, tcp: &TcpParams) -> (u64, u64) {
         let packet = tcp.segment_payload + tcp.header_bytes;
         let payload = |bytes: u64| {
@@ -197,7 +198,8 @@ impl Scenario {
         (payload((rate.as_f64() / 8.0 * rtt.as_secs_f64()) as u64), payload(queue))
     }
 
-    /// Notes a queue that is smaller than a full packet of a source, and so drops all of them.
+    /// Returns a note about a queue that is smaller than a maximum-size packet of a source, and so drops all such
+    /// packets.
     fn too_small_for_a_packet(&self) -> Option<Note> {
         let (links, access) = (&self.topology.links, self.topology.access.access_limit);
         let queues = |group: &GroupConfig| -> Vec<(String, QueueLimit)> {
@@ -228,8 +230,8 @@ impl Scenario {
         Some(Note { key, text })
     }
 
-    /// Notes rate steps and detours after the end of the run: one note for the first of each kind, with the number of
-    /// others.
+    /// Returns notes about rate steps and detours after the end of the run: one note for the first of each kind, with
+    /// the number of others.
     fn late_changes(&self) -> Vec<Note> {
         let links = self.topology.links.iter().enumerate();
         let steps = match self.topology.tree {
@@ -254,7 +256,7 @@ impl Scenario {
         [self.late(steps, "step"), self.late(detours, "detour")].into_iter().flatten().collect()
     }
 
-    /// Note on the first of `changes` (key and time) that is not before the end of the run.
+    /// Returns a note on the first of `changes` (key and time) that is not before the end of the run.
     fn late(&self, changes: Vec<(String, Time)>, what: &str) -> Option<Note> {
         let end = self.run.end();
         let mut late = changes.into_iter().filter(|(_, at)| *at >= end);
@@ -270,7 +272,7 @@ impl Scenario {
         })
     }
 
-    /// Notes on an access network that are not obvious from its keys and files.
+    /// Returns notes on an access network that are not obvious from its keys and files.
     fn access_notes(&self) -> Vec<Note> {
         let Some(tree) = &self.topology.tree else { return Vec::new() };
         let late = tree.late_failover(self.run.end()).map(|(index, at)| Note {
@@ -289,7 +291,7 @@ impl Scenario {
         late.into_iter().chain(of_files).chain(parentless).chain(unread).collect()
     }
 
-    /// Notes keys that have no effect if a tree of shapers enforces the plans.
+    /// Returns notes about keys that have no effect if a tree of shapers enforces the plans.
     fn unread_by_shaper(&self, tree: &AccessNetwork) -> Vec<Note> {
         let own = self.topology.links[0].queue.as_ref();
         let mut notes = Vec::new();
@@ -323,7 +325,7 @@ impl Scenario {
         notes
     }
 
-    /// Notes sources that stop before the end: their means are lower than their rates while they sent.
+    /// Returns a note about sources that stop before the end: their means are lower than their rates while they sent.
     fn early_stops(&self) -> Option<Note> {
         let sources = self.groups.iter().enumerate().flat_map(|(index, group)| {
             group.sources.iter().enumerate().map(move |(number, source)| (index, number, source.stop()))
@@ -343,7 +345,8 @@ impl Scenario {
         Some(Note { key: format!("groups[{group}].sources[{source}].stop"), text })
     }
 
-    /// Notes flows that start during the measurement: means are lower than the rates once all flows send.
+    /// Returns a note about flows that start during the measurement: means are lower than the rates once all flows
+    /// send.
     fn late_starts(&self) -> Option<Note> {
         let warmup = self.run.warmup;
         let is_late = |group: &GroupConfig| {
@@ -433,8 +436,8 @@ mod tests {
 
     #[test]
     fn a_socket_buffer_below_what_path_and_queue_hold_is_told_of() {
-        // 50 Mbit/s times 40 ms are 250 kB, and 16 times that is 4 MB of queue. 1448 of 1500 bytes are payload: 241 333
-        // and 3 861 333.
+        // 50 Mbit/s times 40 ms are 250 kB, and the queue has 16 times that, 4 MB. 1448 of 1500 bytes are payload,
+        // which gives 241 333 and 3 861 333.
         let scenario = |queue: Json, tcp: Json| {
             json!({
                 "topology": {"bottleneck_rate": "50 Mbit/s", "bottleneck_delay": "20 ms", "access_delay": "0 s"},
@@ -504,7 +507,8 @@ mod tests {
         assert_eq!(found, [note]);
     }
 
-    /// An access network from files: one circuit at a node with minimum rates, one at the gateway with or without.
+    /// Returns an access network from files: one circuit at a node with minimum rates, and one at the gateway with or
+    /// without minimum rates.
     fn access(mut queue: Json, least: Json, groups: Json) -> Json {
         queue["limit"] = json!("1000 packets");
         let rows = json!([[1, 2, 25_000_000, 5_000_000, 8_000_000, 2_000_000], least]);

@@ -1,5 +1,5 @@
-//! Locations of the groups' users: on an access network each group has users at many nodes, on other topologies all are
-//! at one location.
+//! Locations of the groups' users. On an access network each group has users at many nodes; on other topologies all
+//! users are at one location.
 
 use super::groups::{GroupConfig, MOST_ACCESS_LINKS, access_delays, check_hops, default_spread};
 use super::sources::SourceConfig;
@@ -49,7 +49,7 @@ fn of_groups(groups: &[GroupConfig]) -> Vec<(SubscriberParams, Option<u32>)> {
     groups.iter().filter_map(|group| group.subscribers.clone()).collect()
 }
 
-/// Part of a group that is at a node.
+/// Returns the part of a group that is at a node.
 fn placed(group: &GroupConfig, dealt: &Dealt, tree: &AccessNetwork, topology: &TopologyConfig) -> GroupConfig {
     let mut placed = group.clone();
     let direction = group.subscribers.as_ref().map_or(Direction::Down, |(params, _)| params.direction);
@@ -61,8 +61,8 @@ fn placed(group: &GroupConfig, dealt: &Dealt, tree: &AccessNetwork, topology: &T
     placed
 }
 
-/// Sets the numbers of users, which follow from the shares, and the spread of their round-trip times. Checks
-/// requirements of the locations.
+/// Sets the numbers of users, computed from the shares, and the spread of their round-trip times. Checks requirements
+/// of the locations.
 pub(super) fn check_placements(
     groups: &mut [GroupConfig],
     tree: &AccessNetwork,
@@ -133,7 +133,7 @@ fn check_shares(groups: &[GroupConfig]) -> Result<(), ConfigError> {
 }
 
 impl Placement<'_> {
-    /// Maximum rate of a user at the location: that of the access link, limited by the plan if there is one.
+    /// Maximum rate of a user at the location: the rate of the access link, or of the plan if that is lower.
     #[must_use]
     pub fn most(&self, topology: &TopologyConfig) -> BitRate {
         let access = self.config.params.access_rate.unwrap_or(topology.access.access_rate);

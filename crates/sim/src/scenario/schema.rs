@@ -63,7 +63,7 @@ fn topology() -> Json {
         ]),
         &["at", "rate"],
     );
-    // Based on the graph, which has most shared keys.
+    // Starts from the graph, which has most of the shared keys.
     let specs: Vec<_> = TopologyKind::ALL.iter().rev().flat_map(|&kind| TopologyConfig::specs(kind)).collect();
     let mut properties = schema_properties(&specs);
     properties = with(

@@ -5,9 +5,9 @@
 //! transfers up to that size.
 //!
 //! Deviations:
-//! 1. Shares are percentages if the last one is 100 (as in HPCC), fractions if it is 1 (as in HKUST-SING). Any other
-//!    last share is rejected; HKUST-SING stops at the last size.
-//! 2. A distribution whose first share is above 0 starts at 0 bytes, as with HKUST-SING; HPCC rejects it.
+//! 1. Shares are percentages if the last share is 100 (as in HPCC), and fractions if it is 1 (as in HKUST-SING). Any
+//!    other last share is rejected; HKUST-SING stops at the last size.
+//! 2. A distribution whose first share is above 0 starts at 0 bytes, as in HKUST-SING; HPCC rejects it.
 //! 3. Equal sizes on two lines are a jump, which HPCC rejects. No transfer has a size between two points of equal
 //!    share.
 //! 4. Empty lines and text after a `#` are ignored.
@@ -27,10 +27,10 @@ const PACKET: f64 = 1460.0;
 choices! {
     /// Named size distributions.
     pub enum SizeTable {
-        /// Alizadeh et al., DCTCP, SIGCOMM 2010, fig. 4: background flows of a web search cluster. The points are those
-        /// of HKUST-SING `DCTCP_CDF.txt` and HPCC `WebSearch_distribution.txt`. Mean 1.711 MB.
+        /// Alizadeh et al., DCTCP, SIGCOMM 2010, fig. 4: background flows of a web search cluster. The points are from
+        /// HKUST-SING `DCTCP_CDF.txt` and HPCC `WebSearch_distribution.txt`. Mean 1.711 MB.
         WebSearch = "web_search",
-        /// Greenberg et al., VL2, SIGCOMM 2009, fig. 2: a data mining cluster. The points are those of pFabric (SIGCOMM
+        /// Greenberg et al., VL2, SIGCOMM 2009, fig. 2: a data mining cluster. The points are from pFabric (SIGCOMM
         /// 2013), in packets of 1460 bytes. Mean 7.470 MB.
         DataMining = "data_mining",
     }
@@ -74,12 +74,13 @@ impl SizeTable {
 /// A distribution of sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SizeCdf {
-    /// Sizes in bytes with the share of transfers up to each size. Neither decreases; shares go from 0 to 1.
+    /// Sizes in bytes with the share of transfers up to each size. Sizes and shares do not decrease; shares go from 0
+    /// to 1.
     points: Arc<[(f64, f64)]>,
 }
 
 impl SizeCdf {
-    /// Creates a distribution from points. An error has the number of the wrong point, from 0, and the reason.
+    /// Creates a distribution from points. An error contains the number of the wrong point, from 0, and the reason.
     fn new(mut points: Vec<(f64, f64)>) -> Result<Self, (Option<usize>, String)> {
         let Some(&(largest, last)) = points.last() else {
             return Err((None, "is empty, a distribution has at least one point".into()));
@@ -196,14 +197,14 @@ impl SizeCdf {
         })
     }
 
-    /// Mean over all sizes; `between` returns that over sizes uniform between two adjacent points.
+    /// Mean over all sizes. `between` returns the mean over sizes that are uniform between two adjacent points.
     fn mean_of(&self, between: impl Fn(f64, f64) -> f64) -> f64 {
         let pairs = self.points.windows(2);
         pairs.map(|pair| (pair[1].1 - pair[0].1) * between(pair[0].0, pair[1].0)).sum()
     }
 }
 
-/// A distribution from a file, whose content the reader of the scenario provides.
+/// A distribution from a file. The code that loads the scenario passes the content of the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CdfFile {
     /// Name of the file; does not affect results.
@@ -239,9 +240,9 @@ mod tests {
 
     #[test]
     fn built_in_distributions_have_the_means_of_their_tables() {
-        // Trapezoids by hand. Web search: 0.15*5 + 0.05*15 + 0.1*25 + 0.1*40 + 0.13*65 + 0.07*140 + 0.1*600 +
-        // 0.1*1500 + 0.1*3500 + 0.07*7500 + 0.03*20000 = 1711.25 kB. Data mining, in packets: 0.5 + 0.15 + 0.25 + 0.5 +
-        // 13.7 + 59.35 + 0.04*34387 + 0.01*366667 = 5116.6 of 1460 B; pFabric gives 7.4 MB.
+        // The means were computed by hand from trapezoids. Web search: 0.15*5 + 0.05*15 + 0.1*25 + 0.1*40 + 0.13*65 +
+        // 0.07*140 + 0.1*600 + 0.1*1500 + 0.1*3500 + 0.07*7500 + 0.03*20000 = 1711.25 kB. Data mining, in packets: 0.5
+        // + 0.15 + 0.25 + 0.5 + 13.7 + 59.35 + 0.04*34387 + 0.01*366667 = 5116.6 of 1460 B; pFabric gives 7.4 MB.
         assert!((SizeTable::WebSearch.cdf().mean() / 1_711_250.0 - 1.0).abs() < 1e-9);
         assert!((SizeTable::DataMining.cdf().mean() / (5116.6 * 1460.0) - 1.0).abs() < 1e-4);
     }
@@ -260,7 +261,7 @@ mod tests {
             let below = draws.iter().filter(|&&x| x <= size).count() as f64 / f64::from(n);
             assert!((below - share).abs() < 5.0 * (share * (1.0 - share) / f64::from(n)).sqrt(), "{below} {share}");
         }
-        // Segments of 1000 bytes: the last one is half full on average.
+        // With segments of 1000 bytes, the last one is half full on average.
         let segments = draws.iter().map(|x| (x / 1000.0).ceil()).sum::<f64>() / f64::from(n);
         assert!((segments - cdf.mean_segments(1000.0)).abs() < 5.0 * deviation / 1000.0 / f64::from(n).sqrt());
     }
@@ -269,7 +270,7 @@ mod tests {
     fn segments_of_a_jump_and_of_a_uniform_size_are_counted_by_hand() {
         let jump = SizeCdf::of_file("1500 0\n1500 1\n").unwrap();
         assert_eq!((jump.mean(), jump.mean_segments(1000.0)), (1500.0, 2.0));
-        // Uniform from 0 to 2500 bytes: 1 segment with probability 0.4, 2 with 0.4, 3 with 0.2.
+        // Sizes uniform from 0 to 2500 bytes have 1 segment with probability 0.4, 2 with 0.4, and 3 with 0.2.
         let uniform = SizeCdf::of_file("2500 1").unwrap();
         assert!((uniform.mean_segments(1000.0) - 1.8).abs() < 1e-12);
         assert_eq!((uniform.quantile(0.5), uniform.quantile(1.0)), (1250.0, 2500.0));

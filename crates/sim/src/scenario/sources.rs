@@ -67,7 +67,7 @@ params! {
     pub struct TcpSourceParams {
         /// Flows of each user.
         flows: u32 = 1, in 1..=100000, symbol "f", source "abc2018 IV-A3";
-        /// Payload of each flow; without it the flow is greedy.
+        /// Payload of each flow. If absent, the flow is greedy.
         transfer: Option<Bytes> = null, in "1 B"..="1000 TB", source "abc2018 IV-G2";
         /// Number of consecutive transfers of each flow, each over a new connection.
         repeat: u32 = 1, in 1..=1000000000, source "our choice";
@@ -116,7 +116,7 @@ params! {
         shape: f64 = 1.3, in 1.01..=100.0, source "afpft III-E; afc 4.4 has 1.2";
         /// Rounds sizes up to whole TCP segments, which increases the mean. Otherwise sizes are rounded to bytes.
         whole_segments: bool = true, source "ns-2 webcache/webtraf.cc counts packets";
-        /// Maximum number of open transfers of a user; further ones are refused and counted.
+        /// Maximum number of open transfers of a user. Further transfers are refused and counted.
         limit: u32 = 10000, in 1..=1000000, source "our choice, bounds the memory";
         with until: StopParams;
     }
@@ -251,7 +251,7 @@ impl OnOffParams {
         match self.distribution {
             // 1 + sum over k >= 1 of P(X > k + 1/2), a geometric series.
             BurstDistribution::Exponential => 1.0 + libm::exp(-1.5 / mean) / (1.0 - libm::exp(-1.0 / mean)),
-            // Rounding errors average out, except for bursts of less than half a packet, which count as one.
+            // Rounding errors average out, except for bursts of less than half a packet, which count as one packet.
             BurstDistribution::Pareto => mean.max(1.0),
         }
     }
@@ -432,7 +432,7 @@ impl SourceConfig {
         }
     }
 
-    /// Returns true if it is a telephone call.
+    /// Returns true if the source is a telephone call.
     #[must_use]
     pub fn is_call(&self) -> bool {
         matches!(self, Self::Udp(UdpConfig::Voip(_)))
@@ -449,8 +449,8 @@ impl SourceConfig {
         }
     }
 
-    /// Returns true if the source sends until the end of the run, so that its throughput depends on its start time.
-    /// Finite transfers are measured individually.
+    /// Returns true if the source sends until the end of the run, so its throughput depends on its start time. Finite
+    /// transfers are measured individually.
     #[must_use]
     pub fn sends_to_the_end(&self) -> bool {
         match self {

@@ -394,7 +394,7 @@ mod tests {
             let scenario = scenario(&tcp, &sources).unwrap_or_else(|error| panic!("{tcp}: {error}"));
             assert_eq!(Scenario::read(&scenario.write()), Ok(scenario), "{tcp}");
         }
-        // Not if the source that would use it sets a different value.
+        // The key has no effect if the source that would use it sets a different value.
         let own = [json!({}), json!({"congestion_control": "reno"}), json!({"cubic_c": 0.6})];
         assert!(scenario(&json!({"cubic_c": 0.5}), &own[..2]).is_ok());
         assert!(scenario(&json!({"cubic_c": 0.5}), &own[1..]).is_err());

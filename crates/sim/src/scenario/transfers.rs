@@ -8,7 +8,7 @@ use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::params;
 use serde_json::{Map, Value as Json};
 
-/// A share of a link's rate, written as a percentage; it may be above 100 %.
+/// A share of a link's rate, written as a percentage. It may exceed 100 %.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Load {
     percent: f64,
@@ -42,14 +42,14 @@ params! {
     /// distribution (`sizes`) or one from a file (`cdf`).
     pub struct TransfersParams {
         /// Load offered by all users of the group together, as a share of the rate of the slowest link of their route.
-        /// It includes payload and headers, but no handshakes and retransmissions. Either this or `interval`.
+        /// It includes payload and headers, but no handshakes and retransmissions. Set either `load` or `interval`.
         load: Option<Load> = null, in "0.01 %"..="1000 %", symbol "rho", source "pFabric (SIGCOMM 2013) 5.1";
         /// Mean of the exponential time between two transfer starts of a user, from `start_from` on.
         interval: Option<Time> = null, in "1 us"..="720 h", source "as of web";
         /// Distribution of the payload: web search (DCTCP, SIGCOMM 2010, fig. 4; mean 1.711 MB) or data mining (VL2,
-        /// SIGCOMM 2009, fig. 2, with the points of pFabric; mean 7.470 MB). Either this or `cdf`.
+        /// SIGCOMM 2009, fig. 2, with the points of pFabric; mean 7.470 MB). Set either `sizes` or `cdf`.
         sizes: Option<SizeTable> = null, source "DCTCP, SIGCOMM 2010; VL2, SIGCOMM 2009";
-        /// Maximum number of open transfers of a user; further ones are refused and counted.
+        /// Maximum number of open transfers of a user. Further transfers are refused and counted.
         limit: u32 = 10000, in 1..=1000000, source "our choice, bounds the memory";
         with until: StopParams;
     }
@@ -58,7 +58,7 @@ params! {
 /// Transfers of one user.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TransfersConfig {
-    /// Arrivals, and the distribution if it is a named one.
+    /// Arrivals, and the distribution if it has a name.
     pub params: TransfersParams,
     /// The distribution if it comes from a file.
     pub file: Option<CdfFile>,
@@ -107,7 +107,7 @@ impl TransfersConfig {
         self.file.as_ref().map_or_else(named, |file| file.cdf.clone())
     }
 
-    /// Mean time between the starts of two transfers of a user, if `users` users share a link of `rate`.
+    /// Mean time between the starts of two transfers of a user. `users` users share a link of `rate`.
     #[must_use]
     pub fn interval(&self, tcp: &TcpConfig, users: u32, rate: BitRate) -> Time {
         let Some(load) = self.params.load else { return self.params.interval.unwrap_or(Time::NEVER) };

@@ -22,7 +22,7 @@ choices! {
 }
 
 impl Codec {
-    /// Bits of speech per second. RFC 3551 4.5.6 and 4.5.14.
+    /// Bits of speech per second (RFC 3551 4.5.6 and 4.5.14).
     #[must_use]
     pub fn rate_bps(self) -> u64 {
         match self {
@@ -31,7 +31,7 @@ impl Codec {
         }
     }
 
-    /// Look-ahead of the encoder. ITU-T G.729: 5 ms.
+    /// Look-ahead of the encoder; 5 ms in ITU-T G.729.
     #[must_use]
     pub fn lookahead(self) -> Time {
         match self {
@@ -40,7 +40,7 @@ impl Codec {
         }
     }
 
-    /// Equipment impairment Ie, and robustness against random loss Bpl. ITU-T G.113 appendix I.
+    /// Equipment impairment Ie, and robustness against random loss Bpl (ITU-T G.113 appendix I).
     #[must_use]
     pub fn impairment(self) -> (f64, f64) {
         match self {
@@ -58,8 +58,8 @@ params! {
         codec: Codec = "g711", source "ITU-T G.711, G.729; G.113 appendix I";
         /// Packetisation interval: speech in a packet, and the gap between packets; a multiple of 10 ms.
         packet_interval: Time = "20 ms", in "10 ms"..="120 ms", source "RFC 3551 4.2";
-        /// Delay that the receiver's buffer adds to the first measured packet. Later packets are played at equal gaps
-        /// from then on; packets that arrive after their playout time are lost.
+        /// Delay that the receiver's buffer adds to the first measured packet. Later packets are played at equal gaps.
+        /// Packets that arrive after their playout time are lost.
         buffer: Time = "50 ms", in "0 s"..="10 s", source "VoIPmonitor: a fixed buffer of 50 ms";
         with until: StopParams;
     }
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn packets_have_the_sizes_of_rfc_3551() {
-        // 20 ms: 160 B of G.711, 20 B of G.729; RTP 12, UDP 8, IP 20, PPP 2.
+        // 20 ms are 160 B of G.711 or 20 B of G.729. Headers have 12 B of RTP, 8 of UDP, 20 of IP, 2 of PPP.
         let size = |codec, ms| {
             let packet_interval = Time::from_millis(ms);
             VoipParams { codec, packet_interval, ..VoipParams::default() }.packet_size()

@@ -1,8 +1,8 @@
-//! Unresponsive sources: Poisson, constant bit rate and bursts over UDP. abc2018 IV-A1, afpft III-E, afc 4.4.
+//! Unresponsive UDP sources: Poisson, constant bit rate and bursts (abc2018 IV-A1, afpft III-E, afc 4.4).
 //!
-//! Bursts are those of ns-2 (`tools/expoo.cc`, `tools/pareto.cc`). A burst is a whole number of packets: its duration
-//! divided by the gap, rounded, at least one. A silence lengthens the gap after its last packet. Deviation: the source
-//! starts with a silence, so that sources that start together do not burst together.
+//! Bursts are as in ns-2 (`tools/expoo.cc`, `tools/pareto.cc`). A burst is a whole number of packets: its duration
+//! divided by the gap, rounded, at least one. A silence lengthens the gap after the last packet of a burst. Deviation:
+//! the source starts with a silence, so sources that start together do not burst together.
 
 use crate::network::sim_packet::{PacketKind, SimPacket};
 use crate::scenario::{BurstDistribution, OnOffParams, UDP_HEADER_BYTES, UdpConfig};
@@ -60,7 +60,7 @@ pub struct UdpSource {
 
 impl UdpSource {
     /// Creates a source that starts at `start`. Its first packet follows after a gap (Poisson), at a random phase of a
-    /// gap (CBR) or after a silence (bursts), so that sources are not synchronised.
+    /// gap (CBR) or after a silence (bursts), so sources are not synchronised.
     #[must_use]
     pub fn new(config: &UdpConfig, template: SimPacket, start: Time, rng: Rng) -> Self {
         let wire_bytes = config.packet_size().0 as u16;
@@ -137,7 +137,7 @@ impl UdpSource {
         self.emitted - self.unmeasured
     }
 
-    /// Packet that is due. [`UdpSource::next`] is afterwards the time of the following one.
+    /// Returns the packet that is due. Afterwards, [`UdpSource::next`] is the time of the following packet.
     #[inline]
     pub fn emit(&mut self) -> SimPacket {
         self.packet.timestamp = self.next;
@@ -209,8 +209,8 @@ mod tests {
             }
             let mean = counts.iter().sum::<f64>() / seconds as f64;
             let variance = counts.iter().map(|c| (c - mean).powi(2)).sum::<f64>() / seconds as f64;
-            // Mean gap L/R: 83.3 or 833.3 packets per second. Tolerances are five standard errors of the mean and of
-            // the deviation.
+            // The mean gap is L/R, which gives 83.3 or 833.3 packets per second. Tolerances are five standard errors of
+            // the mean and of the deviation.
             let packets = rate as f64 / 12_000.0;
             assert!((mean - packets).abs() < 5.0 * (packets / seconds as f64).sqrt(), "{mean}");
             let cvar = variance.sqrt() / mean;
@@ -230,8 +230,8 @@ mod tests {
 
     #[test]
     fn jitter_spreads_gaps_evenly_and_keeps_the_rate() {
-        // Uniform within half a gap of 1.2 ms on either side: standard deviation 1.2 ms / sqrt(12) each. The tolerance
-        // is five standard errors of the mean.
+        // Times are uniform within half a gap of 1.2 ms on either side, with a standard deviation of 1.2 ms / sqrt(12).
+        // The tolerance is five standard errors of the mean.
         let times = times(&mut cbr(10_000_000, 1.0), Time::from_secs(60));
         let gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect();
         let n = gaps.len() as f64;
@@ -243,7 +243,7 @@ mod tests {
         assert!((low - 0.25).abs() < 5.0 * (0.25 * 0.75 / n).sqrt(), "{low}");
     }
 
-    /// Lengths of bursts in packets, and silences in seconds. A wait longer than the gap ends a burst.
+    /// Returns the lengths of bursts in packets, and the silences in seconds. A wait longer than the gap ends a burst.
     fn bursts(source: &mut UdpSource, gap: Time, seconds: u64) -> (Vec<f64>, Vec<f64>) {
         let times = times(source, Time::from_secs(seconds));
         let (mut lengths, mut silences, mut length) = (Vec::new(), Vec::new(), 1.0);
@@ -260,9 +260,9 @@ mod tests {
 
     #[test]
     fn bursts_have_the_duty_cycle_of_ns2() {
-        // afpft: 10 Mb/s, 1000 B, ON 0.2 s, OFF 3.8 s: 250 packets per burst, 0.5 Mb/s. afc as proposed: 1 Mb/s, 0.5 s
-        // each. Last, bursts so short that rounding matters: 2.5 packets on average, 1 + e^-0.6/(1 - e^-0.4) = 2.6647
-        // rounded.
+        // afpft has 10 Mb/s, 1000 B, ON 0.2 s, OFF 3.8 s: 250 packets per burst, 0.5 Mb/s. afc proposes 1 Mb/s, and 0.5
+        // s for ON and OFF. In the last case, bursts are so short that rounding matters: 2.5 packets on average become
+        // 1 + e^-0.6/(1 - e^-0.4) = 2.6647.
         for (rate, on_ms, off_ms, packets) in
             [(10_000_000, 200, 3800, 250.0), (1_000_000, 500, 500, 62.5), (10_000_000, 2, 10, 2.6647)]
         {
@@ -284,8 +284,8 @@ mod tests {
             let n = lengths.len() as f64;
             let burst = lengths.iter().sum::<f64>() / n;
             let silence = silences.iter().sum::<f64>() / n;
-            // Exponential times: the standard error of a mean is the mean over sqrt(n). Tolerance: five standard
-            // errors.
+            // Exponential times: the standard error of a mean is the mean divided by sqrt(n). The test allows five
+            // standard errors.
             assert!((burst / expected - 1.0).abs() < 5.0 / n.sqrt(), "{burst} {expected}");
             assert!((silence / (off_ms as f64 / 1e3) - 1.0).abs() < 5.0 / n.sqrt(), "{silence}");
             // Mean rate: packets per cycle divided by the duration of the cycle.
@@ -298,7 +298,8 @@ mod tests {
 
     #[test]
     fn pareto_bursts_have_their_least_length_and_tail() {
-        // Shape 1.5, mean 200 ms at 0.8 ms per packet: 250 packets on average, at least 250/3 = 83.3, rounded.
+        // With shape 1.5 and a mean of 200 ms at 0.8 ms per packet, a burst has 250 packets on average and at least
+        // 250/3 = 83.3, rounded.
         let params = OnOffParams { distribution: BurstDistribution::Pareto, ..OnOffParams::default() };
         let gap = Time::from_micros(800);
         let (lengths, silences) = bursts(&mut source(&UdpConfig::OnOff(params)), gap, 40_000);

@@ -29,7 +29,7 @@ enum Playback {
     Starting,
     Playing,
     Stalled,
-    /// Has played all requested chunks and requests no more.
+    /// The player has played all requested chunks and requests no more.
     Ended,
 }
 
@@ -38,7 +38,7 @@ enum Playback {
 pub enum Awaits {
     /// Arrival of the rest of a chunk.
     Chunk,
-    /// Room in the buffer for the next chunk.
+    /// Time at which the buffer has room for the next chunk.
     Room,
     /// Arrival of its request at the server.
     Request,
@@ -47,7 +47,7 @@ pub enum Awaits {
 /// Results of a player during the measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct VideoFigures {
-    /// Number of times that it ran out of video.
+    /// Number of times that the buffer ran empty.
     pub stalls: u64,
     /// Stalled time, without the start-up.
     pub stalled: Time,
@@ -62,7 +62,7 @@ pub struct VideoFigures {
 }
 
 impl VideoFigures {
-    /// Mean bitrate of the chunks; `None` without any.
+    /// Mean bitrate of the chunks; `None` without chunks.
     #[must_use]
     pub fn bitrate_bps(&self) -> Option<f64> {
         (self.chunks > 0).then(|| self.bitrates_bps / self.chunks as f64)
@@ -255,7 +255,7 @@ mod tests {
         VideoPlayer::new(params(), 0, (Time::ZERO, END))
     }
 
-    /// Delivers chunks at a constant rate in bit/s until `until`; the player requests without delay.
+    /// Delivers chunks at a constant rate in bit/s until `until`. The player's requests have no delay.
     fn watch(player: &mut VideoPlayer, rate: f64, until: Time) {
         let mut now = player.since;
         loop {
@@ -295,9 +295,9 @@ mod tests {
 
     #[test]
     fn at_a_constant_rate_it_alternates_around_it_and_never_stalls() {
-        // 2.5 Mbit/s: at lower bitrates the buffer fills, at higher ones it empties. The player alternates so that the
-        // buffer stays: the sum of sizes over time equals the rate, so the mean bitrate over chunks is 2.5 Mbit/s, up
-        // to what the final buffer, 60 s of 1000 s, contains.
+        // At 2.5 Mbit/s the buffer fills with lower bitrates and empties with higher ones. The player alternates
+        // between them, so the sum of sizes divided by time equals the rate, so the mean bitrate over chunks is 2.5
+        // Mbit/s, up to what the final buffer, 60 s of 1000 s, contains.
         let mut player = player();
         watch(&mut player, 2.5e6, END);
         let figures = player.figures(END);
@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn below_the_ladder_it_stalls_for_the_share_that_is_missing() {
         // 0.8 Mbit/s for a bitrate of 1 Mbit/s: the video plays 80 % of the time once started. Each chunk of 2 s takes
-        // 2.5 s, which causes a stall each.
+        // 2.5 s and causes a stall.
         let mut player = player();
         watch(&mut player, 8e5, END);
         let figures = player.figures(END);

@@ -1,7 +1,7 @@
-//! Web sessions: start times and sizes of a user's short transfers. afpft III-E, afc 4.4.
+//! Web sessions: start times and sizes of a user's short transfers (afpft III-E, afc 4.4).
 //!
-//! Open loop: a transfer starts at its time, even if earlier ones have not ended. A session takes memory from its start
-//! to its last object, so a source's memory grows with the number of concurrent sessions, not with time.
+//! Sources are open-loop: a transfer starts at its time, even if earlier ones have not ended. A session uses memory
+//! from its start to its last object. So a source's memory grows with the number of concurrent sessions, not with time.
 
 use crate::scenario::{RpmParams, SizeCdf, SizeDistribution, TransfersConfig, TransfersParams, WebParams};
 use fairlane_schemes::base::rng::Rng;
@@ -11,11 +11,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-/// A session with more objects, ordered by the time of the next one.
+/// A session with further objects. The order is by the time of the next object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Session {
     next: Time,
-    /// Number in the order of starts, which orders equal times.
+    /// Number in the order of starts, which decides at equal times.
     number: u64,
     objects_left: u32,
     pages_left: u32,
@@ -30,7 +30,7 @@ pub struct WebSource {
     /// Size distribution that replaces that of `params`.
     cdf: Option<SizeCdf>,
     next_session: Time,
-    /// Sessions still to start, if their number is fixed, and latest start of a session.
+    /// Number of sessions still to start, if it is fixed. The next field is the latest start of a session.
     sessions_left: u64,
     until: Time,
     /// Time from which no transfer starts.
@@ -50,7 +50,7 @@ pub struct WebSource {
     pub load: Range<u32>,
     /// Number of its open transfers.
     pub open: u32,
-    /// Started transfers, which use the user's ingress nodes in turn.
+    /// Number of started transfers. They use the user's ingress nodes in turn.
     pub transfers: u64,
     /// Bytes on the wire of transfers started during the measurement: payload and headers of their segments.
     pub measured_wire_bytes: u64,
@@ -85,7 +85,7 @@ impl WebSource {
         source
     }
 
-    /// Creates transfers with a size distribution: sessions of one transfer each, `interval` apart on average.
+    /// Creates transfers with a size distribution, as sessions of one transfer each, `interval` apart on average.
     #[must_use]
     pub fn of_transfers(config: &TransfersConfig, interval: Time, from: Time, rng: Rng) -> Self {
         let TransfersParams { limit, until, .. } = config.params.clone();
@@ -227,8 +227,8 @@ mod tests {
 
     #[test]
     fn sessions_arrive_as_a_poisson_process() {
-        // afpft III-E: 25 per second. Counts per second have mean and variance 25; over n seconds the standard errors
-        // are sqrt(25/n) and about 25 sqrt(2/n). Tolerance: five of each.
+        // afpft III-E: 25 transfers per second. Counts per second have mean and variance 25. Over n seconds the
+        // standard errors are sqrt(25/n) and about 25 sqrt(2/n). The test allows five of each.
         let seconds = 4000;
         let mut source = WebSource::new(&afpft(), 960, (Time::ZERO, Time::ZERO), rng());
         let mut counts = vec![0.0f64; seconds];
@@ -245,8 +245,8 @@ mod tests {
 
     #[test]
     fn sizes_are_whole_segments_with_the_tail_of_pareto() {
-        // Mean 30 kB, shape 1.3: scale 6923 B, so at least 8 segments of 960 B; P(X > 96 000) = (6923/96000)^1.3 =
-        // 0.0328. Tolerance: five standard errors.
+        // With a mean of 30 kB and shape 1.3, the scale is 6923 B, so a transfer has at least 8 segments of 960 B. P(X
+        // > 96 000) = (6923/96000)^1.3 = 0.0328. Tolerance: five standard errors.
         let mut source = WebSource::new(&afpft(), 960, (Time::ZERO, Time::ZERO), rng());
         let sizes: Vec<u64> = transfers(&mut source, Time::from_secs(4000)).iter().map(|&(_, size)| size).collect();
         assert!(sizes.iter().all(|size| size % 960 == 0 && *size >= 8 * 960));
@@ -261,8 +261,8 @@ mod tests {
 
     #[test]
     fn exponential_sizes_offer_the_load_that_rounding_up_gives() {
-        // Mean m = 15 segments: E[ceil(X)] = 1/(1 - e^(-1/m)) = 15.5 segments; standard error m/sqrt(n). The tolerance
-        // is five.
+        // For a mean of m = 15 segments, E[ceil(X)] = 1/(1 - e^(-1/m)) = 15.5 segments, with a standard error of
+        // m/sqrt(n). The test allows five.
         let params = WebParams { distribution: SizeDistribution::Exponential, size: Bytes(14_400), ..afpft() };
         let mut source = WebSource::new(&params, 960, (Time::ZERO, Time::ZERO), rng());
         let sizes = transfers(&mut source, Time::from_secs(4000));
@@ -274,8 +274,8 @@ mod tests {
 
     #[test]
     fn a_fixed_number_of_sessions_starts_uniformly_in_its_window() {
-        // afc 4.4: w sessions in [0, 250 s]. All of them start; a tenth in each tenth. Tolerance: five standard
-        // errors.
+        // afc 4.4: w sessions start in [0, 250 s]. All of them start, a tenth in each tenth of the time. Tolerance:
+        // five standard errors.
         let params = WebParams { sessions: Some(10_000), ..WebParams::default() };
         let window = (Time::from_secs(10), Time::from_secs(260));
         let mut source = WebSource::new(&params, 960, window, rng());
@@ -292,7 +292,8 @@ mod tests {
 
     #[test]
     fn a_session_has_its_pages_and_objects() {
-        // 4 pages of 3 objects: 11 gaps, 3 of them of mean 1 s and 8 of mean 10 ms: 3.08 s from first to last object.
+        // 4 pages of 3 objects have 11 gaps, 3 with a mean of 1 s and 8 with a mean of 10 ms. From first to last object
+        // these are 3.08 s.
         let params = WebParams { interval: Some(Time::from_secs(10)), pages: 4, objects: 3, ..WebParams::default() };
         let mut source = WebSource::new(&params, 960, (Time::ZERO, Time::ZERO), rng());
         let mut spans = Vec::new();
@@ -316,8 +317,8 @@ mod tests {
 
     #[test]
     fn sessions_under_way_are_all_that_is_kept() {
-        // Little's law: 10 sessions per second, each 9 s from first to last page: 90 on average, Poisson, so at most
-        // 90 + 6 * 9.5.
+        // 10 sessions start per second and last 9 s from first to last page. By Little's law 90 are open on average.
+        // The number is Poisson, so at most 90 + 6 * 9.5.
         let params = WebParams { interval: Some(Time::from_millis(100)), pages: 10, ..WebParams::default() };
         let mut source = WebSource::new(&params, 960, (Time::ZERO, Time::ZERO), rng());
         let mut most = 0;

@@ -1,4 +1,4 @@
-//! Observation of a run: the hooks, and outputs based on them.
+//! Observation of a run: hooks, and outputs that use them.
 
 pub mod observer;
 pub mod pcap;

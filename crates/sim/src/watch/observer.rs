@@ -1,11 +1,11 @@
 //! Observation of a run without changing it: hooks that the engine calls, dispatched statically.
 //!
-//! Every hook has an empty default, so that [`NoObserver`] compiles to nothing. An observer gets only shared
-//! references, so the record of a run is the same with any observer.
+//! Every hook has an empty default, so [`NoObserver`] compiles to nothing. An observer gets only shared references, so
+//! the record of a run is the same with any observer.
 //!
-//! Links serve their queue lazily (docs/engine.md). So the start of a transmission is reported after it happens, but
-//! before any event that it could influence. The hooks of one link are called in the order of the times that they
-//! report. Hooks of different links, and of links and flows, may be out of order.
+//! Links serve their queue lazily (docs/engine.md). So the start of a transmission is reported late, but before any
+//! event that it could influence. The hooks of one link are called in the order of the times that they report. Hooks of
+//! different links, and of links and flows, may be out of order.
 
 use crate::network::Network;
 use crate::network::hosts::AckTimes;
@@ -24,35 +24,38 @@ pub trait Observer {
     /// The run starts.
     #[inline]
     fn started(&mut self, _network: &Network) {}
-    /// The next event happens at `now`; all earlier events have been handled.
+    /// Called when the next event is at `now` and all earlier events have been handled.
     #[inline]
     fn advanced(&mut self, _now: Time, _network: &Network) {}
-    /// `packet` was offered to `link`; `backlog` waits afterwards, which includes the packet only if it was accepted.
+    /// Called after `packet` was offered to `link`. `backlog` waits now; it includes the packet only if it was
+    /// accepted.
     #[inline]
     fn offered(&mut self, _link: u32, _packet: &SimPacket, _now: Time, _backlog: Backlog) {}
     /// Reports the drop threshold for the next packet offered to `link`, in the unit of the scheme's thresholds.
     #[inline]
     fn threshold_met(&mut self, _link: u32, _threshold: f64) {}
-    /// `link` dropped `packet`, which found `backlog` waiting.
+    /// Called when `link` dropped `packet`, while `backlog` waited.
     #[inline]
     fn dropped(&mut self, _link: u32, _packet: &SimPacket, _now: Time, _reason: DropReason, _backlog: Backlog) {}
-    /// `packet`, which `link` transmitted, is lost on the wire.
+    /// Called when `packet` is lost on the wire after `link` transmitted it.
     #[inline]
     fn lost(&mut self, _link: u32, _packet: &SimPacket, _now: Time) {}
-    /// The transmission of `packet` on `link` starts, and `backlog` still waits.
+    /// Called when the transmission of `packet` on `link` starts. `backlog` still waits.
     #[inline]
     fn transmitted(&mut self, _link: u32, _packet: &SimPacket, _start: Time, _backlog: Backlog) {}
-    /// `packet` reaches the far end of `link`.
+    /// Called when `packet` reaches the far end of `link`.
     #[inline]
     fn arrived(&mut self, _link: u32, _packet: &SimPacket, _now: Time) {}
-    /// A TCP connection is opened during the run, in a new or reused slot. Long-lived connections exist from the start.
+    /// Called when a TCP connection is opened during the run, in a new or reused slot. Long-lived connections exist
+    /// from the start.
     #[inline]
     fn opened(&mut self, _index: u32, _flow: &TcpFlow, _params: &TcpParams) {}
-    /// The receiver of a flow sends an acknowledgement. All its times are known, because the reverse path loses none.
+    /// Called when the receiver of a flow sends an acknowledgement. All its times are known, because the reverse path
+    /// loses no packets.
     #[inline]
     fn ack_sent(&mut self, _index: u32, _flow: &TcpFlow, _ack: &Ack, _wire_bytes: u32, _times: AckTimes) {}
-    /// The sender of a flow has processed an acknowledgement, which may have shown losses, but has not sent anything
-    /// yet. `rtt` is the RTT sample.
+    /// Called when the sender of a flow has processed an acknowledgement, which may have shown losses, but has not sent
+    /// segments yet. `rtt` is the RTT sample.
     #[inline]
     fn ack_taken_in(
         &mut self,
@@ -64,19 +67,21 @@ pub trait Observer {
         _now: Time,
     ) {
     }
-    /// The sender of a flow has handled a timer, which may have detected losses, but has not sent anything yet.
+    /// Called when the sender of a flow has handled a timer, which may have detected losses, but has not sent segments
+    /// yet.
     #[inline]
     fn timer_handled(&mut self, _index: u32, _flow: &TcpFlow, _params: &TcpParams, _now: Time) {}
-    /// The sender of a flow has sent a segment.
+    /// Called when the sender of a flow has sent a segment.
     #[inline]
     fn segment_sent(&mut self, _index: u32, _flow: &TcpFlow, _params: &TcpParams, _segment: &Segment, _now: Time) {}
-    /// The sender of a flow has handled an acknowledgement or a timer and has sent everything that it may send.
+    /// Called when the sender of a flow has handled an acknowledgement or a timer and has sent all segments that it may
+    /// send.
     #[inline]
     fn sender_acted(&mut self, _index: u32, _flow: &TcpFlow, _params: &TcpParams, _now: Time) {}
-    /// The run is over; the links have been served until `end`.
+    /// Called when the run is over and the links have been served until `end`.
     #[inline]
     fn finished(&mut self, _end: Time, _network: &Network) {}
-    /// The run has reached `now` after `events` events. Called every few thousand events.
+    /// Called every few thousand events. The run has reached `now` after `events` events.
     #[inline]
     fn reached(&mut self, _now: Time, _events: u64) {}
     /// Returns true to cancel the run. Called every few thousand events.

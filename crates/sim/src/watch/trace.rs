@@ -1,7 +1,7 @@
 //! Time series of TCP senders and queues, as tables of columns.
 //!
 //! Rows are sampled at multiples of an interval, or written at every change. A table is sent in chunks of
-//! [`ROWS_PER_CHUNK`] rows, so that memory does not grow with simulated time. A row has the state after all events up
+//! [`ROWS_PER_CHUNK`] rows, so memory does not grow with simulated time. A row contains the state after all events up
 //! to its time.
 
 use crate::network::Network;
@@ -14,9 +14,9 @@ use fairlane_schemes::base::config::ConfigError;
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::discipline::Backlog;
 
-/// Rows in a chunk: 6 MB of TCP columns.
+/// Number of rows in a chunk: 6 MB of TCP columns.
 pub const ROWS_PER_CHUNK: usize = 1 << 17;
-/// Maximum number of rows of a sampled trace, some 10 GB of Parquet.
+/// Maximum number of rows of a sampled trace, about 10 GB of Parquet.
 const MOST_ROWS: u128 = 1_000_000_000;
 
 /// Values of one quantity, as bytes in little-endian order.
@@ -135,8 +135,8 @@ impl<S> std::fmt::Debug for Trace<S> {
 }
 
 impl<S: FnMut(Chunk) -> bool> Trace<S> {
-    /// Creates a trace with a row per `interval`, or at every change if that is zero. `sink` receives the chunks; if it
-    /// returns false, the run is cancelled.
+    /// Creates a trace with a row per `interval`, or at every change if `interval` is zero. `sink` receives the chunks.
+    /// If `sink` returns false, the run is cancelled.
     #[must_use]
     pub fn new(interval: Time, sink: S) -> Self {
         let tcp = [

@@ -1,5 +1,5 @@
-//! Situations of the screen. Each user has one flow, so that schemes that share per flow and per user should give the
-//! same shares.
+//! Situations of the screen, a test of all schemes. Each user has one flow, so sharing per flow and sharing per user
+//! should give the same result.
 
 use serde_json::{Value as Json, json};
 
@@ -18,7 +18,7 @@ pub struct Case {
 const WARMUP_S: u32 = 5;
 
 impl Case {
-    /// Scenario with `scheme` at its defaults.
+    /// Returns the scenario with `scheme` and its default parameters.
     pub fn scenario(&self, scheme: &str) -> Json {
         json!({
             "run": {"warmup": format!("{WARMUP_S} s"), "measure": format!("{} s", self.measure_s), "seed": 1},

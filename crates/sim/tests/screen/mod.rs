@@ -1,11 +1,12 @@
 //! Shares under each scheme in four situations, in one table: `shares.txt`.
 //!
-//! The table is a snapshot, rounded to 0.1 Mbit/s. A change that moves a row shows here; if it is intended, its author
-//! regenerates the table with `make screen`.
+//! The table is a snapshot, rounded to 0.1 Mbit/s. A change of a row makes the test fail. If the change is intended,
+//! regenerate the table with `make screen`.
 //!
 //! A snapshot alone would preserve a defect forever, so the rows are also checked. No user's share may be below its
-//! max-min share by more than [`TOLERANCE`], unless [`UNFAIR`] has a reason why that scheme does not prevent it in that
-//! situation. More than the max-min share is permitted: either another user is short, or the capacity would be wasted.
+//! max-min share by more than [`TOLERANCE`], unless [`UNFAIR`] has a reason for this scheme and situation. A share
+//! above the max-min share is permitted: either another user gets less, which is checked, or the capacity would be
+//! wasted.
 
 mod cases;
 mod unfair;
@@ -22,8 +23,8 @@ use std::thread;
 const TABLE: &str = include_str!("shares.txt");
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/screen/shares.txt");
 
-/// Fraction of the max-min share that may be missing: Poisson arrivals over 10 s vary by 1 %, dropping by measured
-/// rates by a tenth, and a single TCP flow does not quite fill its share with 24 packets of buffer.
+/// Fraction of the max-min share that may be missing. Poisson arrivals over 10 s vary by 1 %. Dropping by measured
+/// rates varies by a tenth. A single TCP flow with a buffer of 24 packets does not use its whole share.
 const TOLERANCE: f64 = 0.15;
 
 /// Throughput of the groups in one situation in Mbit/s, with their max-min shares.

@@ -1,9 +1,9 @@
-//! The forwarder without clock and sockets: ports, and a bridge or router. Time is an argument.
+//! The forwarder without clock and sockets: ports, and a bridge or router. The caller passes the time.
 //!
-//! Frames carry their arrival times. The time of every later step follows from earlier times, not from when the host
-//! executes it. Such steps are the end of an emulated link, a decision of a scheme, and the end of a transmission. A
-//! late host sends late, but decides as if it had been in time. The same frames at the same times give the same result
-//! on any host.
+//! Frames carry their arrival times. Later steps are the end of an emulated link, a decision of a scheme, and the end
+//! of a transmission. The time of each step is computed from earlier times, and does not depend on when the host
+//! executes it. A late host sends late, but decides as if it were in time. The same frames at the same times give the
+//! same result on any host.
 
 use super::bridge::{Bridge, Target};
 use super::config::{ForwardConfig, Port};
@@ -22,7 +22,7 @@ use serde_json::{Map, Value as Json, json};
 
 /// Aligns frames to cache lines.
 const LINE_BYTES: usize = 64;
-/// If the host is later than this, it sends port by port.
+/// Lateness of the host above which it sends port by port.
 const FAR_BEHIND: Time = Time::from_millis(1);
 
 /// A port and the time up to which it may send before another port has an earlier packet.
@@ -30,7 +30,7 @@ const FAR_BEHIND: Time = Time::from_millis(1);
 pub struct Burst {
     /// Index of the port.
     pub port: usize,
-    /// Time up to which its packets are due.
+    /// Time up to which packets of the port may be sent.
     pub until: Time,
 }
 
@@ -42,7 +42,7 @@ struct PortState {
     egress: EgressLink,
 }
 
-/// How the port of a frame is chosen.
+/// Method that selects the port of a frame.
 #[derive(Debug)]
 enum Paths {
     Bridge(Bridge),
@@ -118,7 +118,8 @@ impl Core {
         self.ports.len()
     }
 
-    /// Shortest delay of an emulated link to a port. No frame has an event earlier than this after its arrival.
+    /// Shortest delay of an emulated link to a port. Every frame has its first event at least this time after its
+    /// arrival.
     #[must_use]
     pub fn shortest_line(&self) -> Time {
         self.ports.iter().map(|port| port.ingress.delay()).min().unwrap_or(Time::ZERO)
@@ -152,7 +153,7 @@ impl Core {
         let bytes = self.pool.frame(id);
         let frame = Frame::parse(bytes);
         let user = self.users.of(frame.source);
-        // The DSCP of configured users is not trusted, so they cannot send control traffic.
+        // The DSCP of configured users is not trusted, so these users cannot send control traffic.
         let is_control = frame.is_control && user as usize + 1 == self.classes.len();
         let is_expedited = match self.classes[user as usize] {
             ClassRule::BestEffort => false,
@@ -184,7 +185,7 @@ impl Core {
         while let Some((at, port)) = self.next_arrival()
             && at <= now
         {
-            // A frame that was read late leaves its link no earlier than the latest executed step.
+            // A frame that was received late leaves its link no earlier than the latest executed step.
             self.now = self.now.max(at);
             self.forward(port);
         }
@@ -201,7 +202,7 @@ impl Core {
         self.next_arrival().map_or(due, |(at, _)| at.min(due))
     }
 
-    /// The next burst of packets due by `now`, if any.
+    /// Returns the next burst of packets due by `now`, if any.
     ///
     /// Packets of all ports leave in the order of their due times. Two ports may share a queue downstream, which would
     /// favour the port that is always served first. A host that is far behind sends port by port, in larger batches.
@@ -322,7 +323,7 @@ impl Core {
         }
     }
 
-    /// Sends an ICMP error about a dropped packet to its sender, if one is due.
+    /// Sends an ICMP error about a dropped packet to its sender, if an error is required and allowed.
     #[cold]
     fn tell(&mut self, packet: NodePacket, from: usize, reason: Reason) {
         let Paths::Router(router) = &mut self.paths else { return };

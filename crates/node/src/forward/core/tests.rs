@@ -1,4 +1,4 @@
-//! Tests of the forwarder without sockets: frames at given times, and the times at which they leave.
+//! Tests the forwarder without sockets: frames arrive at given times, and the tests check when they leave.
 
 use super::*;
 use etherparse::PacketBuilder;
@@ -41,7 +41,8 @@ fn a_packet_takes_the_times_of_both_links() {
     for _ in 0..2 {
         core.arrive(0, &frame(1, 1500), &[], Time::from_millis(1));
     }
-    // 1500 B take 1 ms at 12 Mbit/s and 2 ms at 6: 1 + 1 + 5 + 2 + 3 ms, and 2 ms more for the second packet.
+    // 1500 B take 1 ms at 12 Mbit/s and 2 ms at 6 Mbit/s. The first packet takes 1 + 1 + 5 + 2 + 3 ms, the second 2 ms
+    // more.
     assert_eq!(departures(&mut core, 1), [(12_000, 1), (14_000, 1)]);
     assert_eq!(core.held(), 0);
 }
@@ -71,7 +72,7 @@ fn a_host_that_is_late_changes_nothing_but_when_it_sends() {
         let report = core.report();
         (all, report["ports"][1]["egress"]["drops"].clone(), core.held())
     };
-    // 17 Mbit/s, of which user 1 sends two thirds, into 10 Mbit/s.
+    // 17 Mbit/s arrive at a link of 10 Mbit/s. User 1 sends two thirds.
     let exact = run(Time::from_micros(10));
     assert_eq!(exact.2, 0);
     assert!(exact.1[0]["packets"].as_u64().unwrap() > 500, "{}", exact.1);
@@ -98,12 +99,12 @@ fn every_packet_is_accounted_for() {
     }
     core.run_until(Time::from_millis(2));
     let report = core.report();
-    // At 20 Mbit/s (0.6 ms per packet) one packet is sent and five wait. Three of them reach the port at 0.6, 1.2 and
-    // 1.8 ms. The port sends the first from 0.6 to 1.8 ms, then the second.
+    // At 20 Mbit/s (0.6 ms per packet), one packet is in transmission and five wait. Three of them reach the port at
+    // 0.6, 1.2 and 1.8 ms. The port sends the first from 0.6 to 1.8 ms, then the second.
     let (ingress, egress) = (&report["ports"][0]["ingress"], &report["ports"][1]["egress"]);
     assert_eq!((&ingress["received"]["packets"], &ingress["line_drops"]), (&json!(20), &json!(14)));
     assert_eq!(egress["accounting"], json!({"arrived": 3, "departed": 2, "dropped": 0, "queued": 1}));
-    // The queue holds one packet from 1.2 ms on.
+    // One packet waits in the queue from 1.2 ms on.
     let mean = egress["queue"]["mean_packets"].as_f64().unwrap();
     assert!((mean - 0.8 / 2.0).abs() < 1e-9, "{mean}");
     assert_eq!(departures(&mut core, 1).len(), 6);
@@ -143,8 +144,8 @@ fn a_frame_for_an_unknown_host_goes_to_all_others_and_a_full_pool_drops() {
     assert_eq!(core.report()["ports"][0]["ingress"]["no_frame"], 8);
 }
 
-/// Fills a port of 1 Mbit/s with 50 packets of a user, then sends 20 small packets. Returns the number of these that
-/// left, and the counters of control traffic.
+/// Fills a port of 1 Mbit/s with 50 packets of a user, then sends 20 small packets. Returns the number of small packets
+/// that left, and the counters of control traffic.
 fn left_of(small: &[u8], users: &Json, queue: &str) -> (usize, [Json; 2]) {
     let mut core = core(json!({"users": users, "ports": [
         {"interface": "a"},
@@ -192,7 +193,7 @@ fn control_traffic_goes_ahead_of_a_full_queue_up_to_its_rate() {
     arp[12..14].copy_from_slice(&[8, 6]);
     for queue in ["droptail", "abc", "csfq"] {
         for small in [with_dscp(2, 48), with_dscp(2, 56), neighbour_solicitation(255), arp.clone()] {
-            // The burst is one second's worth, 1000 bytes: ten packets of 100.
+            // The burst is 1000 bytes, the amount of one second: ten packets of 100 bytes.
             let (left, counts) = left_of(&small, &user, queue);
             assert!(left >= 10, "{queue}: {left}");
             assert_eq!(counts, [10, 10].map(Json::from), "{queue}");
@@ -285,8 +286,8 @@ fn abc_marks_in_place_of_drops_where_asked_to_and_where_packets_can_be_marked() 
         (marked, port["accounting"]["departed"].as_u64().unwrap(), port["drops"][0]["packets"].as_u64().unwrap())
     };
     // For one user at one instant, the activity of the n-th packet is log2(n) above that of the first. From the second
-    // packet on, this exceeds the mean of earlier packets by at least 0.875, so that T_drop is Q_min = 6. The n-th
-    // packet finds n - 2 waiting: packets 8 to 37 are marked, and packets that find a queue of 20 + 16 or more are
+    // packet on, this exceeds the mean of earlier packets by at least 0.875, so T_drop is Q_min = 6. When the n-th
+    // packet arrives, n - 2 packets wait. So packets 8 to 37 are marked, and packets at a queue of 20 + 16 or more are
     // dropped.
     assert_eq!(counts(true, true), (30, 37, 13));
     for (ecn, is_capable) in [(false, true), (true, false), (false, false)] {
@@ -294,7 +295,7 @@ fn abc_marks_in_place_of_drops_where_asked_to_and_where_packets_can_be_marked() 
     }
 }
 
-/// Ports and sources of the packets due at `now`, for frames that arrived alternately on two wires at 0, 10, 20 and 30
+/// Returns ports and sources of the packets due at `now`. Frames arrived alternately on two wires at 0, 10, 20 and 30
 /// us.
 fn order_at(now: Time) -> Vec<(usize, u8)> {
     let mut core = core(json!({"ports": [

@@ -1,4 +1,4 @@
-//! The forwarder on capture files: time comes from the packets, so that runs are reproducible.
+//! Runs the forwarder on capture files. Time comes from the packets, so runs are reproducible.
 
 use super::config::ForwardConfig;
 use super::core::Core;
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Errors of captures.
 #[derive(Debug, thiserror::Error)]
 pub enum OfflineError {
-    /// Not a capture file, or it ends within a packet.
+    /// The input is not a capture file, or ends within a packet.
     #[error(transparent)]
     Capture(#[from] PcapError),
     /// The link type is not Ethernet.

@@ -1,4 +1,4 @@
-//! Golden vectors of schemes as captures: the forwarder must drop and delay the same packets as the reference.
+//! Runs golden vectors of schemes as captures. The forwarder must drop and delay the same packets as the reference.
 
 use super::*;
 use etherparse::PacketBuilder;
@@ -10,8 +10,8 @@ use fairlane_schemes::registry::schemes::Scheme;
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// Schemes with known differences. Some schemes hash flow numbers, which here are hashes of addresses. Others change
-/// state when the link becomes idle, which happens in the forwarder but not in the vectors.
+/// Schemes with known differences. Some hash flow numbers, which in the forwarder are hashes of addresses. Others
+/// change state when the link becomes idle, which happens only in the forwarder.
 const DIFFERING: [&str; 16] = [
     "afpft", "red", "blue", "sfb", "red_pd", "cobalt", "codel_af", "black", "afc", "stfq", "fq_codel", "fq_pie", "afq",
     "sp_pifo", "packs", "rifo",
@@ -57,7 +57,8 @@ impl Vector {
         Self { arrivals, departures }
     }
 
-    /// Arrivals as a capture. The payload starts with the packet's number; the port number is the user's number.
+    /// Converts the arrivals to a capture. The payload starts with the packet's number. The port number is the user's
+    /// number.
     fn capture(&self) -> Vec<u8> {
         let header = PcapHeader { ts_resolution: TsResolution::NanoSecond, ..PcapHeader::default() };
         let mut writer = PcapWriter::with_header(Vec::new(), header).unwrap();
@@ -81,7 +82,8 @@ impl Vector {
     }
 }
 
-/// The configuration of the vectors: 10 Mbit/s, 100 packets, 12 users with 10 kbit/s each.
+/// Returns the configuration of the vectors: 10 Mbit/s, 100 packets, and 12 users with a reference rate of 10 kbit/s
+/// each.
 fn config(scheme: Scheme) -> ForwardConfig {
     let buffer = BufferParams { limit: QueueLimit::Packets(100), ..Default::default() };
     let queue = QueueConfig::of(scheme, buffer).write();

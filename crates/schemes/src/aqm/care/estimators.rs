@@ -33,7 +33,7 @@ choices! {
         Jackknife4 = "jackknife_4",
         /// Jackknife of order 5.
         Jackknife5 = "jackknife_5",
-        /// Jackknife of the order chosen by Burnham and Overton's test.
+        /// Jackknife whose order is chosen by Burnham and Overton's test.
         Tested = "jackknife_tested",
     }
 }
@@ -117,7 +117,7 @@ impl Population {
             let step = weighted_sum(&b, captures);
             let squares = weighted_sum(&b.map(|b| b * b), captures);
             let variance = distinct / (distinct - 1.0) * (squares - step * step / distinct);
-            // |T_k| < 1.96 without the division: a step of 0 is not significant, regardless of its variance.
+            // Computes |T_k| < 1.96 without the division. A step of 0 is not significant, regardless of its variance.
             step == 0.0 || step * step < 1.96 * 1.96 * variance
         };
         (1..MAX_ORDER).find(settled).unwrap_or(MAX_ORDER)
@@ -128,7 +128,7 @@ fn weighted_sum(weights: &[f64; MAX_ORDER], captures: &Captures) -> f64 {
     weights.iter().zip(captures.frequencies).map(|(weight, f)| weight * f64::from(f)).sum()
 }
 
-/// Computes M0 by bisection: N of `S = N (1 - (1 - 1/N)^t)`.
+/// Computes M0 by bisection: solves `S = N (1 - (1 - 1/N)^t)` for N.
 fn equal_catchability(distinct: u32, occasions: u32) -> f64 {
     let (s, t) = (f64::from(distinct), f64::from(occasions));
     let cap = (t * t / 2.0).max(s);
@@ -242,7 +242,7 @@ mod tests {
         }
     }
 
-    /// Frequencies of a history, which lists the flow of each occasion.
+    /// Computes the frequencies of a history, a list of the flows captured on each occasion.
     fn captures(history: &[u32]) -> Captures {
         let mut result = Captures { occasions: history.len() as u32, ..Default::default() };
         let mut flows = history.to_vec();
@@ -295,7 +295,8 @@ mod tests {
             let back = n * (1.0 - (1.0 - 1.0 / n).powf(f64::from(occasions)));
             assert!((back - f64::from(distinct)).abs() < 1e-9, "{distinct} of {occasions}: {n} gives {back}");
         }
-        // 101 flows show 101 (1 - (100/101)^50) = 39.6 flows in 50 occasions: between the estimates for 39 and 40.
+        // In 50 occasions, 101 (1 - (100/101)^50) = 39.6 of 101 flows are captured. So 101 is between the estimates for
+        // 39 and 40.
         let mut of = |distinct| m0.estimate(&Captures { occasions: 50, distinct, ..Default::default() });
         assert!(of(39) < 101.0 && 101.0 < of(40));
         assert_eq!((of(50), of(1), of(0)), (1250.0, 1.0, 0.0)); // t^2/2; one flow; none
@@ -303,8 +304,8 @@ mod tests {
 
     #[test]
     fn equal_flows_are_counted_right_on_average() {
-        // 30 flows and 200 occasions: each flow is captured 6.7 times, so M0 is nearly exact and the jackknife adds
-        // little.
+        // With 30 flows and 200 occasions, each flow is captured 6.7 times on average. So M0 is nearly exact and the
+        // jackknife adds little.
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut mean = |estimator| {
             let mut population = Population::new(estimator);
@@ -331,12 +332,13 @@ mod tests {
             population.estimate(&captures);
             population.tested_order(&captures)
         };
-        // No flow is captured exactly once: N_k = S for k = 1, and the step to order 2 is small compared with its
+        // No flow is captured exactly once, so N_1 = S. The step to order 2 is small compared with its standard
         // deviation.
         assert_eq!(tested([0, 0, 0, 0, 9], 9), 1);
         // One flow: S/(S-1) is not defined.
         assert_eq!(tested([1, 0, 0, 0, 0], 1), 1);
-        // All flows are captured once. N_1 to N_2 adds 0.96 f_1 = 38, with variance 40/39 (0.9216 * 40 - 0.9216 * 40) =
+        // All flows are captured once. N_2 exceeds N_1 by 0.96 f_1 = 38, with variance 40/39 (0.9216 * 40 - 0.9216 *
+        // 40) =
         // 0. This step is significant, and so are all further steps.
         assert_eq!(tested([40, 0, 0, 0, 0], 40), 5);
         // 20 flows are captured once and 10 twice. The step is 0.96 * 20 - 0.94 * 10 = 9.8, b_1^2 f_1 + b_2^2 f_2 =
@@ -354,7 +356,8 @@ mod tests {
 
     #[test]
     fn no_estimate_is_below_what_was_seen() {
-        // Many flows are captured twice. (2 t - 3) times 0 minus (t - 2)^2/(t (t - 1)) 20 is negative.
+        // Many flows are captured twice. The coefficient (2 t - 3) applies to 0 flows, and -(t - 2)^2/(t (t - 1)) to 20
+        // flows, so the sum is negative.
         let captures = Captures { occasions: 50, distinct: 20, frequencies: [0, 20, 0, 0, 0] };
         assert_eq!(Population::new(Estimator::Jackknife2).estimate(&captures), 20.0);
     }

@@ -129,13 +129,13 @@ impl Care {
         }
     }
 
-    /// Returns N^, the estimated number of flows; 0 before the first capture.
+    /// N^, the estimated number of flows; 0 before the first capture.
     #[must_use]
     pub fn flows(&self) -> f64 {
         self.flows
     }
 
-    /// Excess of flow `key` over the fair rate, as a fraction of its rate: 1 - t / (N^ x_i).
+    /// Excess of flow `key` over the fair rate, as a fraction of the flow's rate: 1 - t / (N^ x_i).
     #[inline]
     fn excess(&self, key: u32) -> f64 {
         match self.captures.of(key) {
@@ -181,7 +181,7 @@ mod tests {
     use crate::testing::{Drops, TestPacket, read_queue, readings, refusal, view};
     use serde_json::json;
 
-    /// A port that captures every packet, with a gate of 5 packets.
+    /// Returns a port that captures every packet, with a gate of 5 packets.
     fn capture_all(estimator: Estimator) -> Care {
         let params = CareParams {
             capture_probability: 1.0,
@@ -201,16 +201,16 @@ mod tests {
     fn drops_the_part_of_the_rate_above_the_fair_share() {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut care = capture_all(Estimator::Jackknife2);
-        // Half of all packets are of flow 0, the rest of ten others: 11 flows, all captured many times.
+        // Half of all packets belong to flow 0, the rest to ten other flows. All 11 flows are captured many times.
         for n in 0..400 {
             offer(&mut care, if n % 2 == 0 { 0 } else { 1 + n / 2 % 10 }, 0, &mut rng);
         }
         assert_eq!(care.captures.of(0), 100);
-        // The last 50 occasions hold each of the ten flows 2 or 3 times and none once. f_2 = 5 gives N = 11 -
+        // In the last 50 occasions, each of the ten flows is captured 2 or 3 times. f_2 = 5 gives N = 11 -
         // (t-2)^2/(t(t-1)) 5 < 11, so the estimate is S = 11.
         assert_eq!(care.flows(), 11.0);
         offer(&mut care, 0, 5, &mut rng);
-        // This capture replaced one of flow 0, so x is still 100 of 200: 1 - 200/(11*100) = 0.818.
+        // This capture replaced another one of flow 0, so x is still 100 of 200: 1 - 200/(11*100) = 0.818.
         assert!((care.drop_probability().unwrap() - (1.0 - 2.0 / 11.0)).abs() < 1e-12);
         // A light flow has x = 10 or 11 of 200, which is below the fair share of 18.2.
         assert_eq!(offer(&mut care, 3, 299, &mut rng), Verdict::Accept);
@@ -239,8 +239,8 @@ mod tests {
             assert_eq!(offer(&mut care, if n % 10 == 0 { n } else { 1_000 }, 4, &mut rng), Verdict::Accept);
         }
         care.capture_probability = 0.0;
-        // Five flows have one capture among the last 50: N^ = 6 + 5*49/50 = 10.9. Flow 1000 holds 180 of 200 captures:
-        // p = 1 - 200/(10.9*180) = 0.898. The standard deviation is 9.6 of 1000; the test allows five of them.
+        // Five flows have one capture among the last 50: N^ = 6 + 5*49/50 = 10.9. Flow 1000 has 180 of 200 captures: p
+        // = 1 - 200/(10.9*180) = 0.898. The standard deviation is 9.6 of 1000; the test allows five of them.
         let drops = (0..1000).filter(|_| offer(&mut care, 1_000, 5, &mut rng) == Verdict::Drop).count();
         assert!(drops.abs_diff(898) < 48, "{drops}");
         assert!((0..100).all(|_| offer(&mut care, 77_777, 299, &mut rng) == Verdict::Accept));
@@ -260,7 +260,8 @@ mod tests {
 
     #[test]
     fn a_gate_of_four_packets_is_reached_in_underload_and_one_of_twenty_is_not() {
-        // Three Poisson flows with 2, 2 and 4 of 10 Mbit/s, packets of 1000 B, a buffer of 24: docs/schemes/care.md.
+        // Three Poisson flows send 2, 2 and 4 Mbit/s at 10 Mbit/s, in packets of 1000 B, with a buffer of 24 packets:
+        // docs/schemes/care.md.
         let lost = |gate| {
             let buffer = BufferParams { limit: QueueLimit::Packets(24), ..Default::default() };
             let care = Care::new(&CareParams { gate, ..Default::default() }, buffer.limit);
@@ -308,7 +309,7 @@ mod tests {
         });
         let size = care.state_size();
         assert_eq!(size.records, 200);
-        // 200 captures of 4 bytes, 200 flows of 13, 51 estimates of 8, and the fixed part.
+        // The state is 200 captures of 4 bytes, 200 flows of 13, 51 estimates of 8, and the fixed part.
         let fixed = size_of::<Care>() + size_of::<CaptureList>() + size_of::<Population>();
         assert_eq!(size.bytes, 200 * 17 + 51 * 8 + fixed);
         // All of the last 50 captures differ, so M0 gives t^2/2.

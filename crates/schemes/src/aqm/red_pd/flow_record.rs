@@ -13,7 +13,7 @@ const PUNISH_PAUSE_TIME: Time = Time::from_millis(400);
 /// Record of a flow with drops.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FlowRecord {
-    /// Bytes dropped by RED, per interval. The index of the present interval is the port's `slot`.
+    /// Bytes dropped by RED, per interval. The index of the current interval is the port's `slot`.
     pub(super) dropped: [u64; HISTORY + 1],
     pub(super) monitor: Option<Box<Monitor>>,
 }
@@ -27,7 +27,7 @@ pub(super) struct Monitor {
     /// Interval and time of the last change.
     pub(super) changed: (u64, Time),
     pub(super) reacts: bool,
-    /// Bytes that arrived in this interval, and those of them dropped by the prefilter or RED.
+    /// Bytes that arrived in this interval, and bytes that the prefilter or RED dropped.
     pub(super) arrived: u64,
     pub(super) lost: u64,
     /// Rate in bytes per second and drop rate of the last intervals with arrivals, oldest first.
@@ -170,7 +170,7 @@ mod tests {
         }
     }
 
-    /// A record with `dropped` bytes in each of the last five intervals up to number 10.
+    /// Returns a record with `dropped` bytes in each of the last five intervals up to number 10.
     fn record(dropped: u64, probability: Option<f64>, reacts: bool) -> FlowRecord {
         let mut record = FlowRecord { dropped: [dropped; 6], monitor: None };
         record.dropped[11 % 6] = 0; // the interval that comes next
@@ -248,7 +248,7 @@ mod tests {
         assert!(!reacts(&[(10_000, 500), (10_000, 1_000), (10_000, 2_000)]));
         // The rate falls with 1/sqrt(p): 0.70 < sqrt(1/2).
         assert!(reacts(&[(10_000, 500), (7_000, 700), (4_900, 980), (3_430, 1_372)]));
-        // Pairs of equal drop rates are ignored, and so are intervals without arrivals.
+        // Pairs of equal drop rates and intervals without arrivals are ignored.
         assert!(reacts(&[(10_000, 500); 5]));
         assert!(reacts(&[(10_000, 500), (0, 0), (0, 0), (0, 0)]));
         // The history forgets the first of six intervals. Drop rates are 0.02, 0.04 and 0.04 x 3. The first makes a bad

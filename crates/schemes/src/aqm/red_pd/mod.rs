@@ -47,14 +47,13 @@ use crate::queue::managed_queue::ManagedQueue;
 params! {
     /// RED-PD. Thresholds may be in packets or in bytes.
     pub struct RedPdParams {
-        /// Target round-trip time: flows that get more than a TCP flow with this round-trip time are monitored, so a
-        /// larger value monitors fewer flows.
+        /// Target round-trip time. Flows that get more than a TCP flow with this round-trip time are monitored.
         target_rtt: Time = "40 ms", in "1 ms"..="10 s", symbol "R", source "redpd2001; ns-2 scripts";
         /// Drop rate of an interval up to which RED-PD punishes no flow.
         quiet: f64 = 0.001, in 0.0..=1.0, source "ns-2 scripts";
         /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "flow", source "redpd2001";
-        /// Average queue below which no packet is dropped early; 0 together with `max_th`: automatic.
+        /// Average queue below which no packet is dropped early; automatic if both `min_th` and `max_th` are 0.
         min_th: Threshold = "5 packets", symbol "min_th", source "ns-3.26, as RED";
         /// Average queue at which the drop probability reaches `max_p`.
         max_th: Threshold = "15 packets", symbol "max_th", source "ns-3.26, as RED";
@@ -117,7 +116,7 @@ pub struct RedPd {
 struct DropHistory {
     flows: FlowTable<FlowRecord>,
     monitored: usize,
-    /// Number of the present interval.
+    /// Number of the current interval.
     interval: u64,
     start: Time,
     end: Time,
@@ -127,7 +126,7 @@ struct DropHistory {
 }
 
 impl DropHistory {
-    /// Index of the present interval in the flows' records.
+    /// Index of the current interval in the flows' records.
     fn slot(&self) -> usize {
         (self.interval % (HISTORY as u64 + 1)) as usize
     }
@@ -222,7 +221,8 @@ impl RedPd {
         self.drops.end += length;
     }
 
-    /// Applies rule (7). Returns true if the prefilter drops a packet of `wire_bytes` of flow `key` that finds `queue`.
+    /// Applies rule (7). Returns true if the prefilter drops a packet of `wire_bytes` of flow `key` that arrives at
+    /// `queue`.
     fn prefilter(&mut self, key: u32, wire_bytes: u32, queue: &QueueView, rng: &mut Rng) -> bool {
         self.probability = 0.0;
         if self.drops.monitored == 0 {
@@ -358,8 +358,8 @@ mod tests {
         assert_eq!(hits(&mut port, 1, 10), 0); // average below min_th
         assert_eq!(hits(&mut port, 2, 10), 0);
         port.drops.flows.get_mut(1).unwrap().monitor.as_mut().unwrap().reacts = false;
-        // The hazard is 1/(5-n): gaps of 1 to 5 packets, mean 3. The number of drops has a standard deviation of
-        // sqrt(4000*2/27) = 17.
+        // The hazard is 1/(5-n), so gaps are 1 to 5 packets with a mean of 3. The number of drops has a standard
+        // deviation of sqrt(4000*2/27) = 17.
         let hit = hits(&mut port, 1, 0);
         assert!(hit.abs_diff(1333) < 86, "{hit}");
     }
@@ -395,7 +395,7 @@ mod tests {
         // With RED alone (no flow is ever punished) flow 0 gets its share of the offered load, 10/18.
         let alone = share(&RedPdParams { quiet: 1.0, ..params.clone() }, false);
         assert!((alone - 10.0 / 18.0).abs() < 0.02, "{alone}");
-        // The max-min fair share of flow 0 is what the others with their lower demands leave: 3.6 of 10 Mbit/s.
+        // The other flows have lower demands, so the max-min share of flow 0 is the remaining 3.6 of 10 Mbit/s.
         let cut = share(&params, true);
         assert!((cut - 0.36).abs() < 0.03, "{cut}");
     }

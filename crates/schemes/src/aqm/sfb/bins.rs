@@ -19,7 +19,7 @@ pub(super) struct Bins {
     per_level: u32,
     full_at: u32,
     pub(super) seeds: Box<[u64]>,
-    /// Time from which stored packets are counted; [`Time::NEVER`] if none are.
+    /// Time from which stored packets are counted; [`Time::NEVER`] if they are not counted.
     pub(super) counts_since: Time,
 }
 
@@ -83,7 +83,7 @@ impl Bins {
         self.for_each(key, |bin| bin.packets += 1);
     }
 
-    /// Removes the counts of a packet that leaves and was stored at `enqueued_at`: rule (5).
+    /// Removes a leaving packet, stored at `enqueued_at`, from the counts: rule (5).
     pub(super) fn release(&mut self, (key, enqueued_at): (u32, Time), now: Time, params: &SfbParams, hold: &mut Hold) {
         if enqueued_at < self.counts_since {
             return;
@@ -107,7 +107,7 @@ impl Bin {
     }
 }
 
-/// Freeze time of a bin after a change, redrawn for each change.
+/// Freeze time of a bin after a change. It is drawn again for each change.
 #[derive(Clone, Debug)]
 pub(super) struct Hold {
     shortest: Time,
@@ -120,7 +120,7 @@ impl Hold {
         Self { shortest: params.freeze, longest: params.freeze_most, rng: Rng::stream(seed, 0, "hold", 0) }
     }
 
-    /// Returns true if a bin may change when `elapsed` has passed since its last change.
+    /// Returns true if a bin may change once `elapsed` has passed since its last change.
     fn is_over(&mut self, elapsed: Time) -> bool {
         if elapsed < self.shortest || elapsed >= self.longest {
             return elapsed >= self.shortest;
@@ -175,8 +175,8 @@ mod tests {
     fn the_time_between_two_changes_is_drawn_whenever_a_bin_may_change() {
         let mut hold = Hold::new(&SfbParams::default(), 1);
         let mut over = |ms| (0..10_000).filter(|_| hold.is_over(Time::from_millis(ms))).count();
-        // Uniform from 10 to 50 ms: before 10 ms the hold is never over, after 50 ms always, after 20 ms in one case of
-        // four (standard deviation 43; the test allows five).
+        // The freeze time is uniform from 10 to 50 ms. It is never over before 10 ms, always over after 50 ms, and over
+        // after 20 ms in one case of four. The standard deviation is 43; the test allows five of them.
         assert_eq!([9, 50].map(&mut over), [0, 10_000]);
         assert!(over(20).abs_diff(2500) < 217);
         // A fixed time: lower and upper bound are equal.
@@ -193,8 +193,8 @@ mod tests {
             |bins: &mut Bins, flow| bins.judge(flow, Time::ZERO, &params, &mut Hold::new(&params, 0)).probability;
         bins.count(0);
         assert_eq!(judge(&mut bins, 0), 1.0);
-        // Two levels of 23 bins: one of the 23*23 pairs matches in both levels. 5290 flows: 10 expected, standard
-        // deviation 3.2; five are allowed.
+        // With two levels of 23 bins, one of the 23*23 pairs matches in both levels. Of 5290 flows, 10 are expected to
+        // match. The standard deviation is 3.2; five are allowed.
         let hit = (1..=5290).filter(|&flow| judge(&mut bins.clone(), flow) == 1.0).count();
         assert!(hit > 0 && hit < 26, "{hit}");
     }

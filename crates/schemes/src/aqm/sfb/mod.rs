@@ -112,7 +112,7 @@ fn automatic_bin_size(bins: u32, buffer: &BufferParams) -> u32 {
 /// SFB at one port.
 #[derive(Clone, Debug)]
 pub struct Sfb {
-    /// The deciding set and the set that warms up.
+    /// The set of bins that decides about drops, and the set that warms up.
     sets: [Bins; 2],
     next_rehash: Option<Time>,
     hold: Box<Hold>,
@@ -121,7 +121,7 @@ pub struct Sfb {
     buckets: Box<FlowTable<TokenBucket>>,
     probability: f64,
     penalised: u64,
-    /// True if the last admitted packet is subject to the rate limit: it uses tokens when it is stored.
+    /// True if the last admitted packet is subject to the rate limit. Such a packet uses tokens when it is stored.
     limited: bool,
     /// Limit in packets, used by Linux.
     limit: u32,
@@ -148,8 +148,8 @@ impl Sfb {
         }
     }
 
-    /// Performs due changes of hash functions. A timer would do so earlier, but only packets that left since then would
-    /// differ, and the old set has forgotten them anyway.
+    /// Changes the hash functions if a change is due. A timer would do so earlier. Only packets that left in between
+    /// would be affected, and the old set no longer counts them.
     fn rehash(&mut self, now: Time, rng: &mut Rng) {
         let Some(first) = self.next_rehash else {
             self.sets.iter_mut().for_each(|set| set.restart(rng));
@@ -159,7 +159,7 @@ impl Sfb {
             return self.begin_warm_up(now);
         };
         let mut next = first;
-        // Two changes reset all bins, so more are not needed.
+        // Two changes reset all bins, so further changes can be skipped.
         for _ in 0..2 {
             if now < next {
                 break;
@@ -186,7 +186,7 @@ impl Sfb {
         least + Time::from_secs_f64(rng.open01() * (most - least).as_secs_f64())
     }
 
-    /// Starts counting in the second set, from `warm_up` before the next change on.
+    /// Starts counting in the second set, `warm_up` before the next change.
     fn begin_warm_up(&mut self, now: Time) {
         let start = self.next_rehash.map_or(Time::NEVER, |next| next.saturating_sub(self.params.warm_up));
         if now >= start && self.params.warm_up > Time::ZERO {
@@ -331,8 +331,8 @@ mod tests {
 
     #[test]
     fn rule_3_limits_a_flow_that_does_not_react_and_spares_the_rest() {
-        // At 5 Mbit/s a packet of 1000 B takes 1.6 ms. Flow 0 offers the link rate; each of 100 others always has three
-        // packets in the queue. With `drain`, bins that never empty keep their probability.
+        // At 5 Mbit/s a packet of 1000 B takes 1.6 ms. Flow 0 offers the link rate. Each of 100 other flows always has
+        // three packets in the queue. With `drain`, bins that never empty keep their probability.
         let mut host = Host::new(&SfbParams {
             bin_size: Some(20),
             freeze: Time::from_millis(10),
@@ -360,8 +360,8 @@ mod tests {
         }
         // The limit is 49.5 kbit/s = 309 packets in 50 s.
         assert!(delivered[0].abs_diff(309) < 31, "{delivered:?}");
-        // The others do not respond either and share the rest: 309 packets each on average. With two levels of 23 bins
-        // shares are uneven, but half of the flows get at least two thirds of that.
+        // The other flows do not respond either and share the rest, on average 309 packets each. With two levels of 23
+        // bins the shares are uneven, but half of the flows get at least two thirds of the average.
         let mut others = delivered[1..].to_vec();
         others.sort_unstable();
         assert!(others[50] > 206, "{others:?}");
@@ -387,7 +387,7 @@ mod tests {
                 })
                 .count()
         };
-        // 10 s at 10 packets per second and a burst of 2, minus the last 10 ms.
+        // 10 s at 10 packets per second and a burst of 2; the last 10 ms are missing.
         assert!((101..=102).contains(&passed(Penalty::Shared)), "{}", passed(Penalty::Shared));
         assert!((202..=204).contains(&passed(Penalty::PerFlow)));
     }
@@ -404,8 +404,8 @@ mod tests {
             let mut bucket = TokenBucket::full(&params, Time::ZERO);
             (0..100).filter(|attempt| bucket.take_token(Time::from_millis(attempt * gap_ms), &params)).count()
         };
-        // 20 tokens, and 10 per second: the 200 ms of the first 20 attempts earn 2, the attempts after 20 ms and 10 ms
-        // none.
+        // The bucket starts with 20 tokens and gains 10 per second. The first 20 attempts take 200 ms and earn 2
+        // tokens. Attempts every 20 ms or 10 ms earn none.
         assert_eq!([10, 100].map(passed), [22, 100]);
         // 1 s without an attempt earns 10 tokens.
         let mut bucket = TokenBucket::full(&params, Time::ZERO);
@@ -429,8 +429,8 @@ mod tests {
             }
             counts
         };
-        // Of 10 000 packets at p = 0.75 half are dropped and a quarter marked (standard deviations 50 and 43). At 0.4
-        // there is no drop.
+        // Of 10 000 packets at p = 0.75, half are dropped and a quarter are marked (standard deviations 50 and 43). At
+        // p = 0.4 no packet is dropped.
         let [accepted, dropped, marked] = verdicts(0.75, 0);
         assert!(accepted.abs_diff(2500) < 220 && dropped.abs_diff(5000) < 250 && marked.abs_diff(2500) < 220);
         let [_, dropped, marked] = verdicts(0.4, 0);
@@ -474,10 +474,10 @@ mod tests {
             }
         }
         while host.serve(Time::from_secs(60)).is_some() {}
-        // No bin counts a packet any more: their records start with "packets: 0".
+        // No bin counts a packet any more: all their records start with "packets: 0".
         let sfb = format!("{:?}", host.queue);
         assert!(sfb.split("packets: ").skip(1).all(|rest| rest.starts_with('0')));
-        // The changes of an idle time of many intervals are performed at once.
+        // After many idle intervals, their changes are performed at once.
         host.offer(1, Time::from_secs(1_000_000));
         assert_eq!(host.queue.backlog().packets, 1);
         assert_eq!(host.serve(Time::from_secs(2_000_000)), Some(1));

@@ -24,7 +24,7 @@ choices! {
 choices! {
     /// Scope of the rate limit for non-responsive flows.
     pub enum Penalty {
-        /// One limit shared by all of them.
+        /// One limit, shared by all such flows.
         Shared = "shared",
         /// A separate limit for each flow.
         PerFlow = "per_flow",
@@ -32,7 +32,7 @@ choices! {
 }
 
 params! {
-    /// SFB. Defaults are those of ns, which afc used.
+    /// SFB. The defaults are from ns, which afc used.
     pub struct SfbParams {
         /// Implementation whose rules apply.
         profile: SfbProfile = "ns", source "sfb2001, ns; Linux sch_sfb";
@@ -48,9 +48,10 @@ params! {
         freeze: Time = "10 ms", in "0 s"..="100 s", source "ns; 0 in Linux";
         /// Upper bound of the random minimum time between two changes of a bin's probability.
         freeze_most: Time = "50 ms", in "0 s"..="100 s", source "ns; 0 in Linux";
-        /// Packets in a bin from which its probability rises; absent: `1.5*limit/bins`, at least 2.
+        /// Number of packets in a bin at which its probability starts to rise; absent: `1.5*limit/bins`, at least 2.
         bin_size: Option<u32> = null, in 1..=1000000, source "sfb2001; limit/3 in ns, 20 in Linux";
-        /// Drops arrivals of a flow whose bins all hold at least this number of packets; absent: no such limit.
+        /// Number of packets in a bin. If all bins of a flow have at least this number, its arrivals are dropped;
+        /// absent: no such limit.
         bin_limit: Option<u32> = null, in 1..=1000000, source "25 in Linux; none in sfb2001";
         /// Time at which the probability of an empty bin is decremented.
         decrement_at: DecrementAt = "drain", source "ns; arrival in Linux";
@@ -82,17 +83,17 @@ params! {
 //   shared limit, marks: `SfbParams::fixed`.
 // - (L2) a full buffer drops packets before (1): `Sfb::admit`.
 // - (L3) (4) with `p_min > 1/2` drops a fraction `(2*p_min - 1)/p_min` of the selected packets, and never marks them.
-// - (L4) (3): once no token is left, each attempt earns whole tokens for the ticks (4 ms) since the last attempt or
-//   earning: `TokenBucket::take_token`.
+// - (L4) (3): once no token is left, each attempt earns whole tokens for the ticks (4 ms) since the last attempt or the
+//   last token: `TokenBucket::take_token`.
 //
-// With (L4), flows whose attempts together come faster than tokens get none after the first burst.
+// With (L4), flows that together attempt more often than tokens arrive get no token after the first burst.
 
 impl SfbParams {
     pub(super) fn is_linux(&self) -> bool {
         self.profile == SfbProfile::Linux
     }
 
-    /// Parameters; with the profile `linux`, the constants of the kernel replace some: (L1).
+    /// Returns the parameters. With the profile `linux`, the kernel's constants replace some of them: (L1).
     pub(super) fn fixed(&self) -> Self {
         if !self.is_linux() {
             return self.clone();

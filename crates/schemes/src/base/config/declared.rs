@@ -7,7 +7,7 @@ use super::value::{ConfigValue, one_of, read_value};
 use crate::base::units::{BitRate, Bytes, Probability, Threshold, Time};
 use serde_json::Value as Json;
 
-/// Reads a `value` of a kind and writes it in a scenario's notation.
+/// Parses a `value` of a kind and formats it in a scenario's notation.
 type Read = fn(&str, &Json, Option<(Json, Json)>) -> Result<Json, ConfigError>;
 
 fn read_as<T: ConfigValue>(key: &str, value: &Json, range: Option<(Json, Json)>) -> Result<Json, ConfigError> {
@@ -27,8 +27,7 @@ const KINDS: [(&str, Read); 9] = [
     (String::KIND, read_as::<String>),
 ];
 
-/// Checks that a declaration can be used: its kind is known, default and bounds are of that kind, and the range is not
-/// empty.
+/// Checks a declaration: its kind is known, default and bounds have that kind, and the range is not empty.
 ///
 /// # Errors
 /// If the declaration is not valid. The error names the parameter.

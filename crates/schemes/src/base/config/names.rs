@@ -1,4 +1,4 @@
-//! Suggests known names for an unknown one, by the same rule for keys and values of files, options and Python.
+//! Suggests known names for an unknown one. The same rule applies to keys and values of files, options and Python.
 
 use std::cmp::Reverse;
 
@@ -8,18 +8,18 @@ const SIMILAR: f64 = 0.8;
 const SWAPPED: f64 = 0.81;
 /// Maximum number of suggested names.
 const MOST_MEANT: usize = 3;
-/// Common words of the field for things that have other names here.
+/// Common words of the field for items that have other names in Fairlane.
 const OTHER_WORDS: [(&str, &[&str]); 3] =
     [("udp", &["cbr", "poisson", "on_off"]), ("fifo", &["droptail"]), ("pfifo", &["droptail"])];
 
-/// Names of `known` that are similar to `unknown`, the most similar first. Case and hyphens do not matter.
+/// Returns the names of `known` that are similar to `unknown`, the most similar first. Ignores case and hyphens.
 #[must_use]
 pub fn meant<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let unknown = plain(unknown);
     let others = OTHER_WORDS.iter().find(|(word, _)| *word == unknown).map_or(&[][..], |(_, names)| names);
     let similarity = |name| match plain(name) {
         _ if others.contains(&name) => 1.0,
-        // In names of three letters Jaro misses swapped neighbours.
+        // In names of three letters Jaro's measure does not detect swapped neighbours.
         plain if is_swap(&plain, &unknown) => strsim::jaro_winkler(&plain, &unknown).max(SWAPPED),
         plain => strsim::jaro_winkler(&plain, &unknown),
     };
@@ -32,7 +32,8 @@ pub fn meant<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> Vec
     found.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Hint for an unknown name: similar names, or all known ones; at most `most`, the most similar.
+/// Returns a hint for an unknown name: the most similar names or, if there are none, all known ones. At most `most`
+/// names.
 #[must_use]
 pub fn near(unknown: &str, known: &[&str], most: usize) -> String {
     let close = meant(unknown, known.iter().copied());

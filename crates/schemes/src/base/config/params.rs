@@ -1,4 +1,4 @@
-//! Sets of parameters; each parameter is declared once.
+//! Sets of parameters, in which each parameter is declared once.
 
 use super::error::ConfigError;
 use super::table::Table;
@@ -27,7 +27,7 @@ pub struct ParamSpec {
     pub unit: &'static str,
     /// All allowed values, for a choice.
     pub choices: Option<&'static [&'static str]>,
-    /// Meaning of each choice from its doc comment, not trimmed; empty without one.
+    /// Doc comment of each choice, not trimmed; empty if there is none.
     #[serde(skip)]
     pub choice_docs: &'static [&'static str],
     /// Description.
@@ -61,7 +61,7 @@ impl ParamSpec {
             fields.insert("default".into(), self.default.clone());
         }
         fields.insert("description".into(), Json::String(self.doc.clone()));
-        // Properties without a counterpart in JSON Schema: bounds of quantities, symbol and source.
+        // JSON Schema has no keyword for bounds of quantities, symbol and source.
         let annotations = [
             ("x-minimum", self.min.clone()),
             ("x-maximum", self.max.clone()),
@@ -78,8 +78,8 @@ impl ParamSpec {
     }
 }
 
-/// A parameter declared by [`params!`](crate::params!). Default and bounds are JSON literals of the declaration, parsed
-/// when needed, because values would each compile to separate code.
+/// A parameter declared by [`params!`](crate::params!). Default and bounds are JSON literals, parsed when needed: typed
+/// values would each compile to separate code.
 #[derive(Clone, Copy, Debug)]
 pub struct Declared {
     /// See [`ParamSpec::name`].
@@ -104,7 +104,7 @@ pub struct Declared {
     pub source: &'static str,
 }
 
-/// Remaining parameters of a set, which are consumed one after another.
+/// Remaining parameters of a set, consumed one after another.
 type Rest<'a> = slice::Iter<'a, Declared>;
 
 impl Declared {
@@ -193,9 +193,9 @@ pub fn schema_properties(specs: &[ParamSpec]) -> Map<String, Json> {
     specs.iter().map(|spec| (spec.name.to_string(), spec.json_schema())).collect()
 }
 
-/// Declares a parameter set: struct, defaults, ranges, reading, writing and documentation in one place.
-/// `with name: Set;` after the parameters adds those of another set, in the same table. Default and bounds must be
-/// valid JSON literals: numbers without `_` and without a type.
+/// Declares a parameter set: struct, defaults, ranges, parsing, output and documentation in one place. `with name:
+/// Set;` after the parameters adds the parameters of another set, in the same table. Default and bounds must be valid
+/// JSON literals: numbers without `_` and without a type.
 ///
 /// ```
 /// use fairlane_schemes::{base::config::ParamSet, base::units::Time, params};

@@ -1,4 +1,4 @@
-//! Tables of a configuration while it is read.
+//! A configuration table during parsing.
 
 use super::error::{ConfigError, shortened, shown};
 use super::names::meant;
@@ -9,7 +9,7 @@ use std::fmt::Display;
 /// Maximum number of known keys in the error for an unknown one.
 const MOST_NAMED: usize = 40;
 
-/// A table of the configuration: returns values by key, then reports unused keys.
+/// A table of the configuration. Returns values by key, and finally reports unused keys.
 #[derive(Debug)]
 pub struct Table<'a> {
     path: String,
@@ -54,7 +54,7 @@ impl<'a> Table<'a> {
         self.inherited = value.map(|value| (name, value));
     }
 
-    /// Treats `name` as absent from now on, because the caller has handled a value that its type does not allow.
+    /// Treats `name` as absent from now on. For values outside the key's type, which the caller has handled.
     pub fn settle(&mut self, name: &'static str) {
         self.settled = Some(name);
     }

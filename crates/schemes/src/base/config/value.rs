@@ -1,4 +1,4 @@
-//! Values in a configuration: their kinds, and how each is read, checked and written.
+//! Kinds of values in a configuration: parsing, checks and output.
 
 use super::error::{ConfigError, shown};
 use super::names::meant;
@@ -17,15 +17,15 @@ pub trait ConfigValue: Sized {
     const CHOICES: Option<&'static [&'static str]> = None;
     /// Meaning of each choice; empty without one.
     const CHOICE_DOCS: &'static [&'static str] = &[];
-    /// Parses the value; `None` if it is of another kind.
+    /// Parses the value. Returns `None` if it is of another kind.
     fn parse(value: &Json) -> Option<Self>;
-    /// Unit of `value` if it does not parse only because it is a fraction and the type holds integers.
+    /// Unit of `value`, if it does not parse only because it is a fraction and the type is an integer.
     fn unit_of_fraction(_value: &Json) -> Option<&'static str> {
         None
     }
-    /// Writes the value so that [`ConfigValue::parse`] reads it back.
+    /// Writes the value in a form that [`ConfigValue::parse`] accepts.
     fn to_json(&self) -> Json;
-    /// Returns true if it is within the bounds, inclusive.
+    /// Returns true if the value is within the bounds, inclusive.
     fn within(&self, min: &Self, max: &Self) -> bool;
 }
 
@@ -72,7 +72,7 @@ fn is_threshold_between(value: &Threshold, min: &Threshold, max: &Threshold) -> 
     value.measure() != min.measure() || (min.magnitude()..=max.magnitude()).contains(&value.magnitude())
 }
 
-/// Packets and bytes are not comparable. A bound in packets also applies to bytes, as it is the looser one.
+/// Packets and bytes are not comparable. For bytes the bound in packets also applies, since it is the looser one.
 fn is_limit_between(value: &QueueLimit, min: &QueueLimit, max: &QueueLimit) -> bool {
     let magnitude = |limit: &QueueLimit| match *limit {
         QueueLimit::Packets(packets) => u64::from(packets),

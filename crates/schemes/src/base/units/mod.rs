@@ -1,7 +1,8 @@
 //! Quantities whose type includes the unit: time, bit rates, sizes and queue amounts.
 //!
-//! Every type reads and writes the notation of scenarios: `"5 ms"`, `"10 Mbit/s"`, `"1500 B"`, `"24 packets"`. A number
-//! without a unit is an error, since `10` could be seconds or milliseconds. Reading and writing are in [`text`].
+//! Every type can be parsed from, and formatted in, the notation of scenarios: `"5 ms"`, `"10 Mbit/s"`, `"1500 B"`,
+//! `"24 packets"`. A number without a unit is an error, since `10` could be seconds or milliseconds. See [`text`] for
+//! the notation.
 
 pub mod text;
 
@@ -14,7 +15,7 @@ pub struct Probability(pub f64);
 
 /// A point in simulated time or a duration, in picoseconds.
 ///
-/// One byte at 100 Gbit/s takes 80 ps, so serialisation times need no rounding; the range is 213 days.
+/// One byte at 100 Gbit/s takes 80 ps, so serialisation times need no rounding. The range is 213 days.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 
@@ -50,7 +51,7 @@ impl Time {
         Self(nanos * 1_000)
     }
 
-    /// Converts seconds to the nearest picosecond. Negative values and NaN become zero, values out of range
+    /// Converts seconds to the nearest picosecond. Negative values and NaN become zero; values out of range become
     /// [`Time::NEVER`].
     #[must_use]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -160,7 +161,7 @@ impl BitRate {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
-/// Limit of a queue: a number of packets, one slot each regardless of size, or of bytes.
+/// Limit of a queue: a number of packets, regardless of their size, or a number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
     /// At most this many packets.
@@ -170,7 +171,7 @@ pub enum QueueLimit {
 }
 
 impl QueueLimit {
-    /// `fraction` of the limit as a threshold in its unit.
+    /// Returns `fraction` of the limit as a threshold in the same unit.
     #[must_use]
     pub fn part(self, fraction: f64) -> Threshold {
         match self {
@@ -180,7 +181,7 @@ impl QueueLimit {
     }
 }
 
-/// A queue threshold, with the unit of the queue that it applies to.
+/// A queue threshold. Its unit is the unit of the queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Threshold {
     /// Waiting packets. Fractions are allowed, since thresholds are compared, not counted.
@@ -239,7 +240,7 @@ mod tests {
 
     #[test]
     fn serialisation_time_is_exact_at_100_gigabit() {
-        // 54 B * 8 bit / 100 Gbit/s = 4.32 ns, which is no integer number of nanoseconds.
+        // 54 B * 8 bit / 100 Gbit/s = 4.32 ns, which is not a whole number of nanoseconds.
         assert_eq!(BitRate(100_000_000_000).time_of(54), Time(4_320));
         // 1500 B at 10 Mbit/s: 1.2 ms, abc2018 section IV-G4.
         assert_eq!(BitRate(10_000_000).time_of(1500), Time::from_micros(1200));
@@ -247,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_rate_is_bits_over_time_rounded_down_for_any_number_of_bytes() {
-        // 1500 B in 1.2 ms, and in one picosecond more.
+        // The time is 1.2 ms, then one picosecond more.
         assert_eq!(BitRate::of(1500, Time::from_micros(1200)), BitRate(10_000_000));
         assert_eq!(BitRate::of(1500, Time::from_micros(1200) + Time(1)), BitRate(9_999_999));
         // 10 GB in 8 s: 8e10 bits times 1e12 ps exceed 64 bits.
@@ -260,7 +261,7 @@ mod tests {
         for bytes in [2_305_843, 2_305_844, 100_000_000] {
             assert_eq!(BitRate(8_000_000).time_of(bytes), Time::from_micros(bytes));
         }
-        // Half a picosecond rounds up: 3 000 001 B * 8 / 16 Gbit/s = 1 500 000.5 ns; at 16e18 bit/s 1.5000005 ps.
+        // Half a picosecond rounds up: 3 000 001 B * 8 / 16 Gbit/s = 1 500 000.5 ns; at 16e18 bit/s it is 1.5000005 ps.
         assert_eq!(BitRate(16_000_000_000).time_of(3_000_001), Time(1_500_000_500));
         assert_eq!(BitRate(16_000_000_000_000_000_000).time_of(3_000_001), Time(2));
         // 8e18 s are out of range.

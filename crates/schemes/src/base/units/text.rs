@@ -2,8 +2,8 @@
 //!
 //! Times, rates, sizes and numbers of packets are integers in their smallest unit. They are parsed in exact decimal
 //! arithmetic. A fraction that the type cannot represent (`"78.125 bit/s"`) is rejected, not rounded. Thresholds in
-//! packets or bytes are only compared, so they are rounded to the nearest floating-point number. Written values are
-//! read back unchanged.
+//! packets or bytes are only compared, so they are rounded to the nearest floating-point number. Values are unchanged
+//! after writing and parsing.
 
 use super::{BitRate, Bytes, QueueLimit, Threshold, Time};
 use std::fmt;
@@ -26,7 +26,7 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// Parses `12.5`, `+1e-3` or `1_000`. Returns `None` for anything else, for a negative number, and for more digits
+    /// Parses `12.5`, `+1e-3` or `1_000`. Returns `None` for any other text, for a negative number, and for more digits
     /// or a larger exponent than any quantity has.
     fn parse(text: &str) -> Option<Self> {
         let text = text.replace('_', "");
@@ -94,7 +94,7 @@ fn split(text: &str) -> (&str, &str) {
     (&text[..exponent_end], text[exponent_end..].trim())
 }
 
-/// Units of a quantity, as multiples of the first and smallest.
+/// Units of a quantity, as multiples of the first unit, the smallest.
 type Units = [(&'static str, u64)];
 
 const TIME_UNITS: &Units = &[

@@ -65,9 +65,9 @@ choices! {
         Flow = "flow",
         /// Users, each with one queue.
         Host = "host",
-        /// Users, and the flows of each.
+        /// Users, and the flows of each user.
         Dual = "dual",
-        /// Hosts at both ends, and their flows; the same as `dual`, since packets do not carry the other end.
+        /// Hosts at both ends, and their flows. Equals `dual`, since packets do not name the host at the other end.
         Triple = "triple",
     }
 }
@@ -115,7 +115,7 @@ impl SchemeSpec for CakeScheme {
         order: Order::Queues,
     };
     const ORDERS_PACKETS: bool = true;
-    /// Rule (3): a flow whose queue another flow took over uses the next free one.
+    /// Rule (3): a flow whose queue another flow took over moves to the next free queue.
     const REORDERS_FLOWS: bool = true;
     type Params = CakeParams;
     type Discipline<P: Packet> = Cake<P>;
@@ -131,11 +131,12 @@ const PER_BYTE: f64 = 65_536.0;
 /// State of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// In no list; the queue is free.
+    /// In no list: the queue is free.
     Idle,
-    /// Was at rest, and still has credits of its first share.
+    /// The queue was at rest, and still has credits of its first share.
     Sparse,
-    /// Became empty and in debt while sparse: waits among the bulk queues, but does not count as load.
+    /// The queue became empty with negative credits while sparse. It waits among the bulk queues, but does not count as
+    /// load.
     SparseWait,
     /// Has exceeded its share.
     Bulk,
@@ -163,7 +164,7 @@ const DECAYING: usize = 2;
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     cobalt: Cobalt,
-    /// Integer, in 1/65 536 byte: exact up to packets of 4 GiB.
+    /// An integer, in 1/65 536 byte. Exact up to packets of 4 GiB.
     credits: f64,
     host: u32,
     state: State,
@@ -182,7 +183,7 @@ struct Hosts {
 pub struct Cake<P> {
     queues: QueueStore<P, (), Bucket>,
     places: SetAssociative,
-    /// Only in modes that use the load of hosts.
+    /// Exists only in modes that use the load of hosts.
     hosts: Option<Box<Hosts>>,
     /// Indexed by [`State::list`].
     lists: [IntrusiveList; 3],
@@ -318,7 +319,7 @@ impl<P: Packet> Cake<P> {
         None
     }
 
-    /// Grants a share to `queue`, which is in debt: rule (7).
+    /// Grants a share to `queue`, whose credits are negative: rule (7).
     fn grant(&mut self, queue: u32) {
         let is_empty = self.queues.length(queue).packets == 0;
         let state = match self.queues[queue].state {
@@ -331,11 +332,11 @@ impl<P: Packet> Cake<P> {
         bucket.credits += share(self.quantum, self.hosts.as_deref(), bucket);
     }
 
-    /// Skips the rounds in which all bulk queues are in debt.
+    /// Skips the rounds in which all bulk queues have negative credits.
     fn skip_rounds(&mut self) {
         let (quantum, hosts) = (self.quantum, self.hosts.as_deref());
         let share = |bucket: &Bucket| share(quantum, hosts, bucket);
-        // Credits are integers: the number of grants to reach 1, and the visit after them.
+        // Credits are integers. Computes the number of grants until the credits are 1, plus the next visit.
         let visits = |queues: &QueueStore<P, (), Bucket>, queue: u32| {
             let bucket = &queues[queue];
             ((1.0 - bucket.credits) / share(bucket)).ceil().max(0.0) + 1.0
@@ -378,7 +379,7 @@ impl<P: Packet> QueueDiscipline<P> for Cake<P> {
         let mut decaying = self.lists[DECAYING].front();
         let mut first_in_debt = None;
         while self.queues.backlog().packets > 0 {
-            // Rules (9) and (6). Decaying queues are empty and never in debt.
+            // Rules (9) and (6). Decaying queues are empty and never have negative credits.
             let queue = decaying.take().or_else(|| self.lists[..DECAYING].iter().find_map(IntrusiveList::front))?;
             if self.queues[queue].credits <= 0.0 {
                 if first_in_debt == Some(queue) {

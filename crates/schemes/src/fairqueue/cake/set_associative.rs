@@ -11,7 +11,7 @@ pub enum Found {
     Own,
     /// The slot was free.
     Free,
-    /// Other keys use all slots of the set: the key takes over its home slot.
+    /// Other keys use all slots of the set, so the key takes over its home slot.
     Shared,
 }
 
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn a_key_goes_home_then_to_the_next_free_way_then_shares_its_home() {
-        // 2 sets of 4 slots: hash h has its home at h / 2^29.
+        // With 2 sets of 4 slots, the home of hash h is slot h / 2^29.
         let home = |place: u32, key: u32| (place << 29) + key + 1;
         let mut table = SetAssociative::new(2, 4);
         let mut used = vec![];

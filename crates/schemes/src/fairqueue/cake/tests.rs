@@ -24,8 +24,8 @@ fn serve((queue, rng): &mut TestPort, packets: usize) -> Vec<u32> {
     testing::serve(queue, rng, packets)
 }
 
-/// Number of packets of 1500 B that each flow gets among `served`, if all flows always have packets; flow `i` belongs
-/// to user `users[i]`. No time passes, so COBALT sees no delay.
+/// Returns the number of packets of each flow among `served` packets of 1500 B, if all flows always have packets. Flow
+/// `i` belongs to user `users[i]`. No time passes, so COBALT sees no delay.
 fn served(isolation: Isolation, users: &[u32], served: usize) -> Vec<f64> {
     let (mut queue, mut rng) = port(&of(isolation), 1000);
     let mut drops = Drops::default();
@@ -49,7 +49,7 @@ const HEAVY_AND_LIGHT: [u32; 11] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 
 #[test]
 fn flows_share_equally_in_mode_flow_and_hosts_in_the_others() {
-    // 2200 packets: 200 for each of 11 flows; or 1100 for each user, which is 110 for each flow of the heavy user.
+    // 2200 packets are 200 for each of 11 flows, or 1100 for each user, which is 110 for each flow of the heavy user.
     let near = |counts: &[f64], ideal: f64| counts.iter().all(|count| (count - ideal).abs() <= 3.0);
     let flow = served(Isolation::Flow, &HEAVY_AND_LIGHT, 2200);
     assert!(near(&flow, 200.0), "{flow:?}");
@@ -80,14 +80,14 @@ fn a_host_is_charged_for_its_busy_flows_only() {
     }
     let load = |queue: &Cake<TestPacket>| queue.hosts.as_ref().unwrap().bulk.iter().sum::<u32>();
     assert_eq!(load(&queue), 0, "all are sparse");
-    // Each queue sends one packet and has 305 - 1500 B left. The four that have more packets become bulk at their next
-    // visit.
+    // Each queue sends one packet and has a deficit of 305 - 1500 B. The four queues with more packets become bulk at
+    // their next visit.
     (0..11).for_each(|_| _ = queue.dequeue(Time::ZERO, &mut rng, &mut drops));
     assert_eq!(load(&queue), 4);
     let state =
         |queue: &Cake<TestPacket>, state| (0..1024).filter(|&number| queue.queues[number].state == state).count();
     assert_eq!((state(&queue, State::Bulk), state(&queue, State::SparseWait)), (4, 6));
-    // Another packet in a waiting queue immediately makes the queue count as load.
+    // Another packet in a waiting queue immediately adds the queue to the load.
     queue.enqueue(TestPacket { flow: 9, user: 7, ..Default::default() }, Time::ZERO, &mut rng, &mut drops);
     assert_eq!((load(&queue), state(&queue, State::SparseWait)), (5, 5));
 }
@@ -100,7 +100,8 @@ fn quantum_and_target_follow_the_rate_of_the_link() {
         let us = |time: Time| time.0 / 1_000_000;
         (queue.quantum, us(queue.aim.target), us(queue.aim.interval), us(queue.aim.spared))
     };
-    // MTU times of 1500 B: 120 ms, 12 ms, 1.2 ms, 0.12 ms. 1.25 MB/s / 4096 = 305.2 B, 12.5 MB/s / 4096 = 3052 B.
+    // A packet of 1500 B takes 120 ms, 12 ms, 1.2 ms or 0.12 ms. The quanta are 1.25 MB/s / 4096 = 305.2 B and 12.5
+    // MB/s / 4096 = 3052 B.
     assert_eq!(at(100_000), (300.0, 180_000, 360_000, 480_000));
     assert_eq!(at(1_000_000), (300.0, 18_000, 113_000, 48_000));
     assert_eq!(at(10_000_000), (305.0, 5000, 100_000, 4800));
@@ -117,8 +118,8 @@ fn a_sparse_queue_goes_first_and_a_debt_is_paid_before_the_next_turn() {
     // A share is one packet, so the flows alternate.
     assert_eq!(serve(&mut port, 4), [1, 2, 1, 2]);
     offer(&mut port, 3, &[610]);
-    // Flow 3 was at rest and is served first. It then owes 305 B: two visits bring that to 305 B, the third serves it.
-    // Flow 2 has just sent; it is ahead of flow 1, but needs a share first.
+    // Flow 3 was at rest and is served first. Its deficit is then -305 B: two visits raise it to 305 B, and the third
+    // visit serves it. Flow 2 has just sent. It is ahead of flow 1, but needs a quantum before it may send again.
     assert_eq!(serve(&mut port, 1), [3]);
     offer(&mut port, 3, &[305]);
     assert_eq!(serve(&mut port, 7), [1, 2, 1, 3, 2, 1, 2]);
@@ -126,7 +127,7 @@ fn a_sparse_queue_goes_first_and_a_debt_is_paid_before_the_next_turn() {
 
 #[test]
 fn rounds_in_debt_are_made_up_exactly() {
-    // With a quantum of 1 B and loads of 2 and 1 the shares of the users stay 1 : 1, for packets of any length.
+    // With a quantum of 1 B and loads of 2 and 1, the shares of the users stay 1 : 1 for packets of any length.
     let params = CakeParams { quantum: Some(Bytes(1)), isolation: Isolation::Dual, ..Default::default() };
     let (mut queue, mut rng) = port(&params, 1000);
     let mut drops = Drops::default();
@@ -141,7 +142,7 @@ fn rounds_in_debt_are_made_up_exactly() {
         let packet = queue.dequeue(Time::ZERO, &mut rng, &mut drops).unwrap();
         bytes[packet.flow as usize] += packet.wire_bytes;
     }
-    // 50, 50 and 100 kB, each within two packets of its flow.
+    // The flows get 50, 50 and 100 kB, each to within two packets.
     assert!(bytes[0].abs_diff(50_000) <= 3000 && bytes[1].abs_diff(50_000) <= 3000, "{bytes:?}");
     assert!(bytes[2].abs_diff(100_000) <= 3000, "{bytes:?}");
 }
@@ -167,7 +168,8 @@ fn overflow_later_than_the_target_raises_blue_for_the_fattest_queue_only() {
     for ms in 1..=16 {
         queue.enqueue(packet(1, 1500), Time::from_millis(ms), &mut rng, &mut drops);
     }
-    // 13 overflows from 4 ms on. Those at 6 and 12 ms are the first that are more than 5 ms after 0 and 6 ms.
+    // There are 13 overflows from 4 ms on. The one at 6 ms is the first more than 5 ms after 0, the one at 12 ms the
+    // first more than 5 ms after 6 ms.
     assert_eq!(drops.0.len(), 13);
     let probabilities = (0..1024).map(|number| queue.queues[number].cobalt.probability());
     assert_eq!(probabilities.filter(|&probability| probability > 0.0).count(), 1);
@@ -213,7 +215,7 @@ fn an_empty_queue_decays_while_others_send_and_then_frees_its_place() {
             queue.enqueue(packet(2, 100), now, &mut rng, &mut drops);
         }
         queue.dequeue(now, &mut rng, &mut drops);
-        // Flow 1 sent at 0. By (C5) it is at rest from 100 ms on, and it is visited within two packets.
+        // Flow 1 sent at 0. By (C5) it is at rest from 100 ms on. The scheduler visits it within two packets.
         match step {
             5..=99 => assert_eq!(states(&queue, State::Decaying), 1, "{step}"),
             102.. => assert_eq!(states(&queue, State::Idle), 1023, "{step}"),
@@ -246,7 +248,7 @@ fn a_flow_that_lost_its_queue_may_overtake_itself() {
     let mut drops = Drops::default();
     let flows = std::iter::repeat_n(loser, 60).chain([other, taker]);
     flows.for_each(|flow| queue.enqueue(packet(flow, 100), Time::ZERO, &mut rng, &mut drops));
-    // The other flow sends its only packet and is at rest after an interval.
+    // The other flow sends its only packet and is at rest one interval later.
     let mut now = Time::ZERO;
     while queue.queues[1].state != State::Idle {
         now += Time::from_millis(10);
@@ -259,9 +261,9 @@ fn a_flow_that_lost_its_queue_may_overtake_itself() {
 
 #[test]
 fn eight_ways_keep_flows_apart_where_one_does_not() {
-    // 256 flows in 1024 slots. One way: a flow is alone with probability (1 - 1/1024)^255 = 0.78, so about 1024 * (1 -
-    // (1 - 1/1024)^256) = 227 queues are used, with a standard deviation below 5. Eight ways: a set of 8 has 2 flows on
-    // average, and 9 or more with probability 2.4e-4 for each of 128 sets.
+    // 256 flows use 1024 slots. With one way, a flow has its own queue with probability (1 - 1/1024)^255 = 0.78. About
+    // 1024 * (1 - (1 - 1/1024)^256) = 227 queues are used, with a standard deviation below 5. With eight ways, a set of
+    // 8 queues has 2 flows on average. Each of the 128 sets has 9 or more flows with probability 2.4e-4.
     let used = |sets, ways| {
         let mut port = port(&CakeParams { sets, ways, ..of(Isolation::Flow) }, 1000);
         (0..256).for_each(|flow| _ = offer(&mut port, flow, &[1500]));

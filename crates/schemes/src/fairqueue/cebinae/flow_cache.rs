@@ -3,16 +3,17 @@
 use crate::base::rng::Rng;
 use crate::flows::hash::{bucket, hash};
 
-/// Counts the bytes of flows in two stages of slots, allocated in the order of arrival, and records the top flows.
+/// Counts the bytes of flows in two stages of slots, and records the top flows. Slots are allocated in the order of
+/// arrival.
 #[derive(Clone, Debug)]
 pub(super) struct FlowCache {
     /// The slots of the first stage, then those of the second.
     slots: Vec<Slot>,
     /// Random; drawn at the first packet.
     seeds: Option<[u64; 2]>,
-    /// Number of the present count; counts with other numbers are void.
+    /// Number of the current count. Counts with other numbers are invalid.
     count_number: u64,
-    /// Number of the present decision; flows with other numbers are not top.
+    /// Number of the current decision. Flows with other numbers are not top.
     top_number: u64,
     top_flows: usize,
     /// Slots with a present count.
@@ -44,7 +45,7 @@ impl FlowCache {
         stage * per_stage as usize + bucket(hash(flow, seed), per_stage)
     }
 
-    /// Counts a departure, in the first of the flow's two slots that is free or already belongs to the flow, if any.
+    /// Counts a departure in the first of the flow's two slots that is free or belongs to the flow, if there is one.
     pub(super) fn count(&mut self, flow: u32, bytes: u32) {
         for stage in 0..2 {
             let index = self.slot(stage, flow);
@@ -72,7 +73,7 @@ impl FlowCache {
         }
     }
 
-    /// Makes the flows top that have more than `part` of the largest count. Returns their bytes.
+    /// Selects as top flows those with more than `part` of the largest count. Returns the bytes of these flows.
     pub(super) fn choose_top(&mut self, part: f64) -> u64 {
         self.choose_nobody();
         let most = self.seen.iter().map(|&index| self.slots[index as usize].bytes).max().unwrap_or(0);
@@ -105,7 +106,7 @@ impl FlowCache {
         self.top_flows
     }
 
-    /// Number of flows with a present count.
+    /// Number of flows with a current count.
     pub(super) fn seen(&self) -> usize {
         self.seen.len()
     }

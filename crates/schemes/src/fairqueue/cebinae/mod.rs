@@ -50,7 +50,7 @@ use std::collections::VecDeque;
 params! {
     /// Cebinae.
     pub struct CebinaeParams {
-        /// Length of a round; absent: the time to send 50 full packets or a full buffer, whichever is longer.
+        /// Length of a round; absent: the time to send 50 maximum-size packets or a full buffer, whichever is longer.
         round: Option<Time> = null, in "1 us"..="10 s", symbol "dT", source "SIGCOMM 2022; ns-3 model: 1 048 576 ns";
         /// Time between the end of a round and its rotation, as a fraction of the round.
         reconfiguration: f64 = 0.0625, in 0.0..=0.5, symbol "L/dT", source "ns-3 model: 65 536 of 1 048 576 ns";
@@ -59,17 +59,17 @@ params! {
         /// Fraction of its rate that the top group loses.
         tax: f64 = 0.01, in 0.0..=1.0, symbol "tau", source "60 of 62 of the authors' configurations; 0.05 in their \
             ns-3 model";
-        /// The port counts as saturated above (1 - this fraction) of its rate.
+        /// The port counts as saturated above `1 - port_margin` of its rate.
         port_margin: f64 = 0.01, in 0.0..=1.0, symbol "delta_port", source "46 of 62 of the authors' configurations, \
             0 in 16; 0.05 in their ns-3 model";
-        /// A flow counts as top above (1 - this fraction) of the largest flow.
+        /// A flow belongs to the top group above `1 - flow_margin` of the largest flow.
         flow_margin: f64 = 0.01, in 0.0..=1.0, symbol "delta_flow", source "60 of 62 of the authors' configurations; \
             0.05 in their ns-3 model";
         /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "flow", source "SIGCOMM 2022: the 5-tuple";
         /// Slots in each of the two stages of the flow table.
         cache_slots: u32 = 2048, in 1..=1048576, source "ns-3 model";
-        /// Counts dropped arrivals in the buckets, too: a group that keeps sending too much then gets nothing.
+        /// Also counts dropped arrivals in the buckets. A group that keeps sending too much then gets nothing.
         count_dropped: bool = true, source "ns-3 model and switch program; false is our choice";
         /// Marks packets that are postponed to the next round.
         mark_delayed: bool = false, source "our choice; open in the authors' code";
@@ -106,7 +106,7 @@ impl SchemeSpec for CebinaeScheme {
     }
 }
 
-/// Minimum number of full packets per round, unless its length is given.
+/// Minimum number of maximum-size packets per round, unless the length of the round is given.
 const LEAST_PACKETS: u64 = 50;
 
 /// Default length of a round: deviation 3.
@@ -140,13 +140,13 @@ pub struct Cebinae<P> {
     head: usize,
     /// Queue that is served first.
     first: usize,
-    /// Start of the present round.
+    /// Start of the current round.
     base: Time,
     ends: Ticker,
-    /// Time of the rotation, between the end of a round and its rotation.
+    /// Time of the next rotation; set only between the end of a round and its rotation.
     rotation: Option<Time>,
     lead: Time,
-    /// Budgets of the round of each queue.
+    /// Budgets of each queue in its round.
     budgets: [Budgets; 2],
     /// The latest decision.
     decided: Budgets,
@@ -231,7 +231,7 @@ impl<P: Packet> Cebinae<P> {
         self.rounds_since_decision = ((u64::from(self.rounds_since_decision) + rounds) % interval) as u32;
     }
 
-    /// Ends the round: makes the decision, and serves the next round's queue first.
+    /// Ends the round: computes the groups and budgets, and then serves the next round's queue first.
     fn end_round(&mut self) {
         self.first = 1 - self.head;
         self.rounds_since_decision += 1;
@@ -351,8 +351,8 @@ mod tests {
     use super::*;
     use crate::testing::{Drops, TestPacket, reading};
 
-    /// 12 Mbit/s: a packet of 1500 bytes per millisecond, so a round of 10 ms has 15 000 bytes. Rotations are 1 ms
-    /// after the ends of rounds.
+    /// At 12 Mbit/s a packet of 1500 bytes takes a millisecond, so a round of 10 ms has 15 000 bytes. Rotations are 1
+    /// ms after the ends of rounds.
     const RATE: BitRate = BitRate(12_000_000);
 
     struct Bench {
@@ -381,7 +381,7 @@ mod tests {
             self.port.dequeue(Time::from_millis(ms), &mut self.rng, &mut self.drops).map(|packet| packet.flow)
         }
 
-        /// One packet arrives and leaves per millisecond; of each 10, 7 are of flow 0 and 3 of flow 1.
+        /// One packet arrives and leaves per millisecond. Of each 10 packets, 7 belong to flow 0 and 3 to flow 1.
         fn saturate(&mut self, span: std::ops::Range<u64>) {
             for ms in span {
                 self.offer(u32::from(ms % 10 >= 7), ms);
@@ -398,7 +398,7 @@ mod tests {
     fn an_unsaturated_port_is_one_queue() {
         let mut bench = Bench::new(&params());
         (0..40).for_each(|flow| bench.offer(flow, 0));
-        // Packets that find b = 0, 1500 ... 15 000 join the head queue, the others the next one.
+        // Packets that arrive at b = 0, 1500 ... 15 000 join the head queue, the others the next queue.
         assert_eq!(bench.port.queues.each_ref().map(VecDeque::len), [11, 29]);
         assert!((0..40).all(|flow| bench.serve(0) == Some(flow)));
         assert!(bench.serve(0).is_none() && bench.drops.0.is_empty());
@@ -411,7 +411,8 @@ mod tests {
         assert_eq!((bench.reading("saturated"), bench.reading("top_flows")), (0.0, 0.0));
         bench.serve(10);
         assert_eq!((bench.reading("saturated"), bench.reading("top_flows")), (1.0, 1.0));
-        // 7 * 1500 bytes * 0.99 = 10 395 bytes in 10 ms, which leaves 15 000 - 10 395 = 4605 bytes.
+        // The top group may send 7 * 1500 bytes * 0.99 = 10 395 bytes in 10 ms. This leaves 15 000 - 10 395 = 4605
+        // bytes to the bottom group.
         assert!((bench.reading("top_rate_bps") - 8_316_000.0).abs() < 1.0);
         assert!((bench.reading("bottom_rate_bps") - 3_684_000.0).abs() < 1.0);
         // No packet has been sent since, so the port is not saturated at the end of the next round.
@@ -437,14 +438,15 @@ mod tests {
         bench.saturate(0..21);
         assert!(bench.drops.0.is_empty());
         // Since the rotation at 11 ms the next round is limited. The top packets of 11 to 16 ms and of 20 ms have used
-        // 7 * 1500 = 10 500 bytes of it; the first of them still counts in the present round. At 21 ms packets that
-        // find 10 500 > 10 395 and 12 000 ... 19 500 join the next round's queue; 21 000 > 2 * 10 395 is dropped.
+        // 7 * 1500 = 10 500 bytes of that round; the first of them still counts in the current round. At 21 ms, packets
+        // that arrive at a bucket of 10 500 > 10 395 and 12 000 ... 19 500 join the next round's queue. The packet at
+        // 21 000 > 2 * 10 395 is dropped.
         (0..10).for_each(|_| bench.offer(0, 21));
         assert_eq!(bench.port.queues[1 - bench.port.head].len(), 7);
         assert_eq!(bench.drops.0.len(), 3);
         assert!(bench.drops.0.iter().all(|&(packet, reason, _)| (packet.flow, reason) == (0, DropReason::Aqm)));
-        // Bottom: packets that find b = 0, 460 (a tenth of 4605) + 1500 = 1960, and 3460 join the head queue; 4960,
-        // 6460 and 7960 the other; 9460 > 2 * 4605 is dropped.
+        // In the bottom group, packets that arrive at b = 0, 460 (a tenth of 4605) + 1500 = 1960, and 3460 join the
+        // head queue. Those at 4960, 6460 and 7960 join the other queue. The packet at 9460 > 2 * 4605 is dropped.
         (0..7).for_each(|_| bench.offer(1, 21));
         assert_eq!(bench.drops.0.len(), 4);
         let served: Vec<_> = std::iter::from_fn(|| bench.serve(21)).collect();
@@ -467,7 +469,7 @@ mod tests {
             (0..100).for_each(|_| bench.offer(0, 21));
             bench.port.top_bytes
         };
-        // As above: 10 500 before, then all 100 packets, or the 7 that pass.
+        // The bucket has 10 500 bytes. Then all 100 packets are added, or only the 7 that pass.
         assert_eq!((level(true), level(false)), (160_500, 21_000));
     }
 
@@ -487,7 +489,7 @@ mod tests {
         assert_eq!(bench.reading("saturated"), 0.0);
         bench.saturate(29..30);
         bench.serve(30);
-        // 21 of 30 packets: 10 500 bytes per round, taxed.
+        // 21 of 30 packets are 10 500 bytes per round, reduced by the tax.
         assert!((bench.reading("top_rate_bps") - 8_316_000.0).abs() < 1.0);
     }
 

@@ -36,7 +36,7 @@ impl Tokens {
         self.left = self.left.saturating_add(grown).min(self.most).saturating_sub(cost).max(1 - LONGEST_PS);
     }
 
-    /// Time until the tokens are back at zero.
+    /// Time until the tokens are zero again.
     fn lack(&self, grown: i64) -> u64 {
         (-self.left.saturating_add(grown)).max(0).cast_unsigned()
     }
@@ -84,7 +84,7 @@ impl Bucket {
         if from_own_rate {
             self.rate.spend(wire_bytes, grown);
         } else {
-            // Tokens grow without a bound until the class's own rate pays again, as in `htb_charge_class`.
+            // As in `htb_charge_class`, tokens grow without a bound until the class next sends from its own rate.
             self.rate.left = self.rate.left.saturating_add(grown);
         }
         if let Some(ceil) = &mut self.ceil {

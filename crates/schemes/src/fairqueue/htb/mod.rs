@@ -102,7 +102,7 @@ impl SchemeSpec for HtbScheme {
     }
 }
 
-/// Levels of a tree, as in Linux: TC_HTB_MAXDEPTH.
+/// Maximum number of levels of a tree, as in Linux (TC_HTB_MAXDEPTH).
 pub const LEVELS: usize = 8;
 const PRIORITIES: usize = 2;
 const ROOT: u32 = 0;
@@ -111,7 +111,7 @@ const WAITING_BYTES: usize = size_of::<(Time, u32)>() + size_of::<u32>();
 /// No class.
 const NONE: u32 = u32::MAX;
 
-/// Parts of a leaf, or of an inner class.
+/// Data specific to a leaf or to an inner class.
 #[derive(Debug)]
 enum Kind<P> {
     /// Children that borrow, by priority.
@@ -183,9 +183,9 @@ pub struct Htb<P> {
     of_user: FlowTable<u32>,
     /// Classes that can send, by level and priority.
     rows: [[Turns; PRIORITIES]; LEVELS],
-    /// Times at which classes have to be checked again.
+    /// Times at which classes must be checked again.
     waiting: IndexedHeap<Time>,
-    /// Leaves without packets, the longest idle first.
+    /// Leaves without packets; the leaf idle for the longest time is first.
     idle: IntrusiveList,
     backlog: Backlog,
     tree: ClassTree,
@@ -204,7 +204,7 @@ struct Work {
     mode_changes: u64,
 }
 
-/// Reports the port's backlog to the host, with a leaf's drops.
+/// Passes a leaf's drops to the host, with the backlog of the whole port.
 struct OfPort<'a, S> {
     drops: &'a mut S,
     found: Backlog,
@@ -320,7 +320,7 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Applies rule (2) after a class has begun or ceased to have packets at these priorities, or has changed its mode.
+    /// Applies rule (2) after a class has changed its mode, or has begun or ceased to have packets at these priorities.
     fn connect(&mut self, mut class: u32, mut mask: u8, is_on: bool) {
         while mask != 0 {
             let Class { mode, parent, level, .. } = self.classes[class as usize];
@@ -376,7 +376,7 @@ impl<P: Packet> Htb<P> {
         rows.into_iter().find(|&(level, priority)| !self.rows[level][priority].is_empty())
     }
 
-    /// Leaf whose turn it is: rule (4). The turn of a class ends when all its children have had theirs.
+    /// Leaf whose turn it is: rule (4). The turn of a class ends after the turns of all its children.
     fn next_leaf(&mut self, level: usize, priority: usize) -> u32 {
         let (mut way, mut depth) = ([NONE; LEVELS], 0);
         loop {
@@ -440,7 +440,7 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Next packet of a leaf's queue, unless all are dropped, and true if more packets wait.
+    /// Returns the next packet of a leaf's queue, unless all are dropped, and true if more packets wait.
     fn serve(&mut self, leaf: u32, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> (Option<P>, bool) {
         let queue = &mut self.classes[leaf as usize].leaf().queue;
         let before = queue.backlog();
@@ -451,7 +451,7 @@ impl<P: Packet> Htb<P> {
         (packet, after.packets > 0)
     }
 
-    /// Notes that a leaf has no more packets.
+    /// Records that a leaf has no more packets.
     fn rest(&mut self, leaf: u32) {
         let active = self.classes[leaf as usize].active;
         self.connect(leaf, active, false);

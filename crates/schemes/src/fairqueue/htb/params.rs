@@ -17,11 +17,11 @@ choices! {
 choices! {
     /// Assured rates of the nodes of a tree.
     pub enum NodeRates {
-        /// Ceilings, scaled down so that the assured rates of all siblings, including leaves, fit into the rate of
-        /// their parent.
-        Fitting = "fitting",
-        /// 95 % of their ceiling for nodes, the whole `rate` for leaves. Siblings together may exceed the rate of their
+        /// Ceilings, scaled down until the assured rates of all siblings, including leaves, fit into the rate of their
         /// parent.
+        Fitting = "fitting",
+        /// For nodes 95 % of their ceiling, for leaves the whole `rate`. The sum over siblings may exceed the rate of
+        /// their parent.
         Full = "full",
     }
 }

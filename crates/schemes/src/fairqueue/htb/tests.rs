@@ -49,7 +49,7 @@ impl Load {
         htb
     }
 
-    /// Returns all packets that are sent. The port asks again when the scheme requests it.
+    /// Returns all packets that are sent. The port dequeues again at the time that the scheme requests.
     fn run(&self) -> Sent {
         let mut htb = self.discipline();
         let (mut rng, mut drops) = (Rng::stream(1, 0, "queue", 0), Drops::default());
@@ -99,10 +99,10 @@ fn assert_near(found: &[f64], expected: &[f64]) {
 
 #[test]
 fn leaves_get_their_rates_and_borrow_what_is_left_by_quantum() {
-    // Rates 3 and 1 of 10, ceilings 10: equal quanta divide the remaining 6 equally.
+    // Rates are 3 and 1 of 10, ceilings 10. Equal quanta divide the remaining 6 equally.
     assert_near(&Load::of(10, vec![], vec![class(0, 3.0, 10.0), class(0, 1.0, 10.0)]).rates(), &[6.0, 4.0]);
-    // With r2q = 10 quanta are 1/80 of the rates, 37 500 and 12 500 bytes. They divide the remaining 6 into 4.5 and
-    // 1.5.
+    // With r2q = 10, quanta are 1/80 of the rates, 37 500 and 12 500 bytes. These quanta divide the remaining 6 into
+    // 4.5 and 1.5.
     let mut load = Load::of(10, vec![], vec![class(0, 3.0, 10.0), class(0, 1.0, 10.0)]);
     load.params.quantum = None;
     assert_near(&load.rates(), &[7.5, 2.5]);
@@ -115,15 +115,15 @@ fn nobody_exceeds_a_ceiling_and_the_link_stays_idle_for_it() {
 
 #[test]
 fn a_class_lends_to_its_own_children_first() {
-    // Two sites of 5, ceilings 6, on a link of 10.
+    // Two sites with rates of 5 and ceilings of 6 share a link of 10.
     let inner = vec![class(0, 5.0, 6.0), class(0, 5.0, 6.0)];
     let leaves = vec![class(1, 2.0, 6.0), class(1, 3.0, 6.0), class(2, 2.0, 6.0), class(2, 3.0, 6.0)];
     let mut load = Load::of(10, inner, leaves);
     // The rate of the silent leaf stays within its site.
     load.silent = vec![1];
     assert_near(&load.rates(), &[5.0, 0.0, 2.0, 3.0]);
-    // Site 2 has no active user, so site 1 borrows 1 from the root, up to its ceiling. Its leaves divide it by equal
-    // quanta.
+    // Site 2 has no active user, so site 1 borrows 1 from the root, up to its ceiling. Its leaves divide the borrowed
+    // rate by equal quanta.
     load.silent = vec![2, 3];
     assert_near(&load.rates(), &[2.5, 3.5, 0.0, 0.0]);
 }
@@ -137,7 +137,8 @@ fn rates_beyond_that_of_the_parent_break_its_ceiling() {
 
 #[test]
 fn expedited_users_borrow_first() {
-    // 6 of 10 remain. The first leaf borrows up to its ceiling of 5, and the others divide the remaining 2.
+    // The assured rates leave 6 of 10. The first leaf borrows up to its ceiling of 5, and the others divide the
+    // remaining 2.
     let leaves = vec![class(0, 1.0, 5.0), class(0, 1.0, 10.0), class(0, 2.0, 10.0)];
     let load = Load { expedited: vec![0], ..Load::of(10, vec![], leaves) };
     assert_near(&load.rates(), &[5.0, 2.0, 3.0]);
@@ -145,8 +146,8 @@ fn expedited_users_borrow_first() {
 
 #[test]
 fn a_silence_is_worth_a_burst() {
-    // 15 000 bytes at once from its rate and ceiling of 1 Mbit/s, then a packet every 12 ms. A packet is sent if tokens
-    // are zero, since they may become negative.
+    // With rate and ceiling of 1 Mbit/s, the leaf sends 15 000 bytes at once, then a packet every 12 ms. A packet is
+    // sent even if tokens are zero, since tokens may become negative.
     let mut load = Load::of(1000, vec![], vec![class(0, 1.0, 1.0)]);
     (load.seconds, load.params.burst, load.params.cburst) = (1.0, Bytes(15_000), Bytes(15_000));
     let sent = load.run();
@@ -183,7 +184,7 @@ fn leaves_come_and_go_with_their_packets() {
         assert!(htb.dequeue(now, &mut rng, &mut ()).is_some());
         now += Time::from_secs(1);
     }
-    // The root and the last leaf.
+    // The records are the root and the last leaf.
     assert_eq!(htb.state_size().records, 2);
 }
 
@@ -199,7 +200,7 @@ fn a_ceiling_below_the_rate_is_refused() {
     assert_eq!(error, "queue.ceil: \"1 Mbit/s\" is out of range, it must be at least rate \"2 Mbit/s\"");
 }
 
-/// Sites with leaves. Rates fit into their parents; ceilings are 1 to 4 times the rates.
+/// Generates sites with leaves. Rates fit into their parents' rates; ceilings are 1 to 4 times the rates.
 fn trees() -> impl Strategy<Value = (Vec<ClassSpec>, Vec<ClassSpec>)> {
     let leaf = (0.2f64..1.0, 1.0f64..4.0, any::<bool>());
     let site = (0.3f64..1.0, 1.0f64..2.0, prop::collection::vec(leaf, 1..5));
@@ -224,7 +225,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     /// In any interval no user gets more than its ceiling plus a burst, or less than its rate minus a burst if all its
-    /// packets have arrived. A packet may put the tokens into debt, which adds one packet.
+    /// packets have arrived. A packet may make the tokens negative, which adds one packet.
     #[test]
     fn no_class_exceeds_its_ceiling_or_falls_below_its_rate((inner, leaves) in trees(),
         starts in prop::collection::vec(0.0f64..3.0, 6)) {
@@ -253,9 +254,9 @@ proptest! {
         }
     }
 
-    /// The link is idle only while every class with packets is at a ceiling, its own or that of an ancestor. Tokens
-    /// above a burst of slightly more than a packet are lost while other classes send. This costs a few per cent if the
-    /// sum of the ceilings is close to the link's rate.
+    /// The link is idle only while every class with packets is at its own ceiling or that of an ancestor. Tokens above
+    /// a burst of slightly more than a packet are lost while other classes send. This costs a few per cent if the sum
+    /// of the ceilings is close to the link's rate.
     #[test]
     fn it_sends_unless_ceilings_forbid_it((inner, leaves) in trees()) {
         let load = Load { seconds: 8.0, ..Load::of(10, inner.clone(), leaves.clone()) };
@@ -282,7 +283,7 @@ proptest! {
         rate in prop::sample::select(vec![1000, MBIT, 10_000_000 * MBIT]),
     ) {
         let params = HtbParams { leaf, quantum, rate: BitRate(rate), leaf_queues: 8, ..HtbParams::default() };
-        // The root, and the leaves that are not removed yet.
+        // The records are the root and the leaves that are not removed yet.
         prop_assert!((1..=7).contains(&survives(SchemeParams::Htb(params), limit, &noise)));
     }
 }

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 /// Larger than any class number.
 const END: u32 = u32::MAX;
 
-/// Class numbers and the present turn: it belongs to the first class from `next` on. If that class leaves, the turn
-/// passes to the next.
+/// Class numbers and the current turn, which belongs to the first class from `next` on. If that class leaves, the turn
+/// passes to the next class.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Turns {
     members: BTreeSet<u32>,
@@ -20,7 +20,7 @@ impl Turns {
         self.members.is_empty()
     }
 
-    /// Adds or removes a class. Returns true if the first class arrived or the last one left.
+    /// Adds or removes a class. Returns true if the first class was added or the last one removed.
     pub(super) fn set(&mut self, class: u32, is_member: bool) -> bool {
         let was_empty = self.is_empty();
         if is_member {
@@ -37,7 +37,7 @@ impl Turns {
         (self.next != END).then_some(self.next)
     }
 
-    /// Ends the turn of `class` and begins that of the next class.
+    /// Ends the turn of `class` and begins the turn of the next class.
     pub(super) fn pass(&mut self, class: u32) {
         self.next = class.checked_add(1).and_then(|after| self.members.range(after..).next()).copied().unwrap_or(END);
     }

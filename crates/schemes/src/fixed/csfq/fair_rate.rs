@@ -1,4 +1,4 @@
-//! A port of CSFQ in integers: the decision of eq. (3), the new label of eq. (4), the fair rate of eq. (5) to (7).
+//! A port of CSFQ in integers: the decision by eq. (3), the new label by eq. (4), and the fair rate by eq. (5) to (7).
 
 use super::rate::{FixedRates, RateConstants, q31};
 use crate::base::units::{BitRate, Time};
@@ -16,7 +16,7 @@ pub(in crate::fixed) const LOG2_CUT_Q31: i64 = -31_137_589;
 pub struct FixedCsfqParams {
     rates: RateConstants,
     window_ns: u64,
-    /// log2 of C over the unit, Q31.
+    /// log2(C / unit), Q31.
     log2_capacity: i64,
     /// log2(S) for a rate of C, Q31.
     log2_full: i64,
@@ -48,7 +48,7 @@ impl FixedCsfqParams {
         self.window_ns
     }
 
-    /// log2 of C over the unit, Q31.
+    /// log2(C / unit), Q31.
     #[must_use]
     pub fn log2_capacity_q31(&self) -> i64 {
         self.log2_capacity
@@ -64,9 +64,9 @@ impl FixedCsfqParams {
 /// The state of one port: 72 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedCsfq {
-    /// log2 of alpha over the unit, Q31; [`LOG2_OF_ZERO_Q31`] without an estimate.
+    /// log2(alpha / unit), Q31; [`LOG2_OF_ZERO_Q31`] without an estimate.
     log2_alpha: i64,
-    /// Largest label of the present uncongested window, Q31; [`LOG2_OF_ZERO_Q31`] if none.
+    /// Largest label of the current uncongested window, Q31; [`LOG2_OF_ZERO_Q31`] without labels.
     largest_label: i64,
     window_start_ns: u64,
     /// A and F, the arrival and accepted rates.
@@ -76,7 +76,7 @@ pub struct FixedCsfq {
 }
 
 impl Default for FixedCsfq {
-    /// A port before its first packet counts as congested, without an estimate.
+    /// Before its first packet, a port counts as congested and has no estimate.
     fn default() -> Self {
         Self {
             log2_alpha: LOG2_OF_ZERO_Q31,
@@ -91,7 +91,7 @@ impl Default for FixedCsfq {
 
 impl FixedCsfq {
     /// Creates a port from the registers of a host: log2 of alpha in Q31 (`None` without an estimate), and the rates A
-    /// and F. It counts as congested, like a port before its first packet.
+    /// and F. The port counts as congested, like a port before its first packet.
     #[must_use]
     pub fn from_registers(log2_alpha_q31: Option<i64>, rates: FixedRates<2>) -> Self {
         Self { log2_alpha: log2_alpha_q31.unwrap_or(LOG2_OF_ZERO_Q31), rates, ..Self::default() }
@@ -100,10 +100,10 @@ impl FixedCsfq {
     /// Number of cuts of the fair rate allowed after congestion begins.
     pub const CUTS: u32 = CUTS;
 
-    /// Drop decision, and the label of a packet that passes.
+    /// Returns the drop decision, and the label of an accepted packet.
     ///
-    /// A packet without a label counts in A and F. It is never dropped early and does not affect the largest label.
-    /// Otherwise a burst of such packets would count as users of the lowest rate and set alpha to it.
+    /// A packet without a label is counted in A and F. It is never dropped early and does not affect the largest label.
+    /// Otherwise a burst of such packets would count as users of the lowest rate, and set alpha to this rate.
     ///
     /// `random` has 32 random bits. `age_ns` is the time since the start of the measurement.
     ///
@@ -187,7 +187,7 @@ impl FixedCsfq {
         }
     }
 
-    /// Applies eq. (7): a packet found the queue full.
+    /// Applies eq. (7) after a packet arrived at a full queue.
     #[inline]
     pub fn overflow(&mut self) {
         if self.cuts_left > 0 {
@@ -204,7 +204,7 @@ impl FixedCsfq {
         &self.rates
     }
 
-    /// log2 of alpha over the unit in Q31; `None` while there is no estimate.
+    /// log2(alpha / unit) in Q31; `None` while there is no estimate.
     #[must_use]
     pub fn log2_alpha_q31(&self) -> Option<i64> {
         (self.log2_alpha != LOG2_OF_ZERO_Q31).then_some(self.log2_alpha)
@@ -214,9 +214,9 @@ impl FixedCsfq {
 /// State of the queue when a packet arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueState {
-    /// True below Q_min: no packet is dropped early.
+    /// True below Q_min, where no packet is dropped early.
     pub spares: bool,
-    /// True below the threshold of the estimate: the link counts as uncongested.
+    /// True below the threshold of the fair-rate estimate: the link counts as uncongested.
     pub is_short: bool,
 }
 
@@ -237,7 +237,8 @@ mod tests {
         crate::testing::view(packets, C)
     }
 
-    /// Both ports with the same packets. Labels are those of users with `rates` in Mbit/s that together load the link.
+    /// The integer and the real port with the same packets. Labels are from users whose `rates` in Mbit/s together load
+    /// the link.
     struct Pair {
         params: FixedCsfqParams,
         fixed: FixedCsfq,
@@ -255,9 +256,10 @@ mod tests {
             Self { params: FixedCsfqParams::new(K, K, C, UNIT).unwrap(), fixed: FixedCsfq::default(), real, rng, q_min }
         }
 
-        /// Decisions of the integer and the real port.
+        /// Returns the decisions of the integer and the real port.
         fn admit(&mut self, label: Option<Activity>, bytes: u32, packets: u32, now_ns: u64) -> (bool, bool) {
-            // The reference draws a random number only if the label exceeds alpha; a copy of the generator shows which.
+            // The reference draws a random number only if the label exceeds alpha; a copy of the generator gives this
+            // number.
             let random = (self.rng.clone().open01() * 4_294_967_296.0) as u32;
             let queue = QueueState { spares: packets < self.q_min, is_short: packets < 12 };
             let (drop, _) = self.fixed.admit(&self.params, label, bytes, queue, random, now_ns);
@@ -326,8 +328,8 @@ mod tests {
             println!("{drops} drops, {different} decisions differ, log2(alpha) by {worst:e}");
             assert!(drops > 5_000, "{drops}");
             assert!(different < 50, "{different} of 50 000");
-            // A differing decision changes F by 1500 B of the 125 kB of K_alpha, 0.017, until the next window; several
-            // add up.
+            // A differing decision changes F by 1500 B of the 125 kB in K_alpha, 0.017, until the next window. Several
+            // such changes add up.
             assert!(different > 0 || worst < 1e-3, "{worst:e}");
             assert!(worst < 0.1, "{worst:e}");
         }
@@ -335,8 +337,9 @@ mod tests {
 
     #[test]
     fn without_drops_the_fair_rate_errs_by_its_inputs_only() {
-        // Q_min is above every queue, so all packets are accepted, and both ports see the same. Each congested window
-        // adds the error of F, 1.5e-5. A phase of 6000 packets has at most 50 such windows without a cut in between.
+        // Q_min is above every queue, so all packets are accepted, and both ports get the same packets. Each congested
+        // window adds the error of F, 1.5e-5. A phase of 6000 packets has at most 50 such windows without a cut in
+        // between.
         let (drops, different, worst) = train(7, 1_000_000, 50_000, true);
         assert_eq!((drops, different), (0, 0));
         assert!(worst < 50.0 * 1.5e-5, "{worst:e}");
@@ -344,7 +347,7 @@ mod tests {
 
     #[test]
     fn equations_3_and_4_by_hand() {
-        // alpha = 200 units, label 500: p = 1 - 2/5.
+        // alpha is 200 units and the label 500, so p = 1 - 2/5.
         let params = FixedCsfqParams::new(K, K, C, UNIT).unwrap();
         let of = |rate: f64| Activity::from_f64(libm::log2(rate));
         let port = FixedCsfq { log2_alpha: i64::from(of(200.0).units()) << 15, ..FixedCsfq::default() };
@@ -363,8 +366,8 @@ mod tests {
 
     #[test]
     fn a_burst_without_labels_does_not_shut_out_those_who_have_one() {
-        // 4 of 10 Mbit/s for ten windows with a long queue. Each window ends without a label that could set alpha, so
-        // there is none; or, at the next packet, C/2 = 500 units.
+        // 4 of 10 Mbit/s are offered for ten windows, with a long queue. Each window ends without a label that could
+        // set alpha. So there is no estimate or, at the next packet, C/2 = 500 units.
         let params = FixedCsfqParams::new(K, K, C, UNIT).unwrap();
         let (mut port, long) = (FixedCsfq::default(), QueueState { spares: false, is_short: false });
         let half = params.log2_capacity_q31() - (1 << 31);
@@ -373,8 +376,8 @@ mod tests {
             assert_eq!(outcome, (false, None), "packet {number}");
             assert!(port.log2_alpha_q31().is_none_or(|alpha| alpha == half), "packet {number}");
         }
-        // Rates include such packets: 1000 bytes every 2 ms with K = 100 ms are S = 50 000 bytes, within a packet by
-        // (1).
+        // Rates include packets without labels. 1000 bytes every 2 ms with K = 100 ms are S = 50 000 bytes, to within a
+        // packet by (1).
         let sum = libm::exp2(port.rates().log2_sums_q31()[0] as f64 / (1u64 << 31) as f64) / 65_536.0;
         assert!((sum - 50_000.0).abs() < 1000.0, "{sum}");
         // A user of 2 Mbit/s is below the fair rate.
@@ -384,7 +387,7 @@ mod tests {
 
     #[test]
     fn a_packet_without_a_label_is_not_dropped_early_however_low_the_fair_rate() {
-        // Below log2 of zero, as after many reductions of the fair rate.
+        // Tests a value below log2 of zero, as after many reductions of the fair rate.
         let params = FixedCsfqParams::new(K, K, C, UNIT).unwrap();
         let mut port = FixedCsfq { log2_alpha: -70 << 31, ..FixedCsfq::default() };
         let queue = QueueState { spares: false, is_short: false };

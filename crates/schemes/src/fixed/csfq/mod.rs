@@ -1,10 +1,10 @@
 //! CSFQ in integers: rates and the fair rate are logarithms, so no division is needed.
 //!
-//! Source: as [`crate::label::csfq`], which is the reference of the tests; in its default variant ("amended", cuts
-//! counted and allowed again when congestion begins).
+//! Source: as in [`crate::label::csfq`], which is the reference of the tests. Implements its default variant
+//! ("amended"), in which cuts are counted and allowed again when congestion begins.
 //!
-//! The label is log2 of a user's rate over its reference rate, in the format of the activity ([`super::Activity`]):
-//! reference rates are weights. The drop probability of eq. (3) is
+//! The label is log2 of a user's rate divided by its reference rate, in the format of the activity
+//! ([`super::Activity`]): reference rates are weights. The drop probability of eq. (3) is
 //!
 //! ```text
 //! 1 - alpha/label = 1 - 2^-(log2(label) - log2(alpha))

@@ -1,7 +1,7 @@
 //! The exponential rate estimator of CSFQ in integers.
 //!
-//! Source: the estimator of the ns-2 code of CSFQ, as in [`crate::measure::rate_estimates`]. Real-valued, for L bits at
-//! time t, a time T after the previous packet, and x = T/K:
+//! Source: the estimator of the ns-2 code of CSFQ, as in [`crate::measure::rate_estimates`]. In real numbers, for a
+//! packet of L bits, a time T after the previous packet, and x = T/K:
 //!
 //! ```text
 //! r = (1 - exp(-x)) * L/T + exp(-x) * r
@@ -14,8 +14,8 @@
 //! log2(r) = log2(S) - log2(K)
 //! ```
 //!
-//! Error of log2(r) compared with the real-valued formula, for packets of at least 40 bytes that are at least 16 ticks
-//! apart, once packets of the last K determine the rate:
+//! The table gives the error of log2(r) compared with the formula in real numbers. It applies to packets of at least 40
+//! bytes that are at least 16 ticks apart, once packets have arrived for a time of K:
 //!
 //! | cause | bound |
 //! |---|---|
@@ -27,7 +27,8 @@
 //! | label, half a unit | 7.63e-6 |
 //! | **sum** | **2.2e-5** |
 //!
-//! The first packets after an idle time give L/T of their own gap, with an error of one tick in T: 2^-19 / x * log2(e).
+//! The first packets after an idle time give L/T of their own gap. The error of one tick in T then is 2^-19 / x *
+//! log2(e).
 
 use crate::base::units::{BitRate, Time};
 use crate::fixed::OutOfRange;
@@ -42,7 +43,7 @@ const SUM_BITS: u32 = crate::fixed::meter::SUM_BITS;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateConstants {
     decay: Decay,
-    /// log2 of a tick over K, Q31.
+    /// log2 of a tick divided by K, Q31.
     log2_tick: i64,
     /// log2 of K in ns, Q31.
     log2_constant: i64,
@@ -51,7 +52,7 @@ pub struct RateConstants {
 impl RateConstants {
     /// Precomputes the constants for K from 1 ms to 1 h.
     ///
-    /// Error of each: half a unit of Q31 (configuration time, by `libm`).
+    /// Each constant has an error of half a unit of Q31. They are computed with `libm` at configuration time.
     ///
     /// # Errors
     ///
@@ -63,13 +64,13 @@ impl RateConstants {
         Ok(Self { decay, log2_tick, log2_constant: q31(log2_constant) })
     }
 
-    /// The decay of K, for hosts that do the arithmetic themselves.
+    /// The decay with memory K, for hosts that do the arithmetic themselves.
     #[must_use]
     pub fn decay(&self) -> Decay {
         self.decay
     }
 
-    /// log2 of a tick over K, Q31, for hosts that do the arithmetic themselves.
+    /// log2 of a tick divided by K, Q31, for hosts that do the arithmetic themselves.
     #[must_use]
     pub fn log2_tick_q31(&self) -> i64 {
         self.log2_tick
@@ -81,14 +82,14 @@ impl RateConstants {
         self.log2_constant
     }
 
-    /// Term that converts log2(S) into log2 of the rate over `unit`, Q31.
+    /// Term that converts log2(S) to log2(rate / `unit`), Q31.
     #[must_use]
     pub fn offset_q31(&self, unit: BitRate) -> i64 {
         q31(libm::log2(8e9 / unit.as_f64()) - f64::from(SUM_BITS)) - self.log2_constant
     }
 
-    /// Returns two exponents of 1/2, in Q56, for a number of ticks: that of the decay exp(-x), `None` if it is zero,
-    /// and that of h(x).
+    /// Returns two exponents of 1/2, in Q56, for a number of ticks: for the decay exp(-x) (`None` if the decay is
+    /// zero), and for h(x).
     ///
     /// 64 bits suffice: log2(x) < 45 for 2^64 ticks.
     #[inline]
@@ -109,9 +110,9 @@ pub(super) fn q31(logarithm: f64) -> i64 {
 pub struct FixedRates<const N: usize> {
     /// S = r * K in bytes, Q16.
     sums: [u64; N],
-    /// Bytes of the present tick, Q16.
+    /// Bytes of the current tick, Q16.
     pending: [u64; N],
-    /// Number of the present tick.
+    /// Number of the current tick.
     last_tick: u64,
 }
 
@@ -122,7 +123,7 @@ impl<const N: usize> Default for FixedRates<N> {
 }
 
 impl<const N: usize> FixedRates<N> {
-    /// Creates rates from the registers of a host: S and the bytes of the present tick, both Q16, and the tick's
+    /// Creates rates from the registers of a host: S and the bytes of the current tick, both Q16, and the tick's
     /// number.
     #[must_use]
     pub fn from_registers(sums: [u64; N], pending: [u64; N], last_tick: u64) -> Self {
@@ -158,7 +159,7 @@ impl<const N: usize> FixedRates<N> {
         true
     }
 
-    /// log2(S) in Q31; plus [`RateConstants::offset_q31`] it is log2 of the rate over a unit.
+    /// log2(S) in Q31. Adding [`RateConstants::offset_q31`] gives log2(rate / unit).
     #[must_use]
     #[inline]
     pub fn log2_sums_q31(&self) -> [i64; N] {
@@ -176,7 +177,8 @@ mod tests {
 
     const BOUND: f64 = 2.2e-5;
 
-    /// Largest error of the label for packets at least 16 ticks apart, ignoring the first K after each idle time.
+    /// Returns the largest error of the label for packets at least 16 ticks apart. Ignores the first K after each idle
+    /// time.
     fn worst(seed: u64, constant_ns: u64, unit: BitRate) -> f64 {
         let constant = Time::from_nanos(constant_ns);
         let constants = RateConstants::new(constant).unwrap();
@@ -214,7 +216,7 @@ mod tests {
         for constant in [Time::from_millis(1), Time::from_millis(100), Time::from_secs(10)] {
             let constants = RateConstants::new(constant).unwrap();
             let mut rate = FixedRates::<1>::default();
-            // 300 s: 30 times the longest K.
+            // 300 s are 30 times the longest K.
             for packet in 1..=30_000u64 {
                 rate.update(&constants, [1500], packet * 10_000_000);
             }
@@ -232,7 +234,7 @@ mod tests {
         assert!(!rates.update(&constants, [1500, 1500], 127));
         assert_eq!(rates.sums, [0, 0]);
         assert!(rates.update(&constants, [1500, 0], 100_000_000));
-        // 4500 and 1500 bytes in one K, weight 1 - 1/e.
+        // 4500 and 1500 bytes arrive within one K, with weight 1 - 1/e.
         let weight = -libm::expm1(-1.0);
         for (sum, bytes) in rates.sums.iter().zip([4500.0, 1500.0]) {
             assert!((*sum as f64 / 65_536.0 / (weight * bytes) - 1.0).abs() < 1e-5, "{sum}");

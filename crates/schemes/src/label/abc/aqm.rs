@@ -10,13 +10,13 @@ choices! {
     pub enum AverageOver {
         /// Every packet counts the same.
         Packets = "packets",
-        /// Every byte counts the same, so small packets, such as acknowledgements, count little.
+        /// Weighted by bytes, so small packets, such as acknowledgements, have little weight.
         Bytes = "bytes",
     }
 }
 
 params! {
-    /// Activity AQM of ABC. The three thresholds share one unit: packets, bytes, or time.
+    /// Activity AQM of ABC. The three thresholds must have the same unit: packets, bytes, or time.
     pub struct AbcParams {
         /// Queue below which no packet is dropped.
         q_min: Threshold = "12 packets", symbol "Q_min", source "abc2018 Table 1, eq. (10)";
@@ -24,7 +24,7 @@ params! {
         q_base: Threshold = "20 packets", symbol "Q_base", source "abc2018 Table 1, eq. (10)";
         /// Decrease of the drop threshold per unit of activity above the average.
         gamma: Threshold = "16 packets", symbol "gamma", source "abc2018 Table 1, eq. (10)";
-        /// Time constant of the average activity; it should be shorter than that of the meters.
+        /// Time constant of the average activity; should be shorter than the time constant of the meters.
         averager_memory: Time = "0.3 s", in "1 ms"..="1 h", symbol "M_AA", source "abc2018 Table 1, eq. (6)-(7)";
         /// Source of the queueing delay when the thresholds are times.
         delay_estimate: DelayEstimate = "link_rate", source "abc2018 III-C2, our choice";
@@ -54,16 +54,16 @@ impl AbcRule {
         f64::max(self.q_min, self.q_base - self.gamma * (activity - average_activity)) // eq. (10)
     }
 
-    /// Verdict on a packet that finds this queue.
+    /// Verdict on a packet that arrives at this queue length.
     #[must_use]
     #[inline]
     pub fn verdict(queue: f64, drop_threshold: f64) -> Verdict {
         if queue >= drop_threshold { Verdict::Drop } else { Verdict::Accept }
     }
 
-    /// Verdict on a packet above its threshold if marks replace drops. The packet is dropped nevertheless if a packet
-    /// of half the average rate would be (activity one below A_avg in eq. (10)), because a user that ignores its marks
-    /// must not take the queue from the others (RFC 7567 4.2.1).
+    /// Verdict on a packet above its threshold if marks replace drops. The packet is dropped nevertheless at a queue
+    /// that drops packets of half the average rate, whose activity is A_avg - 1 in eq. (10). Otherwise users that
+    /// ignore marks would displace the others (RFC 7567 4.2.1).
     #[must_use]
     #[inline]
     pub fn verdict_with_ecn(&self, queue: f64) -> Verdict {
@@ -100,7 +100,7 @@ impl<const MARKS: bool> AbcAqm<MARKS> {
         }
     }
 
-    /// A_avg: mean activity of the accepted packets, or of their bytes; 0 before the first.
+    /// A_avg: mean activity of the accepted packets, or of their bytes; 0 before the first packet.
     #[must_use]
     pub fn average_activity(&self) -> f64 {
         self.average_activity.mean()
@@ -131,9 +131,9 @@ pub(super) fn check_thresholds(params: &AbcParams, limit: QueueLimit, table: &Ta
     QueueThreshold::check("q_min", params.q_min, limit, table)
 }
 
-/// Rejects Q_min = 0, with which an empty queue may drop packets: T_drop is 0 for a packet whose activity exceeds the
-/// average by Q_base/gamma. The average is 0 before the first packet and changes only with accepted packets. Such a
-/// port would never learn the present activities and drop every packet for ever.
+/// Rejects Q_min = 0, because an empty queue could then drop packets: T_drop is 0 for a packet whose activity exceeds
+/// the average by Q_base/gamma. The average is 0 before the first packet and changes only with accepted packets. Such a
+/// port could drop all packets forever.
 ///
 /// # Errors
 ///
@@ -192,7 +192,7 @@ mod tests {
     use crate::testing::{Drops, TestPacket, read_queue, readings, refusal, view};
     use serde_json::json;
 
-    /// An AQM whose average activity is `average`.
+    /// Returns an AQM whose average activity is `average`.
     fn aqm_with_average(params: &AbcParams, average: f64) -> AbcAqm {
         with_average(AbcAqm::new(params), average)
     }
@@ -208,7 +208,7 @@ mod tests {
         aqm.admit(&packet, &view, Time::ZERO, &mut Rng::stream(1, 0, "test", 0))
     }
 
-    /// The shortest queue that drops a packet whose activity is `excess` above the average.
+    /// Returns the shortest queue at which a packet is dropped whose activity is `excess` above the average.
     fn threshold(params: &AbcParams, excess: f64) -> u32 {
         let mut aqm = aqm_with_average(params, 7.0);
         (0..100).find(|&q| admit(&mut aqm, 7.0 + excess, q) == Verdict::Drop).unwrap()
@@ -236,7 +236,8 @@ mod tests {
         assert_eq!(verdicts::<false>(0.0), [A, A, A, D, D, D]);
         assert_eq!(verdicts::<true>(0.0), [A, A, A, M, M, D]);
         assert_eq!(verdicts::<true>(0.5), [A, M, M, M, M, D]);
-        // Half of the average rate is an activity one lower: T_drop is 36, which leaves no room for marks.
+        // Half of the average rate is an activity lower by one. T_drop is 36, where marking ends, so no packet is
+        // marked.
         assert_eq!(verdicts::<true>(-1.0), [A, A, A, A, A, D]);
     }
 
@@ -345,7 +346,8 @@ mod tests {
             drops.0.iter().map(|&(packet, reason, backlog)| (packet.label, reason, backlog.packets)).collect();
         assert_eq!(reasons, [(50.0, DropReason::Aqm, 12), (1.0, DropReason::Overlimit, 14)]);
         assert_eq!(queue.backlog().packets, 14);
-        // 14 activities of 1 were averaged, the activity of 50 was not. The last arrival found Q_base.
+        // The average includes 14 activities of 1, but not the activity of 50. The queue was Q_base at the last
+        // arrival.
         assert_eq!(
             (readings(|report| queue.report(report)), queue.drop_threshold()),
             (vec![("average_activity", 1.0)], Some(20.0))
@@ -354,8 +356,8 @@ mod tests {
 
     #[test]
     fn a_delay_from_departures_follows_them() {
-        // One packet of 1500 bytes leaves every 2.4 ms while others wait: half of the link's 10 Mbit/s. Ten packets
-        // then are 24 ms of delay, the Q_base below, and 12 ms by the rate of the link.
+        // One packet of 1500 bytes leaves every 2.4 ms while others wait, half of the link's 10 Mbit/s. So ten packets
+        // are a delay of 24 ms, the Q_base used here; the link rate would give 12 ms.
         let of = |delay_estimate| AbcParams {
             q_min: Threshold::Delay(Time::from_millis(10)),
             q_base: Threshold::Delay(Time::from_micros(24_100)),
@@ -394,7 +396,8 @@ mod tests {
 
     #[test]
     fn a_port_that_would_stay_closed_for_good_is_refused() {
-        // 9.97 above an average of 0: 20 - 16 * 9.97 < 0, and dropped packets do not change the average.
+        // The activity is 9.97 and the average 0, so T_drop = 20 - 16 * 9.97 < 0. Dropped packets do not change the
+        // average.
         let (activity, open) = (9.97, Threshold::Packets(0.01));
         let mut closed = <AbcAqm>::new(&AbcParams { q_min: Threshold::Packets(0.0), ..Default::default() });
         assert!((0..1000).all(|_| admit(&mut closed, activity, 0) == Verdict::Drop));

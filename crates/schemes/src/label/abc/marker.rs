@@ -7,9 +7,10 @@ use crate::measure::utema::{Memory, RateState};
 choices! {
     /// Rate in the label of a packet.
     pub enum AbcMeterKind {
-        /// The user's total rate: of two users, the more active one loses packets first.
+        /// The user's total rate. Of two users, the more active one loses packets first.
         Normal = "normal",
-        /// A random fraction of the user's rate: equal fractions of unequal users are treated equally (III-E).
+        /// A random fraction of the user's rate. So equal rates are treated equally, also as parts of different total
+        /// rates (III-E).
         Fair = "fair",
     }
 }
@@ -21,7 +22,7 @@ params! {
         memory: Time = "3 s", in "1 ms"..="1 h", symbol "M_AM", source "abc2018 Table 1, eq. (1)-(2)";
         /// Normal or fair meter.
         meter: AbcMeterKind = "normal", source "abc2018 III-B, III-E";
-        /// Accounting factor of BE: its packets count as this multiple of their length.
+        /// Accounting factor of BE. A packet counts as this multiple of its length.
         accounting_be: f64 = 1.0, in 0.001..=1000.0, symbol "a_BE", source "abc2018 III-D1, Table 1";
         /// Accounting factor of EF: a surcharge for low delay.
         accounting_ef: f64 = 3.0, in 0.001..=1000.0, symbol "a_EF", source "abc2018 III-D1, Table 1";
@@ -119,13 +120,13 @@ mod tests {
     use crate::label::meter_bank::MeterBank;
     use crate::testing::TestPacket;
 
-    /// Meters that start at time 0, one for each reference rate in bit/s.
+    /// Returns meters that start at time 0, one for each reference rate in bit/s.
     fn meters(params: &AbcMarkerParams, rates: &[u64]) -> MeterBank<AbcMarker> {
         let spec = |&rate| MeterSpec { reference_rate: BitRate(rate), weight: 1.0, start: Time::ZERO };
         MeterBank::new(params, &rates.iter().map(spec).collect::<Vec<_>>())
     }
 
-    /// Activity after sending packets at a constant rate for `seconds`.
+    /// Returns the activity after sending packets at a constant rate for `seconds`.
     fn activity(params: &AbcMarkerParams, class: TrafficClass, gap: Time, seconds: u64) -> f64 {
         let mut meters = meters(params, &[10_000]);
         let mut rng = Rng::stream(1, 0, "test", 0);
@@ -145,14 +146,14 @@ mod tests {
 
     #[test]
     fn equation_5_activity_is_the_log_of_the_relative_rate() {
-        // 12 000 bit every 1.2 ms: R_m = 10.002 Mbit/s (closed form in utema.rs), A = log2(1000.2) = 9.9661.
+        // For 12 000 bit every 1.2 ms, R_m = 10.002 Mbit/s (closed form in utema.rs), A = log2(1000.2) = 9.9661.
         let measured = activity(&AbcMarkerParams::default(), TrafficClass::BestEffort, Time::from_micros(1200), 200);
         assert!((measured - 1000.2f64.log2()).abs() < 1e-4, "{measured}");
     }
 
     #[test]
     fn a_user_that_was_silent_starts_below_zero() {
-        // First packet long after t0: R_m = L/M = 4 kbit/s, A = log2(0.4) = -1.32.
+        // For the first packet long after t0, R_m = L/M = 4 kbit/s and A = log2(0.4) = -1.32.
         let mut meters = meters(&AbcMarkerParams::default(), &[10_000]);
         let mut packet = TestPacket::default();
         meters.label(0, &mut packet, Time::from_secs(1000), &mut Rng::stream(1, 0, "test", 0));
@@ -198,7 +199,7 @@ mod tests {
                 sum += part;
             }
         }
-        // Uniform on (0,1): 50 000 draws, mean 1/2 within 5/sqrt(12*50000) = 0.0065.
+        // The draws are uniform on (0,1). The mean of 50 000 is 1/2 to within 5/sqrt(12*50000) = 0.0065.
         assert!((sum / 50_000.0 - 0.5).abs() < 0.0065);
         assert!((f64::from(below_half) / 50_000.0 - 0.5).abs() < 0.012);
     }
@@ -212,7 +213,7 @@ mod tests {
 
     #[test]
     fn distributed_meters_show_the_activity_of_one_meter() {
-        // Half of the packets pass each of two ingress nodes, each with half of the reference rate.
+        // Each of two ingress nodes has half of the packets and half of the reference rate.
         let gap = Time::from_micros(1200);
         let params = AbcMarkerParams::default();
         let parts = split_reference_rate(BitRate(10_000), &[1.0, 1.0]);
@@ -227,8 +228,8 @@ mod tests {
             labels[i % 2] = packet.label;
         }
         let whole = activity(&params, TrafficClass::BestEffort, gap, 120);
-        // The packets of each part are less frequent, which increases its closed form by another half packet: log2(1 +
-        // L/(2 R M)).
+        // The packets of each part are less frequent, which adds another half packet in closed form: log2(1 + L/(2 R
+        // M)).
         assert!(labels.iter().all(|label| (label - whole).abs() < 0.001), "{labels:?} {whole}");
     }
 }

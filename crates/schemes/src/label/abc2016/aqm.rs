@@ -11,7 +11,7 @@ use crate::queue::queue_threshold::QueueThreshold;
 choices! {
     /// Source of the base probability p.
     pub enum BaseAqm {
-        /// The present queue: p is 0 at `min_th`, `max_p` at `max_th`, 1 at `full_th`, and linear between them.
+        /// The current queue: p is 0 at `min_th`, `max_p` at `max_th`, 1 at `full_th`, and linear between them.
         Linear = "linear",
         /// RED: the average queue in gentle mode up to twice `max_th`, without the count.
         Red = "red",
@@ -39,7 +39,7 @@ params! {
         full_th: Threshold = "24 packets", in "0 packets"..="16777216 packets", source "our choice: the limit";
         /// Probability at `max_th`.
         max_p: f64 = 0.1, in 0.0..=1.0, symbol "max_p", source "our choice";
-        /// Weight of the present queue in RED's average.
+        /// Weight of the current queue in RED's average.
         queue_weight: f64 = 0.002, in 0.000001..=1.0, symbol "w_q", source "ns-3.26 RED";
         /// Target delay of PIE; `base = "pie"` only.
         target: Time = "15 ms", in "10 us"..="10 s", source "RFC 8033 4.2, as the other defaults of PIE";
@@ -113,7 +113,7 @@ impl Base {
             }
             Self::Red(core) => {
                 core.arrival(queue.backlog, wire_bytes, now);
-                // As in RED, a high average does not drop a packet that finds an empty queue.
+                // As in RED, a high average does not drop a packet at an empty queue.
                 if queue.backlog.packets == 0 { 0.0 } else { core.base_probability() }
             }
             Self::Pie(core) => {
@@ -135,7 +135,7 @@ pub struct Abc2016Aqm {
     drop_probability: f64,
 }
 
-/// Eq. (7): modifies p by `excess`, gamma times the activity above the average.
+/// Eq. (7): modifies p by `excess`, which is gamma times the activity above the average.
 #[inline]
 fn bend(p: f64, excess: f64) -> f64 {
     if p <= 0.0 {
@@ -254,11 +254,11 @@ mod tests {
     use crate::testing::{Drops, TestPacket, view};
     use serde_json::{Value as Json, json};
 
-    /// p_A for an activity, with `packets` in the queue and an average activity of `average`.
+    /// Returns p_A for an activity, with `packets` in the queue and an average activity of `average`.
     fn probability(params: &Abc2016Params, activity: f64, average: f64, packets: u32) -> f64 {
         let mut aqm = Abc2016Aqm::new(params);
         aqm.set_link_rate(BitRate(10_000_000));
-        // Chosen so that eq. (6) gives `average`.
+        // With this value, eq. (6) gives `average`.
         aqm.average_activity = (average - (1.0 - params.average_weight) * activity) / params.average_weight;
         let view = view(packets, BitRate(10_000_000));
         let packet = TestPacket { label: activity, ..Default::default() };
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn the_linear_base_has_two_lines_and_gamma_0_leaves_it_alone() {
         let params = Abc2016Params { gamma: 0.0, ..Default::default() };
-        // 0.1*(12-6)/12 = 0.05; 0.1 + 0.9*3/6 = 0.55.
+        // The intermediate values are 0.1*(12-6)/12 = 0.05 and 0.1 + 0.9*3/6 = 0.55.
         for (queue, expected) in [(0, 0.0), (6, 0.0), (12, 0.05), (18, 0.1), (21, 0.55), (24, 1.0), (30, 1.0)] {
             assert!((probability(&params, 5.0, 1.0, queue) - expected).abs() < 1e-12, "{queue}");
         }
@@ -312,11 +312,11 @@ mod tests {
             aqm.admit(&TestPacket::default(), &view, Time::ZERO, &mut rng);
             aqm.drop_probability().unwrap()
         };
-        // Averages of 12, 18 and 21: 0.05, 0.1, and in gentle mode 0.1 + 0.9*3/18 = 0.25.
+        // Averages of 12, 18 and 21 give 0.05, 0.1 and, in gentle mode, 0.1 + 0.9*3/18 = 0.25.
         for expected in [0.05, 0.1, 0.25] {
             assert!((at(&mut aqm) - expected).abs() < 1e-12);
         }
-        // Idle for 10 full packets of 1.2 ms: the average of 10.5 is halved 11 times, then half of 24 is added.
+        // The link is idle for 10 packets of 1.2 ms. The average of 10.5 is halved 11 times, then half of 24 is added.
         aqm.idle(Time::ZERO);
         let packet = TestPacket::default();
         let empty = QueueView { backlog: Backlog::default(), ..view };
@@ -336,7 +336,8 @@ mod tests {
         let mut queue = ManagedQueue::new(&buffer, BitRate(10_000_000), Abc2016Aqm::new(&params));
         let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
         let (mut sum, mut delays) = (0.0, 0.0);
-        // 20 Mbit/s of one activity on 10 Mbit/s: a packet of 1500 B arrives every 0.6 ms, one is served every 1.2 ms.
+        // 20 Mbit/s of one activity are offered to 10 Mbit/s. A packet of 1500 B arrives every 0.6 ms, and one is
+        // served every 1.2 ms.
         for tick in 0..200_000u64 {
             let now = Time::from_micros(600 * tick);
             queue.enqueue(TestPacket { label: 5.0, ..Default::default() }, now, &mut rng, &mut drops);

@@ -7,7 +7,7 @@ use std::f64::consts::LN_2;
 choices! {
     /// Measurement of activity.
     pub enum Abc2016MeterKind {
-        /// By tokens: eq. (2) to (4).
+        /// Computed with tokens: eq. (2) to (4).
         Token = "token",
         /// Logarithm of a measured rate (TDRM-UTEMA), not below 0: eq. (5).
         Rate = "rate",
@@ -21,7 +21,7 @@ params! {
         meter: Abc2016MeterKind = "token", source "our choice: the paper names tokens, no formula reached us";
         /// Inertia: time constant of the measurement, the same for all meters of a domain.
         inertia: Time = "3 s", in "1 ms"..="1 h", symbol "I", source "our choice, as M_AM of abc2018";
-        /// Bytes that do not count after an idle time.
+        /// Number of bytes that do not count after an idle time.
         burst_allowance: Bytes = "0 B", in "0 B"..="1 GB", symbol "B", source "noms2016 slides: 0 to 1.25 MB";
     }
 }
@@ -69,8 +69,7 @@ fn drain(activity: &mut f64, elapsed_s: f64, inertia_s: f64) -> f64 {
 }
 
 impl Abc2016Marker {
-    /// Eq. (4): refills the allowance for `silence_s`, then deducts `bits` from it. Returns the bits that are not
-    /// covered.
+    /// Eq. (4): refills the allowance for `silence_s`, then deducts `bits`. Returns the bits that exceed the allowance.
     #[inline]
     fn uncovered(&self, meter: &mut Abc2016Meter, bits: f64, silence_s: f64) -> f64 {
         let budget = f64::min(self.allowance_bits, meter.budget_bits + meter.reference_rate * silence_s);
@@ -140,7 +139,7 @@ mod tests {
 
     const SPEC: MeterSpec = MeterSpec { reference_rate: BitRate(100_000), weight: 1.0, start: Time::ZERO };
 
-    /// Labels of packets of 1500 B, sent every `gap` for `seconds`, starting at `from`.
+    /// Returns the labels of packets of 1500 B, sent every `gap` for `seconds`, starting at `from`.
     fn labels(marker: &Abc2016Marker, meter: &mut Abc2016Meter, from: Time, gap: Time, seconds: u64) -> Vec<f64> {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let (mut now, mut labels) = (from, Vec::new());
@@ -226,7 +225,8 @@ mod tests {
             let zeros = |labels: &[f64]| labels.iter().take_while(|&&label| label == 0.0).count();
             assert!(zeros(&burst(&mut meter, 10)) >= 10, "{kind:?}"); // ten packets of 1500 B
             assert_eq!(meter.budget_bits.round(), 0.0);
-            // An idle time of 0.6 s refills 60 kbit, five packets; the activity needs a part of that time to reach 0.
+            // An idle time of 0.6 s refills 60 kbit, which are five packets. The activity needs a part of that time to
+            // reach 0.
             let again = burst(&mut meter, 100);
             assert!(zeros(&again) >= 10 && *again.last().unwrap() > 0.0, "{kind:?}");
         }

@@ -41,7 +41,7 @@ use crate::queue::managed_queue::ManagedQueue;
 pub use aqm::{Abc2016Aqm, Abc2016Params, BaseAqm};
 pub use marker::{Abc2016Marker, Abc2016MarkerParams, Abc2016Meter, Abc2016MeterKind};
 
-/// Registry entry of The first ABC.
+/// Registry entry of the first version of ABC.
 #[derive(Clone, Copy, Debug)]
 pub struct Abc2016Scheme;
 

@@ -12,11 +12,11 @@ params! {
         aggregate_constant: Time = "100 ms", in "1 ms"..="1 h", symbol "K_alpha", source "abc2018 V-A";
         /// Window after which the fair rate is updated. The ns-2 code uses one constant for this and K_alpha.
         window: Time = "100 ms", in "1 ms"..="1 h", symbol "K_c", source "abc2018 V-A";
-        /// Queue below which the link counts as uncongested. abc2018 gives no value. Half of its limit equals its Q_min
-        /// and the fraction in afpft Table II.
+        /// Queue below which the link counts as uncongested. abc2018 gives no value. Half of the limit is Q_min in
+        /// abc2018 and the fraction in afpft Table II.
         q_threshold: Threshold = "12 packets", in "0 packets"..="16777216 packets",
             source "our choice; 50 % as in afpft Table II";
-        /// Queue below which no packet is dropped early: the improvement of abc2018. 0 is the original CSFQ.
+        /// Queue below which no packet is dropped early, an improvement of abc2018. 0 gives the original CSFQ.
         q_min: Threshold = "0 packets", in "0 packets"..="16777216 packets", symbol "Q_min", source "abc2018 V-E1";
         /// Version of the fair-rate estimation.
         variant: CsfqVariant = "amended", source "ports of the ns-2 code; abc2018 V-E1";
@@ -39,7 +39,7 @@ pub struct CsfqAqm {
     rates: RateEstimates<2>,
     fair: FairRate,
     drop_probability: f64,
-    /// Upper bound of the label with which the last packet leaves.
+    /// Upper bound of the labels of departing packets.
     label_bound: f64,
 }
 
@@ -125,7 +125,7 @@ mod tests {
         crate::testing::view(packets, BitRate(10_000_000))
     }
 
-    /// A port whose fair rate is 2 Mbit/s, the largest label before the queue grew long.
+    /// Returns a port whose fair rate is 2 Mbit/s, the largest label before congestion.
     fn port(params: &CsfqParams) -> (CsfqAqm, Rng) {
         let (mut aqm, mut rng) = (CsfqAqm::new(params), Rng::stream(1, 0, "test", 0));
         aqm.set_link_rate(BitRate(10_000_000));
@@ -136,7 +136,7 @@ mod tests {
         (aqm, rng)
     }
 
-    /// Number of drops among 10 000 simultaneous arrivals, and the label of those that pass.
+    /// Offers 10 000 packets at once. Returns the number of drops, and the label of accepted packets.
     fn offer(aqm: &mut CsfqAqm, rng: &mut Rng, label: f64, queue: u32) -> (u32, f64) {
         let (mut dropped, mut after) = (0, label);
         for _ in 0..10_000 {
@@ -191,7 +191,7 @@ mod tests {
             let packet = TestPacket { label: 1e6, ..Default::default() };
             queue.enqueue(packet, Time::from_micros(i), &mut rng, &mut drops);
         }
-        // 20 packets fit. The estimate starts from the largest label when 10 packets wait; the 21st overflows.
+        // 20 packets fit. The estimate starts from the largest label when 10 packets wait. The 21st packet overflows.
         assert_eq!(drops.0.iter().map(|drop| drop.1).collect::<Vec<_>>(), [DropReason::Overlimit]);
         let readings = readings(|report| queue.report(report));
         assert_eq!(readings[0], ("fair_rate_bps", 0.99e6));

@@ -6,8 +6,8 @@ choices! {
     pub enum CsfqVariant {
         /// 1998: without the queue threshold and without cuts at an overflow.
         V1998 = "1998",
-        /// With the amendments of 2003, as implemented in ports of the ns-2 code: below the threshold no estimation
-        /// starts, and an uncongested window ends without an estimate.
+        /// With the amendments of 2003, as implemented in ports of the ns-2 code: below the queue threshold no
+        /// estimation starts, and an uncongested window ends without an estimate.
         Amended = "amended",
         /// As `amended`; in addition, a congested window that ends below the threshold ends the congestion (abc2018
         /// V-E1 on csfq2003 Fig. 4).
@@ -18,7 +18,7 @@ choices! {
 choices! {
     /// Events that allow further cuts by eq. (7).
     pub enum CutBudget {
-        /// Start of congestion, as in the code.
+        /// Start of congestion, as in the ns-2 code.
         OnEntry = "on_entry",
         /// Also the end of each congested window, as in the text of the amendment.
         PerWindow = "per_window",
@@ -28,7 +28,7 @@ choices! {
 choices! {
     /// Limit of the cuts by eq. (7).
     pub enum OverflowBound {
-        /// 30 cuts by 1 %, as in the code: 0.99^30 = 0.740.
+        /// 30 cuts by 1 %, as in the ns-2 code: 0.99^30 = 0.740.
         Cuts = "cuts",
         /// Exactly 0.75 of alpha at the time when cuts were last allowed.
         Floor = "floor",
@@ -69,7 +69,7 @@ const FLOOR: f64 = 0.75;
 pub(super) struct FairRate {
     /// alpha in bit/s per unit of weight; 0 if there is no estimate.
     alpha: f64,
-    /// Largest label of the present uncongested window.
+    /// Largest label of the current uncongested window.
     largest_label: f64,
     is_congested: bool,
     window_start: Time,
@@ -164,7 +164,7 @@ impl FairRate {
         self.alpha_before_cuts = self.alpha;
     }
 
-    /// Applies eq. (7): a packet found the queue full.
+    /// Applies eq. (7) after a packet arrived at a full queue.
     pub fn overflow(&mut self, rules: &Rules) {
         if rules.variant == CsfqVariant::V1998 {
             return;
@@ -252,7 +252,7 @@ mod tests {
             for (at, label) in [(10, 9.0), (50, 2.0), (90, 4.0), (110, 1.0)] {
                 fair.observe(&rules(variant), &seen(9.0, 9.0, label, false), ms(at));
             }
-            // The window starts at 10 ms with the first packet, which it does not include, and ends at 110 ms.
+            // The window starts at 10 ms with the first packet, but does not include it. It ends at 110 ms.
             assert_eq!(fair.alpha(), 4e6, "{variant}");
             assert!(!fair.is_congested());
         }
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(fair.alpha(), 5e6);
     }
 
-    /// A congested estimate with alpha = 5 Mbit/s and a fresh budget.
+    /// Returns a congested estimate with alpha = 5 Mbit/s and a full budget of cuts.
     fn congested(rules: &Rules) -> FairRate {
         let mut fair = FairRate::new();
         fair.observe(rules, &seen(9.0, 9.0, 5.0, true), ms(1));

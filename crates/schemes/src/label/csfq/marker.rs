@@ -60,7 +60,7 @@ mod tests {
     use crate::label::meter_bank::MeterBank;
     use crate::testing::TestPacket;
 
-    /// Labels of two flows of one user after 5 s at 1 and 3 Mbit/s.
+    /// Returns the labels of two flows of one user after 5 s at 1 and 3 Mbit/s.
     fn labels(share_per: FlowKey, weight: f64) -> [f64; 2] {
         let params = CsfqMarkerParams { share_per, ..Default::default() };
         let spec = MeterSpec { reference_rate: BitRate(1), weight, start: Time::ZERO };

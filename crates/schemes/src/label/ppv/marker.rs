@@ -28,7 +28,7 @@ params! {
         buckets_per_decade: f64 = 30.0, in 0.1..=1000.0, source "ppv project page";
         /// Number of buckets.
         buckets: u32 = 150, in 1..=10000, source "ppv project page";
-        /// Depth of a bucket as a time at its rate, but at least one full packet.
+        /// Depth of a bucket as a time at its rate, but at least one maximum-size packet.
         bucket_depth: Time = "100 ms", in "1 ms"..="1 h", symbol "d", source "our choice, as K";
         /// Length of a full packet, the minimum depth of a bucket.
         full_packet: Bytes = "1500 B", in "1 B"..="4 GB", source "our choice: a shallower bucket would never hold one";
@@ -41,7 +41,7 @@ pub struct PpvMarker {
     kind: PpvMarkerKind,
     share_per: FlowKey,
     averaging: Averaging,
-    /// Rates of the buckets in bit/s, ascending, and one more for packets that exceed them all.
+    /// Rates of the buckets in bit/s, ascending, and one more rate for packets that exceed all buckets.
     rates: Vec<f64>,
     depth_s: f64,
     full_packet_bits: f64,
@@ -152,7 +152,7 @@ mod tests {
     use crate::label::meter_bank::MeterBank;
     use crate::testing::TestPacket;
 
-    /// Fraction of the packets of a constant rate of 4 Mbit/s whose value is at least that of `rate` bit/s.
+    /// Returns the fraction of the packets of a constant rate of 4 Mbit/s whose value is at least that of `rate` bit/s.
     fn part_below(place: PpvMarkerKind, weight: f64, rate: f64) -> f64 {
         let params = PpvMarkerParams { place, ..Default::default() };
         let spec = MeterSpec { reference_rate: BitRate(1), weight, start: Time::ZERO };

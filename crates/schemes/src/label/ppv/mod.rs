@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use crate::testing::{Drops, TestPacket};
 
-    /// Offers (flow, value, bytes) and returns the drops and the served packets, by flow.
+    /// Offers (flow, value, bytes). Returns the flows of dropped and of served packets.
     fn run(limit: QueueLimit, offers: &[(u32, f64, u32)]) -> (Vec<(u32, DropReason)>, Vec<u32>) {
         let mut queue = PpvQueue::new(&BufferParams { limit, ..Default::default() });
         let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());

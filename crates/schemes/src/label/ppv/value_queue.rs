@@ -81,12 +81,12 @@ impl<P: Packet> ValueQueue<P> {
         (self.head != NONE).then(|| self.remove(self.head))
     }
 
-    /// Removes the packet of least value; of equal ones the last arrival.
+    /// Removes the packet with the least value; among equal values, the last arrival.
     pub fn pop_least(&mut self) -> Option<P> {
         self.heap.first().copied().map(|slot| self.remove(slot))
     }
 
-    /// Links `after` behind `before` in the order of arrival.
+    /// Links `after` as the successor of `before` in the order of arrival.
     #[inline]
     fn link(&mut self, before: u32, after: u32) {
         match before {

@@ -16,21 +16,22 @@ pub struct HostParams {
     pub delay_up: Time,
     /// Propagation delay of the access link, from the edge node down to the host.
     pub delay_down: Time,
-    /// Buffer of the access link; does not count the packet in transmission.
+    /// Buffer of the access link, without the packet in transmission.
     pub limit: QueueLimit,
-    /// Path of acknowledgements back to the access link. Without it, they pass the shared reverse bottleneck.
+    /// Path of acknowledgements back to the access link. If `None`, acknowledgements cross the shared reverse
+    /// bottleneck.
     pub way_back: Option<WayBack>,
     /// True if each access link has an additional delay.
     pub are_longer: bool,
 }
 
-/// Shared upstream lines for equal access links: one for packets that find their link idle, one for the packets behind
-/// them.
+/// Number of shared upstream lines for equal access links: one for packets sent on an idle access link, one for the
+/// packets after them.
 pub(super) const UP_LINES: u32 = 2;
 
-/// Shared downstream lines for equal access links if acknowledgements pass no common bottleneck. An acknowledgement
-/// that waited at its access link, or has a longer link, arrives after later ones of other hosts, and goes into the
-/// next line.
+/// Number of shared downstream lines for equal access links if acknowledgements cross no common bottleneck. An
+/// acknowledgement that waited at its access link, or whose link is longer, arrives after later ones of other hosts. It
+/// goes into the next line.
 const DOWN_LINES: u32 = 4;
 /// Maximum backlog of an access link whose packets may be in the second shared line.
 const MOST_IN_BURST: u32 = 60_000;
@@ -51,7 +52,7 @@ pub(super) struct Host {
     pub down_busy_until: Time,
     /// Index of its [`Access`].
     pub access: u16,
-    /// Packets sent since the access link was idle; saturates.
+    /// Number of packets sent since the access link was idle; saturates.
     pub burst: u16,
     /// Number of these packets, counted from the first one that did not go into the calendar (see
     /// [`Access::has_room_by_length`]).
@@ -60,12 +61,12 @@ pub(super) struct Host {
     pub bytes: u16,
 }
 
-/// Burst: the packets sent since the access link was idle.
+/// The packets sent since the access link was idle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Burst {
     packets: u16,
     second_bytes: u16,
-    /// End of the transmission of the burst.
+    /// End of the burst's transmission.
     end: Time,
 }
 
@@ -104,7 +105,7 @@ impl Host {
         }
     }
 
-    /// Transmits a packet after those that wait. Returns its arrival time at the edge node and its position in the
+    /// Transmits a packet after all waiting packets. Returns its arrival time at the edge node and its position in the
     /// burst.
     #[inline(always)]
     pub fn transmit(&mut self, access: &mut Access, longer: Time, wire_bytes: u16, now: Time) -> (Time, u16) {
@@ -132,11 +133,11 @@ pub(super) struct Access {
     pub params: HostParams,
     pub up: Serialiser,
     pub down: Serialiser,
-    /// First shared downstream line, for acknowledgements in step, and end of the lines after it, for the others.
+    /// First shared downstream line, for acknowledgements in order, and end of the lines for all others.
     pub first_down: u32,
     pub end_down: u32,
-    /// First shared upstream line, for packets that find their access link idle. The line for packets behind them
-    /// follows.
+    /// First shared upstream line, for packets sent on an idle access link. The next line is for the packets after
+    /// them.
     pub first_up: u32,
     /// Shared upstream lines in use.
     pub usable_up: u16,
@@ -147,7 +148,8 @@ pub(super) struct Access {
 }
 
 impl HostParams {
-    /// Lower bound of an acknowledgement's delay. `to_edge` is its delay to the edge node without a reverse path.
+    /// Returns a lower bound of an acknowledgement's delay. `to_edge` is the delay to the edge node without a reverse
+    /// path.
     pub(super) fn least_way_back(&self, to_edge: Time) -> Time {
         self.way_back.map_or(to_edge, |way| way.out_delay + way.delay) + self.delay_down
     }
@@ -173,7 +175,7 @@ impl Access {
             usable_up: match params.limit {
                 _ if params.are_longer => 0,
                 QueueLimit::Packets(0..=MOST_IN_BURST) => UP_LINES as u16,
-                // For a buffer in bytes, or a very long one, all waiting packets must be counted, so they stay in the
+                // For a buffer in bytes, or a very long one, all waiting packets must be counted. So they stay in the
                 // lines of their hosts.
                 _ => 1,
             },
@@ -189,8 +191,8 @@ impl Access {
         arrival - self.params.delay_up - longer - self.params.rate.time_of(u64::from(packet.wire_bytes))
     }
 
-    /// Returns true if a packet fits in the buffer. The packets that may wait are those in `line` of the host and the
-    /// second packet of the `burst`, which may be in another queue.
+    /// Returns true if a packet fits in the buffer. Packets in `line` of the host may wait, and also the second packet
+    /// of the `burst`, which may be in another queue.
     #[inline(always)]
     pub fn has_room(
         &self,
@@ -203,7 +205,8 @@ impl Access {
         let started = |arrival: Time, other: &SimPacket| self.start(longer, arrival, other) <= now;
         match self.params.limit {
             QueueLimit::Packets(limit) => {
-                // The backlog is at most the last count plus packets sent since, so counting again is seldom necessary.
+                // The backlog is at most the last count plus the packets sent since then, so counting again is seldom
+                // necessary.
                 if burst.packets == 0 || line.left() + 1 < limit as usize {
                     return true;
                 }
@@ -242,7 +245,7 @@ impl Access {
         } else {
             up.own.pass(&mut host.up, |arrival, packet| start(arrival, packet) <= now)
         };
-        // If a packet in the host's line has started, all packets before it have.
+        // If the transmission of a packet in the host's line has started, all packets before it have also started.
         let begin = match up.own.first_left(&host.up) {
             _ if host.apart == 0 => host.up_busy_until,
             Some((arrival, packet)) if own == usize::from(host.apart) => start(arrival, packet),

@@ -1,12 +1,12 @@
 //! Arrivals in one direction: packets at their edge nodes, or acknowledgements at their hosts.
 //!
 //! An arrival waits in the first of three queues that can take it:
-//! - a [`SharedLine`], if the arrival keeps the time order of all hosts that are in step;
-//! - the [`Calendar`], for hosts that are not in step;
+//! - a [`SharedLine`], if the arrival keeps the time order of the arrivals of other hosts;
+//! - the [`Calendar`], for hosts whose access links have individual delays;
 //! - the line of its host.
 //!
 //! A shared line and the calendar have one event each, for their first arrival. The lines of a host share the event of
-//! the host. Events are ordered by time and user, so the choice of a queue affects the cost but not the result.
+//! the host. Events are ordered by time and user. So the choice of a queue affects the cost but not the result.
 
 use super::calendar::Calendar;
 use super::delay_lines::DelayLines;
@@ -22,12 +22,12 @@ pub enum Queue {
     Calendar,
 }
 
-/// Event that moved to an earlier time because a new arrival is the first in its queue, with the new time.
+/// Event that moved to an earlier time, because a new arrival is the earliest in a queue; with the new time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Earlier {
-    /// None: another arrival comes first, or the packet was dropped.
+    /// No event: another arrival is earlier, or the packet was dropped.
     Nothing,
-    /// None: the packet was not stored, since it reaches the edge node at this time, before any other event.
+    /// No event: the packet was not stored, since it reaches the edge node at this time, before any other event.
     AtEdge(Time),
     /// Event of this previously empty shared line.
     SharedLine(u32, Time),
@@ -66,7 +66,7 @@ impl<T: OfUser + Copy> Arrivals<T> {
     }
 
     /// Adds an arrival to this shared line if it keeps the order. Otherwise, if `CALENDAR`, adds it to the calendar if
-    /// it is in range at `now`. Otherwise returns `None`: the arrival belongs in the line of its host.
+    /// it is in range at `now`. Otherwise returns `None`, and the caller must add the arrival to the line of its host.
     // Always inlined, so that the caller knows the event.
     #[inline(always)]
     pub(super) fn enter<const CALENDAR: bool>(
@@ -102,7 +102,7 @@ impl<T: OfUser + Copy> Arrivals<T> {
         }
     }
 
-    /// Takes the first arrival of a queue, which must not be empty; time and user of the next as by
+    /// Takes the first arrival of a queue, which must not be empty. Also returns time and user of the next one, like
     /// [`Arrivals::first`].
     #[inline(always)]
     pub fn pop(&mut self, queue: Queue) -> (T, (Time, u32)) {
@@ -115,7 +115,7 @@ impl<T: OfUser + Copy> Arrivals<T> {
         }
     }
 
-    /// User and value of the arrival `ranks` behind the first one of a queue, if known.
+    /// Returns user and value of the arrival `ranks` positions after the first one of a queue, if known.
     #[must_use]
     #[inline(always)]
     pub fn upcoming(&self, queue: Queue, ranks: usize) -> Option<(u32, &T)> {

@@ -1,16 +1,16 @@
 //! A calendar queue: stores arrivals by time, in any order of insertion.
 //!
 //! If many access links are busy, their arrivals are not in order, and each host would need a separate event. The
-//! calendar stores them in days: lists of arrivals in the same time interval. A day is sorted when it begins (Brown,
-//! "Calendar queues", 1988; but here the length of a day is fixed). Upcoming arrivals are known early. The values share
-//! memory in which the slot freed last is reused first.
+//! calendar stores arrivals in days: lists of arrivals in the same time interval. A day is sorted when it begins
+//! (Brown, "Calendar queues", 1988). Unlike in Brown's queue, the length of a day is fixed. All days share the memory
+//! of values, in which the slot freed last is reused first.
 
 use fairlane_schemes::base::units::Time;
 
-/// Length of a day: 2^28 ps, 0.27 ms, which is 268 arrivals at a million per second. Only arrivals of the open day can
-/// be prefetched, so days must not be too short.
+/// Length of a day: 2^28 ps, 0.27 ms. At a million arrivals per second, a day has 268. Only arrivals of the open day
+/// can be prefetched, so days must not be too short.
 const DAY_LOG2: u32 = 28;
-/// Number of days, 1.1 s in all. The calendar cannot store later arrivals.
+/// Number of days, 1.1 s in all. The calendar cannot store arrivals after that time.
 const DAYS: usize = 4096;
 const BITS: usize = u64::BITS as usize;
 
@@ -25,7 +25,7 @@ pub struct Calendar<T> {
     days: Vec<Vec<Entry>>,
     occupied: [u64; DAYS / BITS],
     values: Vec<T>,
-    /// Free slots in `values`, and memory of past days. The ones freed last are at the end.
+    /// Free slots in `values`, and memory of past days. Both are stacks: the most recently freed one is at the end.
     free: Vec<u32>,
     spare: Vec<Vec<Entry>>,
 }
@@ -118,7 +118,7 @@ impl<T: Copy> Calendar<T> {
         self.present.last().map_or((Time::NEVER, 0), Entry::key)
     }
 
-    /// User and value of the arrival `places` positions behind the first one, if it is on the same day.
+    /// Returns user and value of the arrival `places` positions after the first, if it is on the same day.
     #[must_use]
     #[inline]
     pub fn upcoming(&self, places: usize) -> Option<(u32, &T)> {
@@ -147,7 +147,7 @@ impl<T: Copy> Calendar<T> {
         self.occupied[index / BITS] |= 1 << (index % BITS);
     }
 
-    /// Closes the open day because an earlier one has an arrival.
+    /// Closes the open day because an arrival is on an earlier day.
     #[cold]
     fn close(&mut self) {
         let index = self.open as usize % DAYS;
@@ -209,7 +209,7 @@ mod tests {
                     prop_assert_eq!(calendar.push(time, user, number), is_first);
                 } else if let Some((time, _, value)) = expected.pop_first() {
                     prop_assert_eq!(calendar.pop(), value);
-                    // Time advances to the arrival just taken, or by a pause if there is none.
+                    // Time advances to the arrival just taken or, if there is none, by a pause.
                     let next = expected.first().map_or(Time::NEVER, |next| next.0);
                     now = (time + Time(pause * 2000 * step)).min(next).max(time);
                 }

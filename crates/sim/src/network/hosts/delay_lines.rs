@@ -1,8 +1,8 @@
 //! Delay lines that share memory.
 //!
 //! Each user has two short lines, for packets upstream and acknowledgements downstream. A ring buffer per line would
-//! need room for its largest burst. Chains in one memory need room only for all entries in flight, and the node freed
-//! last, which is still in the cache, is reused first.
+//! need memory for the line's largest burst. Linked lists in shared memory need only memory for all entries in flight.
+//! The node freed last, which is still in the cache, is reused first.
 
 use fairlane_schemes::base::units::Time;
 
@@ -55,7 +55,7 @@ impl DelayLine {
 #[derive(Clone, Copy, Debug)]
 pub struct WatchedDelayLine {
     line: DelayLine,
-    /// First value not passed by [`DelayLines::pass`], and the number of values from it on.
+    /// First value not passed by [`DelayLines::pass`], and the number of values from there to the end.
     unpassed: u32,
     left: u32,
 }
@@ -71,7 +71,7 @@ impl WatchedDelayLine {
         &self.line
     }
 
-    /// Values not passed by the last [`DelayLines::pass`], including values added since.
+    /// Number of values not passed by the last [`DelayLines::pass`], including values added since then.
     #[must_use]
     #[inline]
     pub fn left(&self) -> usize {
@@ -146,8 +146,8 @@ impl<T: Copy> DelayLines<T> {
         self.pop(&mut watched.line)
     }
 
-    /// Passes values from the first on while `over` is true. Returns the number of values left. If `over` is true for a
-    /// value, it must be true for all earlier values, and stay true, so each value is tested only once.
+    /// Passes values, starting with the first, while `over` returns true. Returns the number of values left. If `over`
+    /// is true for a value, it must be true for all earlier values, and remain true. So each value is tested only once.
     #[inline]
     pub fn pass(&self, watched: &mut WatchedDelayLine, over: impl Fn(Time, &T) -> bool) -> usize {
         while let Some(node) = self.nodes.get(watched.unpassed as usize)

@@ -1,15 +1,15 @@
-//! Hosts of users: upstream their access link, downstream the reverse path of acknowledgements.
+//! Hosts of users, with the access link upstream and the reverse path of acknowledgements downstream.
 //!
 //! Both directions are FIFO, and the arrival time is known at sending. Only a full buffer of an access link drops
-//! packets; the reverse path drops none. So neither needs a queue in addition to its delay line. The packets waiting at
-//! an access link are those in the line whose transmission has not started. It behaves like a
+//! packets; the reverse path drops none. So a delay line is enough in either direction, without a queue. The packets
+//! waiting at an access link are those in the line whose transmission has not started. An access link behaves like a
 //! [`crate::network::link::Link`] with drop-tail.
 //!
 //! [`Hosts::send`] sends a packet, [`Hosts::acknowledge`] an acknowledgement. [`Arrivals`], one for each direction,
-//! chooses the queue in which it waits for its arrival. Most arrivals of similar hosts are in step: the first packets
-//! on an idle access link, and acknowledgements that need not wait at an access link. They go into shared lines, so
-//! that a host with fast links seldom has its own event. Hosts whose access links have individual delays are not in
-//! step and use the two calendars.
+//! selects the queue for the arrival. Most arrivals of similar hosts are in the order of sending: the first packets on
+//! an idle access link, and acknowledgements that need not wait at an access link. They go into shared lines, so a host
+//! with fast links seldom has its own event. Hosts whose access links have individual delays use the two calendars
+//! instead.
 
 mod access;
 mod arrivals;
@@ -61,11 +61,11 @@ impl OfUser for SimPacket {
 /// Times of an acknowledgement on the reverse path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckTimes {
-    /// Time at which it leaves the receiver.
+    /// Time at which the acknowledgement leaves the receiver.
     pub sent: Time,
-    /// Time at which it has passed the reverse bottleneck and reaches the edge node.
+    /// Time at which the acknowledgement reaches the edge node, after the reverse bottleneck.
     pub at_edge: Time,
-    /// Time at which it reaches the sender.
+    /// Time at which the acknowledgement reaches the sender.
     pub at_host: Time,
 }
 
@@ -80,7 +80,7 @@ pub struct Hosts {
     access: Vec<Access>,
     /// Additional delay of each access link above [`HostParams`], in each direction; empty if there is none.
     longer: Vec<Time>,
-    /// Packets that may wait at access links to edge nodes in another part; empty without other parts.
+    /// Packets that may wait at access links to edge nodes in another part of the network; empty without other parts.
     over: Vec<WatchedDelayLine>,
     arrived: u64,
     dropped: u64,
@@ -92,7 +92,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Creates an empty set. Acknowledgements pass a bottleneck with this rate and delay.
+    /// Creates an empty set. Acknowledgements cross a bottleneck with this rate and delay.
     #[must_use]
     pub fn new(reverse_rate: BitRate, reverse_delay: Time) -> Self {
         Self {
@@ -131,7 +131,7 @@ impl Hosts {
         longer_of(&self.longer, user)
     }
 
-    /// Index of the access links with these parameters, which are added if necessary.
+    /// Returns the index of the access links with these parameters. Adds them if necessary.
     fn access_of(&mut self, params: HostParams) -> u16 {
         if let Some(same) = self.access.iter().position(|access| access.params == params) {
             return same as u16;
@@ -176,8 +176,8 @@ impl Hosts {
         self.hosts[user as usize].next_event()
     }
 
-    /// Sends the packet that `make` returns over the access link of its user at `now`. A packet that reaches the edge
-    /// node before `horizon()`, and need not be counted in the buffer, is not stored; the caller must forward it.
+    /// Sends the packet that `make` returns over the access link of its user at `now`. Does not store a packet that
+    /// reaches the edge node before `horizon()` and need not be counted in the buffer; the caller must forward it.
     // Always inlined, so that the packet is constructed in its final position.
     #[inline(always)]
     pub fn send(&mut self, make: impl Fn() -> SimPacket, now: Time, horizon: impl Fn() -> Time) -> Earlier {
@@ -202,7 +202,7 @@ impl Hosts {
 
     /// Like [`Hosts::send`]. `LONGER`: the access link may have an additional delay. `CALENDAR`: packets go into the
     /// calendar.
-    // Const generics make the common case, in which both are false, free of branches.
+    // Const generics compile the common case, both false, without branches.
     #[inline(always)]
     fn send_as<const LONGER: bool, const CALENDAR: bool>(
         &mut self,
@@ -243,9 +243,9 @@ impl Hosts {
         Earlier::Host(host.next_event())
     }
 
-    /// Like [`Hosts::send`], for a packet that is passed immediately to an edge node in another part. Returns its
-    /// arrival time there, or `None` if it is dropped. Stores only packets that may wait, to count the buffer; they
-    /// have no event.
+    /// Like [`Hosts::send`], for a packet that is passed immediately to an edge node in another part of the network.
+    /// Returns the arrival time at that node, or `None` if the packet is dropped. Stores only packets that may wait,
+    /// without an event, to count the buffer.
     pub fn send_over(&mut self, packet: &SimPacket, now: Time) -> Option<Time> {
         self.over.resize(self.hosts.len(), WatchedDelayLine::EMPTY);
         let longer = self.longer(packet.user);
@@ -310,7 +310,7 @@ impl Hosts {
         let entered = self.down.enter::<false>(Some(access.first_down), (at_host, ack.user), || ack, now);
         let earlier = entered.unwrap_or_else(|| {
             at_host += longer_of(&self.longer, ack.user);
-            // A copy, so that `ack` itself need not be in memory.
+            // Copies `ack`, so that it need not be in memory.
             let copy = ack;
             self.acknowledge_out_of_step(&copy, at_host, now)
         });
@@ -368,8 +368,7 @@ impl Hosts {
         to_edge + params.rate.time_of(u64::from(wire_bytes)) + params.delay_down + self.longer(user)
     }
 
-    /// Numbers of packets that hosts sent to their access links, that were dropped there, and that are
-    /// still there.
+    /// Numbers of packets sent to access links, dropped there, and still there.
     #[must_use]
     pub fn accounting(&self) -> (u64, u64, u64) {
         let in_own: usize = self.hosts.iter().map(|host| self.up.own.iter(host.up.line()).count()).sum();

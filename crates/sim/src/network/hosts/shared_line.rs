@@ -1,9 +1,9 @@
-//! A shared line: arrivals of many hosts that are in step.
+//! A shared line: arrivals of many hosts, in order.
 //!
-//! Many hosts have access links of the same rate and delay. A packet that finds its access link idle takes as long as
-//! any other packet of its length, and acknowledgements leave the shared reverse path one by one. So arrivals are in
-//! the order of sending, regardless of the host. One ring contains these arrivals of all hosts; only the first needs an
-//! event. Arrivals that would break the order stay in the line of their host ([`crate::network::hosts`]).
+//! Many hosts have access links of the same rate and delay. A packet sent on an idle access link takes as long as any
+//! other packet of its length, and acknowledgements leave the shared reverse path one by one. So arrivals are in the
+//! order of sending, regardless of the host. One ring contains these arrivals of all hosts, and only the first needs an
+//! event. Arrivals that would break the order are stored in the line of their host ([`crate::network::hosts`]).
 
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::port::Ring;
@@ -18,7 +18,7 @@ pub trait OfUser {
 #[derive(Clone, Debug)]
 pub struct SharedLine<T> {
     arrivals: Ring<T>,
-    /// Time and user of the last arrival that was added, even if it has been taken.
+    /// Time and user of the last added arrival, even if it has been taken.
     last: (Time, u32),
 }
 
@@ -64,7 +64,7 @@ impl<T: OfUser + Copy> SharedLine<T> {
         self.arrivals.get(0).map_or((Time::NEVER, 0), |(time, value)| (*time, value.user()))
     }
 
-    /// Arrival `places` positions behind the first.
+    /// Returns the arrival `places` positions after the first.
     #[must_use]
     #[inline]
     pub fn upcoming(&self, places: usize) -> Option<&T> {
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(line.first(), (Time(5), 3));
         assert_eq!(line.pop(), (3, (Time(6), 1)));
         assert_eq!(line.pop().0, 1);
-        // Arrivals that were taken still count for the order.
+        // A new arrival must also follow arrivals that were already taken.
         assert!(!line.keeps_order(Time(5), 9));
         assert!(!SharedLine::<u32>::closed().keeps_order(Time(7), 9));
     }

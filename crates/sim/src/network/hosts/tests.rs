@@ -111,7 +111,7 @@ proptest! {
 
 #[test]
 fn an_ack_takes_both_transmissions_and_both_delays() {
-    // 54 B: 43.2 us at 10 Mbit/s, 4.32 us at 100 Mbit/s; 5 ms + 0.1 ms propagation.
+    // 54 B take 43.2 us at 10 Mbit/s and 4.32 us at 100 Mbit/s. Propagation takes 5 ms + 0.1 ms.
     let mut hosts = one_host(params(BitRate(100_000_000), Time::from_micros(100), QueueLimit::Packets(50)));
     let ack = Ack { ack: 1, ..Default::default() };
     let mut acknowledge = |flow| hosts.acknowledge(FlowAck { flow, user: 0, ack }, (54, 1500), Time::ZERO).1;
@@ -119,7 +119,7 @@ fn an_ack_takes_both_transmissions_and_both_delays() {
     assert_eq!((acknowledge(7), acknowledge(8)), (Earlier::SharedLine(0, first), Earlier::Nothing));
     assert_eq!(hosts.down.first(Queue::SharedLine(0)), (first, 0));
     assert_eq!(hosts.down.pop(Queue::SharedLine(0)).0.flow, 7);
-    // The second packet waits for the first only at the bottleneck: the access link is ten times faster.
+    // The second packet waits for the first only at the bottleneck, since the access link is ten times faster.
     assert_eq!(hosts.down.first(Queue::SharedLine(0)), (first + Time::from_nanos(43_200), 0));
 }
 
@@ -133,7 +133,7 @@ fn an_ack_overtakes_one_whose_host_has_a_longer_access_link() {
     let ack = Ack { ack: 1, ..Default::default() };
     let mut acknowledge = |user| hosts.acknowledge(FlowAck { flow: 0, user, ack }, (54, 1500), Time::ZERO);
     let (at_first, at_second, at_third) = (acknowledge(0), acknowledge(1), acknowledge(2));
-    // Outside the calendar's range, so in the line of its host.
+    // The arrival is outside the calendar's range, so it is in the line of its host.
     let arrival =
         |position: u64, longer| Time::from_nanos(5_000_000 + 43_200 * (position + 1)) + Time::from_millis(longer);
     let earlier = [Earlier::Calendar(arrival(1, 2)), Earlier::Calendar(arrival(2, 0)), Earlier::Host(arrival(3, 1200))];
@@ -147,8 +147,8 @@ fn an_ack_overtakes_one_whose_host_has_a_longer_access_link() {
 
 #[test]
 fn an_ack_that_others_overtake_keeps_to_the_line_of_its_host() {
-    // The access link is ten times slower than the bottleneck: the second ACK of host 0 waits 432 us for the first, and
-    // the ACK of host 1 is sent 4.32 us after them.
+    // The access link is ten times slower than the bottleneck. The second ACK of host 0 waits 432 us for the first one.
+    // The ACK of host 1 is sent 4.32 us after both.
     let mut hosts = Hosts::new(BitRate(10_000_000), Time::from_millis(5));
     hosts.add(2, params(BitRate(1_000_000), Time::ZERO, QueueLimit::Packets(50)));
     let ack = Ack { ack: 1, ..Default::default() };

@@ -1,8 +1,8 @@
 //! Access networks: a tree of a gateway, sites, access points and subscribers, in both directions.
 //!
 //! The tree is given by counts and rates for each level, or by LibreQoS's `network.json` and `ShapedDevices.csv`
-//! ([`super::access_files`]). Each node has one link to its parent and one from it; the gateway has links to and from
-//! the Internet. A group of users represents a share of the subscribers, in one direction.
+//! ([`super::access_files`]). Each node has one link to its parent and one from its parent. The gateway has links to
+//! and from the Internet. A group of users represents a share of the subscribers, in one direction.
 
 use super::access_files::FilesConfig;
 use super::access_tree::{AccessNetworkParams, AccessNode, Subscribers, by_counts};
@@ -21,7 +21,7 @@ pub(super) const ABOUT: About = About {
     picture: "servers --[plan]-- edge --[gateway]-- --[site]-- --[access point]-- subscribers, and back",
 };
 
-/// Links of a topology, its other keys for writing it back, and its tree if it has one.
+/// Links of a topology, its other keys as written to a scenario, and its tree if it has one.
 pub(super) type Arrangement = (Vec<LinkConfig>, Map<String, Json>, Option<AccessNetwork>);
 
 /// Maximum number of nodes of a tree: each has two links, and packets store the number of a hop in 16 bits.
@@ -39,7 +39,7 @@ params! {
         node: Option<String> = null, source "our choice";
         /// Rate of their plan, if different from that of the topology or the file.
         plan: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
-        /// Rate that the edge or the tree of shapers enforces instead of the plan: a configuration error.
+        /// Rate that the edge or the tree of shapers enforces instead of the plan, to simulate a configuration error.
         configured_plan: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
     }
 }
@@ -51,7 +51,7 @@ choices! {
         Down = "down",
         /// From subscribers through the gateway to servers.
         Up = "up",
-        /// From subscribers to those of the next access point of the same site, without crossing the gateway.
+        /// From subscribers to subscribers of the next access point of the same site, without crossing the gateway.
         Local = "local",
     }
 }
@@ -212,14 +212,14 @@ impl AccessNetwork {
         if self.nodes.len() > 1 { at_gateway.map(|some| some.count).sum() } else { 0 }
     }
 
-    /// Caveats about the files, with the key of each.
+    /// Returns caveats about the files, each with its key.
     #[must_use]
     pub fn notes_of_files(&self) -> Vec<(String, String)> {
         self.files.as_ref().map(FilesConfig::notes).unwrap_or_default()
     }
 
-    /// First node whose shaper class has a lower assured rate than the sum over the files' subscribers below it, with
-    /// both rates in bit/s. `rate` applies to subscribers without an assured rate.
+    /// Returns the first node whose shaper class has an assured rate below the sum over the files' subscribers below
+    /// the node. Also returns the two rates in bit/s. `rate` applies to subscribers without an assured rate.
     #[must_use]
     pub fn overbooked(&self, way: usize, margin: f64, rate: BitRate) -> Option<(&str, f64, f64)> {
         self.files.as_ref()?;
@@ -242,7 +242,7 @@ impl AccessNetwork {
         Some((&self.nodes[found].name, assured[found], has(found)))
     }
 
-    /// Returns true if `node` is `above` or a descendant of it.
+    /// Returns true if `node` is `above` or one of its descendants.
     #[must_use]
     pub fn is_under(&self, node: u32, above: u32) -> bool {
         let mut at = Some(node);
@@ -259,9 +259,9 @@ impl AccessNetwork {
         find_node(&self.nodes, name, key)
     }
 
-    /// Share of subscribers that are active at the scenario's hour. Labovitz (Arbor Networks, "The Internet after
-    /// dark", 2009), consumer providers of North America: 50 % of the peak at 6 h, the peak at 23 h, 60 % at 3 h. We
-    /// interpolate linearly.
+    /// Share of subscribers that are active at the scenario's hour. Source: Labovitz (Arbor Networks, "The Internet
+    /// after dark", 2009), consumer providers of North America: 50 % of the peak at 6 h, the peak at 23 h, 60 % at 3 h.
+    /// We interpolate linearly.
     #[must_use]
     pub fn active_share(&self) -> f64 {
         const POINTS: [(f64, f64); 4] = [(-1.0, 1.0), (3.0, 0.6), (6.0, 0.5), (23.0, 1.0)];
@@ -286,7 +286,7 @@ const OF_COUNTS: [&str; 9] = [
     "plan_up",
 ];
 
-/// Rejects keys of a tree given by counts together with files. Defaults are accepted, since a written scenario contains
+/// Rejects keys of a tree given by counts together with files. Accepts defaults, since a written scenario contains
 /// them.
 fn check_counts_unset(params: &AccessNetworkParams, table: &Table<'_>) -> Result<(), ConfigError> {
     let (mut given, mut defaults) = (Map::new(), Map::new());
@@ -401,7 +401,7 @@ pub struct Dealt {
     pub plan: BitRate,
     /// Rate that is enforced instead of the plan.
     pub configured: BitRate,
-    /// Rate that a tree of shapers assures to each of them, instead of its queue's `rate`.
+    /// Rate that a tree of shapers assures to each subscriber, instead of the `rate` of the queue.
     pub least: Option<BitRate>,
 }
 
@@ -425,7 +425,7 @@ impl AccessNetwork {
                     continue;
                 }
                 let all: f64 = mine.iter().map(|&index| groups[index].0.share).sum();
-                // If shares sum to more than one because of groups with a `node`, all are scaled down equally.
+                // If shares sum to more than one because of groups with a `node`, all shares are scaled down equally.
                 let scale = active / all.max(1.0);
                 let shares: Vec<f64> = mine.iter().map(|&index| groups[index].0.share * scale).collect();
                 let rest = (1.0 - shares.iter().sum::<f64>()).max(0.0);
@@ -475,7 +475,7 @@ mod tests {
         assert_eq!(names, ["gateway", "site1", "site1.ap1", "site1.ap2", "site2", "site2.ap1", "site2.ap2"]);
         assert_eq!(network.route(3, Direction::Down), [0, 2, 6]);
         assert_eq!(network.route(3, Direction::Up), [7, 3, 1]);
-        // To the other access point of the site, without crossing gateway and site.
+        // The route leads to the other access point of the site, without crossing gateway and site.
         assert_eq!(network.route(3, Direction::Local), [7, 4]);
         assert_eq!(network.route(2, Direction::Local), [5, 6]);
         assert_eq!(network.links()[6].name, "site1.ap2/down");
@@ -487,8 +487,8 @@ mod tests {
         let group = |share: f64, node| (SubscriberParams { share, ..Default::default() }, node);
         let dealt = network.deal(&[group(0.7, None), group(0.1, None), group(0.5, Some(1))]);
         let users = |group: usize| dealt.iter().filter(|one| one.group == group).map(|one| one.users).sum::<u32>();
-        // Under site 1 the shares are 0.7, 0.1 and 0.5 of 1.3: 26.9, 3.8 and 19.2 of 50, to within one; under site 2,
-        // 35 and 5.
+        // Below site 1 the shares are 0.7, 0.1 and 0.5 of 1.3: 26.9, 3.8 and 19.2 of 50 subscribers, to within one.
+        // Below site 2 they are 35 and 5.
         assert!((61..=63).contains(&users(0)) && (8..=10).contains(&users(1)), "{} {}", users(0), users(1));
         assert!((18..=20).contains(&users(2)), "{}", users(2));
         let network = self::network(json!({"sites": 1, "access_points": 10, "subscribers": 10}));
@@ -529,7 +529,7 @@ mod tests {
         for (json, problem) in cases {
             assert_eq!(refusal(json), problem);
         }
-        // Values that the messages permit are accepted.
+        // Values that the error messages permit are accepted.
         network(json!({"sites": 10, "access_points": 998}));
         network(json!({"sites": 909, "access_points": 10}));
     }
@@ -562,7 +562,7 @@ mod tests {
     #[test]
     fn at_night_fewer_are_active() {
         let at = |hour: f64| network(json!({"hour": hour})).active_share();
-        // The points of Labovitz, and midpoints between them.
+        // Tests the points of Labovitz, and midpoints between them.
         let expected = [(23.0, 1.0), (3.0, 0.6), (6.0, 0.5), (14.5, 0.75), (1.0, 0.8), (24.0, 0.9)];
         assert!(expected.iter().all(|&(hour, share)| (at(hour) - share).abs() < 1e-12));
         assert_eq!(network(json!({})).active_share(), 1.0);

@@ -2,17 +2,17 @@
 //!
 //! Source: LibreQoS 2.2, docs/v2.0/configuration-advanced.md, src/virtual_tree_nodes.py.
 //!
-//! A scenario names the files. The reader of the scenario passes their content as one text, made by [`tree_of_files`]:
-//! nodes, equal circuits of a node with their number, and notes. `fairlane_libreqos` parses the files. Virtual nodes
-//! are skipped; their children are attached to the next non-virtual ancestor (`build_physical_network`).
+//! A scenario names the files. The code that loads the scenario passes the content of the files as one text, made by
+//! [`tree_of_files`]: nodes, groups of equal circuits of a node, and notes. `fairlane_libreqos` parses the files.
+//! Virtual nodes are skipped; their children are attached to the next non-virtual ancestor (`build_physical_network`).
 //!
-//! Cost: one line per node, and one per set of equal circuits of a node.
+//! Cost: one line per node, and one line per group of equal circuits of a node.
 //!
 //! Deviations:
 //! 1. A circuit without a parent node, or below only virtual nodes, is attached to the gateway, and a note reports
 //!    this. LibreQoS distributes such circuits over generated nodes.
-//! 2. A tree of shapers (see `htb`) assures minimum rates, from 1 kbit/s up; other schemes ignore them. LibreQoS
-//!    requires their columns. Here the queue's `rate` applies if columns or fields are missing.
+//! 2. A tree of shapers (see `htb`) assures minimum rates of at least 1 kbit/s; other schemes ignore minimum rates.
+//!    LibreQoS requires the columns of minimum rates. Here the queue's `rate` applies if columns or fields are missing.
 //! 3. No node may be called `gateway`, the name of the root.
 //! 4. Addresses, names of circuits, queue overrides (`sqm`) and comments have no effect; a note names the columns.
 
@@ -81,7 +81,7 @@ impl FilesConfig {
         Ok((nodes, subscribers))
     }
 
-    /// Caveats about the files, with the key of each.
+    /// Returns caveats about the files, each with its key.
     pub(super) fn notes(&self) -> Vec<(String, String)> {
         let json: Json = serde_json::from_str(&self.tree).unwrap_or_default();
         let of_file = |(key, notes): (&String, &Json)| -> Vec<_> {
@@ -107,7 +107,7 @@ const COLUMNS: Use<'_> = Use {
     compared: &[],
 };
 
-/// Common values of equal circuits: node, maximum and minimum rates.
+/// Values shared by equal circuits: node, maximum and minimum rates.
 type Alike = (usize, [Option<u64>; 2], [Option<u64>; 2]);
 
 /// Reads the content of `network.json` for [`tree_of_files`].
@@ -122,9 +122,9 @@ pub fn nodes_of_network(content: &[u8]) -> Result<String, String> {
     Ok(json!(network).to_string())
 }
 
-/// Tree of the nodes of [`nodes_of_network`] and the content of `ShapedDevices.csv`, in the form of
-/// `files.tree` of a scenario: nodes with parent index and rates; equal subscribers with their number, plan and minimum
-/// rates; and notes.
+/// Builds a tree from the nodes of [`nodes_of_network`] and the content of `ShapedDevices.csv`, in the form of a
+/// scenario's `files.tree`. It contains nodes with parent index and rates, groups of equal subscribers with number,
+/// plan and minimum rates, and notes.
 ///
 /// # Errors
 /// A wrong line, with its number.
@@ -144,7 +144,7 @@ pub fn tree_of_files(nodes: &str, devices: &[u8]) -> Result<String, String> {
         *counts.entry((place(circuit.node, &index), circuit.most, circuit.least)).or_insert(0) += 1;
     }
     let row = |((node, [down, up], least), count): (Alike, u32)| match least {
-        // Minimum rates are written only if there are any, so that the text of trees without them does not change.
+        // Writes minimum rates only if there are any, so the text of trees without minimum rates does not change.
         [None, None] => json!([node, count, down, up]),
         [least_down, least_up] => json!([node, count, down, up, least_down, least_up]),
     };

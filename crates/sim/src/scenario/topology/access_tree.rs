@@ -34,7 +34,7 @@ params! {
         plan: BitRate = "100 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "our choice";
         /// Upstream rate of a subscriber's plan, unless the group specifies one.
         plan_up: BitRate = "20 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "our choice";
-        /// Hour of the day, from 0 to 24, which determines the number of active subscribers; without it all are active.
+        /// Hour of the day, from 0 to 24, which determines the number of active subscribers. If absent, all are active.
         hour: Option<f64> = null, in 0.0..=24.0, source "Labovitz 2009, Internet Observatory";
     }
 }
@@ -44,9 +44,9 @@ params! {
 pub struct AccessNode {
     /// Name.
     pub name: String,
-    /// Index of its parent; `None` for the gateway.
+    /// Index of the parent; `None` for the gateway.
     pub parent: Option<u32>,
-    /// Rates of the links to it and from it.
+    /// Rates of the links to the node and from the node.
     pub rates: [BitRate; 2],
     /// True if the node has no child nodes.
     pub is_leaf: bool,
@@ -61,7 +61,7 @@ pub struct Subscribers {
     pub count: u32,
     /// Rates of the plan, down and up.
     pub plan: [BitRate; 2],
-    /// Rates that a tree of shapers assures to each of them, down and up; if `None`, that of its queue applies.
+    /// Rates that a tree of shapers assures to each subscriber, down and up; if `None`, the rate of the queue applies.
     pub least: [Option<BitRate>; 2],
 }
 

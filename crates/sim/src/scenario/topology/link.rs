@@ -19,7 +19,7 @@ params! {
     }
 }
 
-/// Reader of queues that a topology specifies for its links.
+/// Parses the queues that a topology specifies for its links.
 #[derive(Clone, Copy)]
 pub(crate) struct OwnQueues<'f, 'a> {
     pub(crate) find: FindExternal<'f>,
@@ -55,7 +55,7 @@ pub struct LinkConfig {
     pub params: LinkParams,
     /// Steps of the rate, in the order of time.
     pub schedule: Vec<RateChange>,
-    /// Trace that the link follows instead of its rate. Schemes may be informed of it.
+    /// Trace that replaces the constant rate of the link. Its rate may be reported to schemes.
     pub trace: Option<TraceConfig>,
     /// Impairments in addition to its delay.
     pub impairments: Impairments,

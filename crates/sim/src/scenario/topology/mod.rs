@@ -1,4 +1,4 @@
-//! Links and how they are arranged.
+//! Links and their arrangement.
 //!
 //! Every topology is a list of links, each with a queue, and a route for each group of users. A preset generates the
 //! list from a few keys; `graph` lists it explicitly.
@@ -27,11 +27,11 @@ use fairlane_schemes::{choices, params};
 use serde_json::{Map, Value as Json};
 
 topologies! {
-    /// Users behind separate access links share one bottleneck to a server.
+    /// Users with separate access links share one bottleneck to a server.
     OneSidedDumbbell = "one_sided_dumbbell", dumbbell::OneSidedDumbbell;
     /// The one-sided dumbbell, with an access link for each receiver.
     TwoSidedDumbbell = "two_sided_dumbbell", dumbbell::TwoSidedDumbbell;
-    /// Links in a row, with traffic that crosses some or all of them.
+    /// Links in a row. Traffic crosses some or all of them.
     ParkingLot = "parking_lot", parking_lot::ParkingLot;
 }
 
@@ -54,7 +54,7 @@ params! {
 }
 
 params! {
-    /// Access links of the receivers; the one-sided dumbbell has none. They never have a queue.
+    /// Access links of the receivers, which never have a queue. The one-sided dumbbell has no such links.
     pub struct ReceiverParams {
         /// Rate of a receiver's access link, at least the rate of the last link of its route.
         receiver_rate: BitRate = "100 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "afc 4: 100 Mb/s";
@@ -115,7 +115,7 @@ fn read_graph<'a>(table: &mut Table<'a>, queues: OwnQueues<'_, 'a>) -> Result<Ar
 }
 
 impl TopologyConfig {
-    /// Reads the `[topology]` table of a scenario; an absent table has the defaults.
+    /// Reads the `[topology]` table of a scenario; if the table is absent, uses the defaults.
     ///
     /// # Errors
     /// An unknown key, a value out of range, steps out of order, or links with equal names.
@@ -162,7 +162,8 @@ impl TopologyConfig {
         self.tree.as_ref().map_or(Ok(0), |tree| tree.node(name, key))
     }
 
-    /// Indices of the links of a route given by names. An empty route means all links, which a graph does not permit.
+    /// Returns the indices of the links of a route given by names. An empty route means all links; a graph does not
+    /// permit it.
     pub(super) fn route(&self, names: &[String], key: &str) -> Result<Vec<u32>, ConfigError> {
         let known = || shortened(&self.links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>().join(", "));
         if names.is_empty() {

@@ -20,9 +20,9 @@ pub trait Preset: ParamSet {
     const ABOUT: About;
     /// True if receivers have separate access links.
     const HAS_RECEIVER_LINKS: bool = true;
-    /// True if its first link may have the optional keys of a graph's link: steps, a trace, loss, jitter.
+    /// True if the first link may have the optional keys of a graph's link: steps, a trace, loss, jitter.
     const HAS_COURSE: bool = false;
 
-    /// Links, in the order in which a group without a route crosses them.
+    /// Returns the links in the order in which a group without a route crosses them.
     fn links(&self) -> Vec<LinkConfig>;
 }

@@ -1,7 +1,8 @@
-//! A link that follows a recorded trace in Mahimahi's format: one line per opportunity to send a full packet, with its
-//! time in ms. mm-link(1), "packet-delivery trace".
+//! A link that follows a recorded trace in Mahimahi's format: one line per opportunity to send a maximum-size packet,
+//! with its time in ms. See mm-link(1), "packet-delivery trace".
 //!
-//! A scenario names the file. The reader of the scenario provides its content, as gaps between opportunities.
+//! A scenario names the trace file. The code that loads the scenario reads the file and passes its times as gaps
+//! between opportunities (`gaps`).
 
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, Table, shortened};
 use fairlane_schemes::base::units::{BitRate, Bytes, Time};
@@ -20,8 +21,8 @@ params! {
     pub struct TraceParams {
         /// Bytes on the wire that a delivery opportunity carries.
         opportunity: Bytes = "1500 B", in "1 B"..="65535 B", source "mm-link(1): an MTU";
-        /// Averaging time of the link rate that is reported to schemes, from the end of the first interval on. Without
-        /// it, schemes always get the link's nominal rate.
+        /// Averaging time of the link rate reported to schemes, from the end of the first interval on. If absent,
+        /// schemes always get the link's nominal rate.
         rate_window: Option<Time> = null, in "1 ms"..="1 h", source "our choice";
     }
 }
@@ -111,7 +112,7 @@ fn checked(times: Vec<u32>) -> Result<OpportunityTimes, String> {
     OpportunityTimes::new(times).ok_or_else(|| "ends at 0 ms, the last time must be at least 1 ms".into())
 }
 
-/// Writes gaps in ms, the first one from time 0; equal consecutive gaps as `GAP*COUNT`.
+/// Writes gaps in ms, starting from time 0. Equal consecutive gaps are written as `GAP*COUNT`.
 fn write_gaps(times: &OpportunityTimes) -> String {
     let mut text = String::new();
     let (mut before, mut run) = (0, None::<(u32, usize)>);

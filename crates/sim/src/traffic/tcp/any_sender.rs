@@ -1,4 +1,4 @@
-//! Sender of a connection, of the kind that its parameters require.
+//! The sender of a connection. The parameters select the variant.
 
 use fairlane_schemes::base::units::{BitRate, Bytes, Time};
 
@@ -10,9 +10,9 @@ use super::sender_stats::SenderStats;
 use super::tracked::TrackedSender;
 use super::{Ack, Segment, TcpParams};
 
-/// A sender of either kind. The caller starts it, passes each ACK to it, and calls [`AnySender::on_timer`] when
-/// [`AnySender::timer`] expires. After each of these calls, it calls [`AnySender::poll_transmit`] until that returns
-/// `None`. `params` must be the same in every call.
+/// A sender of either variant. The caller starts the sender, passes each ACK to it, and calls [`AnySender::on_timer`]
+/// when [`AnySender::timer`] expires. After each of these calls, the caller calls [`AnySender::poll_transmit`] until it
+/// returns `None`. `params` must be the same in every call.
 #[derive(Debug)]
 pub enum AnySender {
     /// Detects losses by duplicate ACKs or RFC 6675. Stored inline.
@@ -21,7 +21,7 @@ pub enum AnySender {
     Tracked(Box<TrackedSender>),
 }
 
-/// Calls the same method of either kind.
+/// Calls the same method of either variant.
 macro_rules! either {
     ($self:expr, $sender:ident => $call:expr) => {
         match $self {
@@ -78,7 +78,7 @@ impl AnySender {
         }
     }
 
-    /// Prefetches further lines, once those of [`AnySender::fetch`] have arrived.
+    /// Prefetches further cache lines. Call it once the lines of [`AnySender::fetch`] have arrived.
     #[inline]
     pub fn fetch_records(&self) {
         if let Self::Tracked(sender) = self {
@@ -154,7 +154,7 @@ impl AnySender {
         either!(self, sender => sender.rto())
     }
 
-    /// Bytes in flight as seen by the congestion control. RFC 4898 PipeSize.
+    /// Bytes in flight as seen by the congestion control (RFC 4898 PipeSize).
     #[must_use]
     pub fn in_flight(&self, params: &TcpParams) -> u64 {
         either!(self, sender => sender.in_flight(params))
@@ -178,7 +178,7 @@ impl AnySender {
         }
     }
 
-    /// Congestion control of a sender with a record per segment, and its outputs.
+    /// Congestion control and its outputs, of a sender with a record per segment.
     #[cfg(test)]
     pub(super) fn control(&self) -> Option<(&Congestion, Output)> {
         match self {

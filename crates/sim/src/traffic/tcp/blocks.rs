@@ -3,7 +3,7 @@
 /// Maximum number of blocks in an ACK with timestamps: 40 bytes of options, 12 for timestamps, 4 + 8 per block.
 const MOST: usize = 3;
 
-/// A run of segments beyond a gap: `start` to `end - 1`. Empty if both are equal.
+/// A run of segments above a gap: `start` to `end - 1`. Empty if `start` equals `end`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlock {
     /// First segment of the run.
@@ -46,7 +46,7 @@ impl SackBlocks {
         &self.0[..self.len()]
     }
 
-    /// First segment of `block` that is not in these blocks, those of the last ACK.
+    /// Returns the first segment of `block` that is not in these blocks, which are from the last ACK.
     #[inline]
     pub(super) fn first_news(&self, block: SackBlock) -> u32 {
         // An empty block (0 to 0) has no effect.
@@ -54,7 +54,7 @@ impl SackBlocks {
         known.map_or(block.start, |old| old.end.min(block.end))
     }
 
-    /// Extends the first block by `seq` if it ends there. Returns true if it does.
+    /// Extends the first block by `seq` if the block ends there. Returns true if so.
     #[inline]
     pub(super) fn lengthen_first(&mut self, seq: u32) -> bool {
         let lengthens = !self.is_empty() && self.0[0].end == seq;
@@ -76,8 +76,8 @@ impl SackBlocks {
         self.0.iter().position(|block| block.start == block.end).unwrap_or(MOST)
     }
 
-    /// Puts `block` first. The previously reported blocks follow, the most recent first, without those that are part of
-    /// `block` (RFC 2018 section 4).
+    /// Puts `block` first. Previously reported blocks follow, most recent first; blocks contained in `block` are
+    /// omitted (RFC 2018 section 4).
     pub(super) fn promote(&mut self, block: SackBlock) {
         let old = *self;
         *self = Self::default();
@@ -121,7 +121,7 @@ mod tests {
             list.promote(block(start, start + 1));
         }
         assert_eq!(list, SackBlocks::new(&[block(40, 41), block(30, 31), block(20, 21)]));
-        // The middle block grows: it moves to the front, and the others keep their order.
+        // A growing block moves to the front. The others keep their order.
         list.promote(block(30, 32));
         assert_eq!(list, SackBlocks::new(&[block(30, 32), block(40, 41), block(20, 21)]));
         // A block that joins two others replaces them.

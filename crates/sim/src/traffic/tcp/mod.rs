@@ -2,8 +2,8 @@
 //!
 //! The classic [`Sender`] implements New Reno without SACK, or RFC 6675 with SACK and optionally PRR. The sender in
 //! `tracked` keeps a record of each outstanding segment, as Linux and QUIC do. [`TcpParams::profile`] returns the named
-//! parameter sets `ns3.26`, `ns3`, `ns2`, `linux` and `quic`. All flows of a source share their parameters, which are
-//! passed to every call and must not change during the life of a flow.
+//! parameter sets `ns3.26`, `ns3`, `ns2`, `linux` and `quic`. All flows of a source share their parameters. The caller
+//! passes the parameters to every call and must not change them during a flow.
 //!
 //! # Sources
 //!
@@ -13,7 +13,7 @@
 //!   `congestion/cubic/mod.rs`), RFC 3168 (ECN), RFC 3465 (byte counting).
 //! - ns-3.26, `src/internet/model/`: `tcp-socket-base.cc`, `tcp-congestion-ops.cc`, `rtt-estimator.cc`,
 //!   `tcp-rx-buffer.cc`. In a bulk transfer, the profile `ns3.26` behaves like these files, except for the deviations
-//!   below. Where they differ from an RFC, the profile follows ns-3.
+//!   below. Where ns-3.26 and an RFC differ, the profile follows ns-3.26.
 //! - For the profile `ns3`, ns-3.48 (2026); for `ns2`, `tcl/lib/ns-default.tcl`, `tcp/tcp.cc`, `tcp/tcp-newreno.cc` of
 //!   ns-2; for `linux`, `include/net/tcp.h`, `net/ipv4/tcp*.c` and `Documentation/networking/ip-sysctl.rst` of Linux 6;
 //!   for `quic`, RFC 9000 and RFC 9002.
@@ -29,42 +29,42 @@
 //!
 //! 1. *Growth*, for each ACK of new data that covers n segments (with SACK, without those SACKed before). If cwnd <
 //!    ssthresh: cwnd += MSS and n -= 1. Then, if cwnd >= ssthresh and n > 0: cwnd += max(1, floor(MSS^2 / cwnd)). The
-//!    ACK that crosses ssthresh may do both steps. With `byte_counting` the first step is repeated up to n times while
-//!    cwnd < ssthresh, and the second step counts n times. CUBIC replaces the second step. With `whole_windows` the
-//!    second step adds one segment per window of acknowledged segments. The window after congestion is then a share of
-//!    cwnd, rounded down to segments; with DCTCP, on marks, the amount of the reduction is rounded down instead.
+//!    ACK that crosses ssthresh may do both steps. With `byte_counting`, the first step is repeated up to n times while
+//!    cwnd < ssthresh, and the second step n times. CUBIC replaces the second step. With `whole_windows`, the second
+//!    step adds one segment per window of acknowledged segments. The window after congestion is then a share of cwnd,
+//!    rounded down to segments. On marks with DCTCP, the amount of the reduction is rounded down instead.
 //!
 //! Without SACK:
 //!
 //! 2. *Inflight* = max(0, NXT - UNA + (retransmitted - dupacks) * MSS).
 //! 3. *Duplicate ACK* (ack = UNA < NXT): the third one, if UNA >= recover, sets recover = highest sent + 1, ssthresh =
-//!    max(2 MSS, inflight / 2), cwnd = ssthresh + 3 MSS, and retransmits UNA. Every other one before recovery sends one
-//!    new segment, regardless of cwnd (limited transmit). With `flight_size = "outstanding"`, min(cwnd, NXT - UNA)
-//!    replaces inflight, where ssthresh replaces cwnd at a timeout in recovery. With CUBIC the factor is
+//!    max(2 MSS, inflight / 2), cwnd = ssthresh + 3 MSS, and retransmits UNA. Any other duplicate ACK before recovery
+//!    sends one new segment, regardless of cwnd (limited transmit). With `flight_size = "outstanding"`, min(cwnd, NXT -
+//!    UNA) replaces inflight; at a timeout in recovery, min(ssthresh, NXT - UNA). With CUBIC the factor is
 //!    `cubic_beta`, not 1/2.
 //! 4. *In recovery* each duplicate ACK adds one MSS to cwnd and sends what cwnd permits.
 //! 5. *Partial ACK* (ack < recover): cwnd = max(0, cwnd - acked) + MSS. The new UNA is retransmitted. Only the first
 //!    partial ACK restarts the timer.
-//! 6. *Full ACK*: cwnd = min(ssthresh, inflight + MSS), where inflight uses UNA and the counters from before this ACK;
-//!    or cwnd = ssthresh, depending on `full_ack_window`. Then rule 1 applies to the segments above recover.
+//! 6. *Full ACK*: depending on `full_ack_window`, cwnd = ssthresh or cwnd = min(ssthresh, inflight + MSS). This
+//!    inflight uses UNA and the counters from before the ACK. Then rule 1 applies to the segments above recover.
 //!
 //! Always:
 //!
-//! 7. *Timeout*: recover = highest sent + 1; cwnd = MSS; NXT = UNA (go back N). ssthresh is as in rule 3, but stays if
-//!    the sender already is in the loss state and `each_timeout_reduces` is false. Duplicate ACKs are ignored until an
-//!    ACK exceeds recover. Rule 17 applies with SACK.
+//! 7. *Timeout*: recover = highest sent + 1; cwnd = MSS; NXT = UNA (go back N). ssthresh is set as in rule 3. It does
+//!    not change if the sender already is in the loss state and `each_timeout_reduces` is false. Duplicate ACKs are
+//!    ignored until an ACK exceeds recover. Rule 17 applies with SACK.
 //! 8. *Timer*: RTO = max(min_rto, SRTT + max(granularity, 4 RTTVAR)). It doubles at each timeout, up to max_rto. Each
-//!    ACK of new data restarts the timer (except by rule 5) and recomputes RTO, even without a new sample; with
-//!    `keep_backoff` only a sample recomputes it. With `retransmit_restarts_timer` a fast retransmit restarts the
+//!    ACK of new data restarts the timer (except by rule 5) and recomputes RTO, even without a new sample. With
+//!    `keep_backoff`, only a sample recomputes RTO. With `retransmit_restarts_timer`, a fast retransmit restarts the
 //!    timer.
 //! 9. *Sample*: now - echo, if segment UNA was sent only once; with SACK, at each ACK of new data. If `rtt_tick` is not
 //!    zero, samples are rounded to whole ticks, at least one.
 //! 10. *Sending*: a full segment if the window has room for it, a short segment only at the end of the transfer. The
 //!     socket buffer, which is also the receive window, limits NXT - UNA.
 //! 11. *Receiver*: it acknowledges at once the first data segment, every second in-order segment, a duplicate, and all
-//!     segments from the start of a gap until it is filled; otherwise after 0.2 s. An ACK echoes the timestamp of the
-//!     earliest in-order segment that is not yet acknowledged. With SACK it reports up to three runs of segments beyond
-//!     gaps: first the run of the arriving segment, then the most recently reported ones.
+//!     segments from the start of a gap until the gap is filled. It acknowledges other segments after 0.2 s. An ACK
+//!     echoes the timestamp of the earliest in-order segment that is not yet acknowledged. With SACK it reports up to
+//!     three runs of segments above gaps: first the run of the arriving segment, then the most recently reported ones.
 //!
 //! With SACK:
 //!
@@ -74,26 +74,26 @@
 //!     cwnd = ssthresh. UNA is retransmitted regardless of the window.
 //! 14. *Sending*: while pipe + 1 segment fits into cwnd, the first available of: a lost segment not yet retransmitted;
 //!     a new segment; in recovery, a segment below the highest SACKed one not yet retransmitted; once per recovery the
-//!     last segment, if it is above all SACKed ones. Limited transmit follows from this, since SACKed segments leave
-//!     the pipe.
+//!     last segment, if it is above all SACKed ones. This includes limited transmit, since SACKed segments leave the
+//!     pipe.
 //! 15. *Recovery ends* when UNA >= recover: cwnd = ssthresh; rule 1 applies to the segments above recover.
 //! 16. *PRR*: at each ACK in recovery cwnd = pipe + sndcnt. If pipe > ssthresh, sndcnt = ceil(prr_delivered * ssthresh
 //!     / RecoverFS) - prr_out, else min(ssthresh - pipe, max(prr_delivered - prr_out, delivered) + MSS).
-//! 17. *Timeout*: all outstanding un-SACKed segments are lost, none counts as retransmitted, and cwnd = MSS; rule 14
-//!     sends them. No recovery starts until UNA >= recover. The ACK that reaches recover counts the segments above it
-//!     in rule 1.
+//! 17. *Timeout*: all outstanding un-SACKed segments are lost, none of them counts as retransmitted, and cwnd = MSS.
+//!     Rule 14 sends them. No recovery starts until UNA >= recover. The ACK that reaches recover counts the segments
+//!     above it in rule 1.
 //!
 //! With ECN:
 //!
-//! 18. New data segments carry ECT(0), retransmissions are not ECN-capable. With `rack` a connection whose SYN was
-//!     retransmitted has no ECN. For a control that needs accurate ECN, all packets carry its codepoint, including the
-//!     SYN; in QUIC all carry ECT(0). The receiver sets ECE on all ACKs from a CE mark until CWR. An ACK with ECE does
-//!     not increase cwnd. If it acknowledges data sent after the last reduction, and no recovery is in progress,
-//!     ssthresh is as in rule 3 and cwnd = ssthresh. A loss in such a window causes no further reduction. After any
-//!     reduction the next new segment carries CWR.
+//! 18. New data segments carry ECT(0), retransmissions are not ECN-capable. With `rack`, a connection whose SYN was
+//!     retransmitted has no ECN. With a congestion control that needs accurate ECN, all packets including the SYN carry
+//!     its codepoint. In QUIC all packets carry ECT(0). The receiver sets ECE on all ACKs from a CE mark until CWR. An
+//!     ACK with ECE does not increase cwnd. If such an ACK acknowledges data sent after the last reduction, outside
+//!     recovery, ssthresh is set as in rule 3 and cwnd = ssthresh. A loss in such a window causes no further reduction.
+//!     After any reduction the next new segment carries CWR.
 //!
 //! With a record of each outstanding segment (`loss_detection = "rack"`, `"scoreboard"` or `"packet_threshold"`), rules
-//! 1, 9, 10, 11 and 18 apply, and these instead of the others:
+//! 1, 9, 10, 11 and 18 apply. The following rules replace the others:
 //!
 //! 19. *Pipe* = segments neither SACKed nor lost. A lost segment is in it again once it is retransmitted.
 //! 20. *Loss* (RACK): let r be the RTT of the delivered segment that was processed last; an ACK's SACKed segments come
@@ -103,64 +103,67 @@
 //!     checks again 2 ms after the last of these segments is overdue. Segments reported by the same ACK do not count as
 //!     reordered. Lost retransmissions are detected in the same way.
 //! 21. *Recovery* starts with the first loss: ssthresh by the congestion control, recover = NXT. Lost segments are sent
-//!     before new ones, as far as the window permits. Recovery ends when UNA >= recover: cwnd = ssthresh. With `rack`
-//!     the same ACK starts another one if a lost segment is not delivered yet, even if its retransmission is in flight;
-//!     a segment repeated by a probe does not count.
+//!     before new ones, as far as the window permits. Recovery ends when UNA >= recover: cwnd = ssthresh. With `rack`,
+//!     the same ACK starts another recovery if a lost segment is not delivered yet, even if its retransmission is in
+//!     flight. A segment repeated by a probe does not count as lost.
 //! 22. *PRR* as rule 16, except that the cwnd before the reduction replaces RecoverFS, and the additional segment
 //!     requires an ACK that advances UNA without new losses. Marks reduce the window in the same way, over a round
 //!     trip.
 //! 23. *Probe* (`tlp`): sent 2 SRTT after the last segment or after the last ACK that advanced UNA, plus `min_rto` if
-//!     one segment is outstanding, else plus 2 ms, but no later than the timeout. It is a new segment, or else the last
-//!     one again. If that repaired a loss, the window is reduced as by a recovery.
-//! 24. *Timeout*: RTO = SRTT + v, where v is the largest value in a round trip of four times the mean deviation, at
-//!     least `min_rto`; if that falls, v shrinks by a quarter of the difference per round trip. Segments sent longer
-//!     ago than r are lost; cwnd = pipe + MSS; ssthresh shrinks if no recovery is in progress. Slow start follows. If
-//!     an ACK delivers no segment that was sent once, the echo gives the RTT (in milliseconds with `clock_tick`); with
-//!     `rack`, the congestion control and the minimum RTT use it too.
-//! 25. *F-RTO* (`frto`): if the ACK after a timeout advances UNA, two new segments are sent. If a segment then arrives
-//!     that was sent only once, before the timeout, the timeout was spurious. As in Linux, F-RTO does not check
-//!     timeouts in recovery (RFC 5682 2.1). So it never finds a timeout spurious that only a late retransmission of a
-//!     real loss caused. The threshold stays that of the recovery.
+//!     one segment is outstanding, otherwise plus 2 ms. It is not sent later than the timeout. The probe is a new
+//!     segment or, if there is none, the last segment again. If the repetition repairs a loss, the window is reduced as
+//!     by a recovery.
+//! 24. *Timeout*: RTO = SRTT + v, where v is four times the mean deviation, at its maximum in a round trip, and at
+//!     least `min_rto`. If this maximum falls, v shrinks by a quarter of the difference per round trip. Segments sent
+//!     longer ago than r are lost; cwnd = pipe + MSS; ssthresh is reduced if no recovery is in progress. Slow start
+//!     follows. If an ACK delivers no segment that was sent once, the echo gives the RTT (in milliseconds with
+//!     `clock_tick`); with `rack`, the congestion control and the minimum RTT use it too.
+//! 25. *F-RTO* (`frto`): if the ACK after a timeout advances UNA, two new segments are sent. If a segment is then
+//!     delivered that was sent only once, before the timeout, the timeout was spurious. As in Linux, F-RTO does not
+//!     check timeouts in recovery (RFC 5682 2.1). So if only a retransmission of a real loss is late, the timeout is
+//!     not considered spurious. ssthresh stays at the value that the recovery set.
 //! 26. *Undo* (`undo`): restores window and threshold from before the reduction if the timeout was spurious, if an ACK
 //!     that advances UNA echoes a time before the first retransmission, or if D-SACKs have answered all
 //!     retransmissions.
 //! 27. *Slow start* also ends by HyStart (`hystart`); HyStart++ applies only while ssthresh has its initial value. The
-//!     window grows only if it limits sending: if it is full, or in slow start at least half full. In QUIC it must be
-//!     full, or waiting data would fill it without pacing. Depending on `after_idle`, the window shrinks when more than
-//!     a timeout has passed since the last segment and nothing is outstanding.
-//! 28. *Pacing*: after ten segments, data leave in chunks, each when the rate has paid for the previous one. The rate
-//!     is that of the congestion control or, with `pacing = "on"`, 2 cwnd / SRTT while cwnd < ssthresh / 2, else 1.2
-//!     cwnd / SRTT. A chunk is 2^-10 s of the rate, at least two segments, at most `tso`.
-//! 29. *Accurate ECN*: each ACK carries the number of marked segments. It is 12 bytes longer, or 8 with two SACK
-//!     blocks; with three blocks, which fill its options, its length stays.
-//! 30. *QUIC* (`packet_threshold`): a packet is lost if a packet sent `dupack_threshold` later is delivered, or if one
-//!     sent later is delivered and 9/8 of max(SRTT, last RTT) have passed since it was sent. Recovery halves the window
-//!     at once and ends when a packet sent in it is acknowledged. A probe timeout of SRTT + 4 RTTVAR +
-//!     `delayed_ack_timeout`, which doubles if it repeats, sends one packet and reduces nothing. Losses over three
-//!     probe timeouts leave a window of two segments. The pacing rate is 1.25 cwnd / SRTT.
+//!     window grows only if it limits sending: if it is full, or in slow start at least half full. In QUIC the window
+//!     must be full, or only pacing must keep waiting data from filling it. Depending on `after_idle`, the window
+//!     shrinks when more than a timeout has passed since the last segment and nothing is outstanding.
+//! 28. *Pacing*: after ten segments, data leave in chunks. Each chunk leaves after the time that the previous one takes
+//!     at the pacing rate. The congestion control sets the rate. With `pacing = "on"` and no such rate, it is 2 cwnd /
+//!     SRTT while cwnd < ssthresh / 2, else 1.2 cwnd / SRTT. A chunk is 2^-10 s of the rate, at least two segments, at
+//!     most `tso`.
+//! 29. *Accurate ECN*: each ACK carries the number of marked segments. This makes the ACK 12 bytes longer, or 8 bytes
+//!     with two SACK blocks. With three blocks, which fill the option space, its length does not change.
+//! 30. *QUIC* (`packet_threshold`): a packet is lost if a packet with a number higher by `dupack_threshold` is
+//!     delivered. It is also lost if any later packet is delivered and 9/8 of max(SRTT, last RTT) have passed since the
+//!     lost one was sent. Recovery halves the window at once and ends when a packet sent in it is acknowledged. A probe
+//!     timeout of SRTT + 4 RTTVAR + `delayed_ack_timeout` sends one packet and does not reduce the window. It doubles
+//!     each time it repeats. Losses over three probe timeouts leave a window of two segments. The pacing rate is 1.25
+//!     cwnd / SRTT.
 //! 31. *Scoreboard* (`scoreboard`): a segment sent once is lost as in rule 12. A timeout, with the RTO of rule 8,
 //!     considers everything in flight lost. Thresholds after congestion and the counts of rule 22 are in bytes, and the
-//!     outstanding data replace RecoverFS; with `rack`, as in Linux, they are in whole segments. With `impatient_timer`
-//!     only the first ACK in a recovery that advances UNA restarts the timer. With `recovery_sends_at_once` the first
-//!     lost segment leaves regardless of window and pacing. So does, after each ACK in recovery that advances UNA to a
-//!     segment sent once, the next lost or else a new segment. With `sack_duplicates` an ACK with new SACK information
-//!     is a duplicate even if it advances UNA: outside recovery it neither grows the window nor restarts the timer. A
-//!     recovery starts with the third in a row. It also starts if, among the segments above UNA, the first one that is
-//!     lost, retransmitted or SACKed is not SACKed. Segments still lost at the end of a recovery are retransmitted
-//!     without another recovery.
+//!     outstanding data replace RecoverFS; with `rack`, as in Linux, they are in whole segments. With
+//!     `impatient_timer`, only the first ACK in a recovery that advances UNA restarts the timer. With
+//!     `recovery_sends_at_once`, the first lost segment leaves regardless of window and pacing. After each ACK in
+//!     recovery that advances UNA to a segment sent once, the next lost segment, or else a new one, also leaves at
+//!     once. With `sack_duplicates`, an ACK with new SACK information is a duplicate even if it advances UNA: outside
+//!     recovery it neither grows the window nor restarts the timer. A recovery starts with the third duplicate in a
+//!     row. It also starts if, among the segments above UNA, the first one that is lost, retransmitted or SACKed is not
+//!     SACKed. Segments still lost at the end of a recovery are retransmitted without another recovery.
 //!
-//! The receiver acknowledges the first `quickack` segments one by one, and the same number after a duplicate, which it
-//! reports first (D-SACK). It also acknowledges at once:
+//! The receiver acknowledges the first `quickack` segments one by one. It does so again after a duplicate segment,
+//! which it reports in the first block (D-SACK). It also acknowledges at once:
 //!
 //! - with `autotuning`, each segment that widens its window, which it does by two segments;
 //! - with `tso_defer`, the last segment of a burst of several, which carries PSH, if it arrives in order;
 //! - with `ecn` and `quickack`, the first mark that it echoes, and the CWR that ends the echo;
-//! - for controls that count each mark other than by ECT(1), pending segments when marks begin or end (RFC 8257 3.2).
+//! - pending segments when marks begin or end (RFC 8257 3.2), for controls that count each mark but do not use ECT(1).
 //!
-//! With `gro_timeout` an ACK waits for segments that follow immediately. With `sack_delay` ACKs of segments beyond a
-//! gap wait, from the fourth since RCV.NXT advanced: for that time or RTT / 20, whichever is less, then at most 0.1 ms
-//! for the next segment, and not once 44 wait. With `clock_tick` timers of sender and receiver fire at a tick, after
-//! whole ticks.
+//! With `gro_timeout`, an ACK waits for segments that follow immediately. With `sack_delay`, ACKs of segments above a
+//! gap are delayed, from the fourth since RCV.NXT advanced. The delay is the smaller of `sack_delay` and RTT / 20, plus
+//! at most 0.1 ms for the next segment. It ends once 44 ACKs wait. With `clock_tick`, timers of sender and receiver
+//! fire at a tick, after whole ticks.
 //!
 //! # Wire sizes
 //!
@@ -174,18 +177,18 @@
 //!
 //! # Cost
 //!
-//! 144 bytes for a classic sender, 104 for a receiver (pinned by a test), no allocation per packet. SACK takes 88 bytes
-//! more at the sender, CUBIC 120. A receiver that has seen a gap owns a bitmap of one bit per segment of the widest
-//! gap, rounded up to a power of two of 8 bytes; so does a sender with SACK. Without SACK the sender needs no bitmap of
-//! retransmitted segments: New Reno retransmits UNA or, after a timeout, everything from UNA on, so they are always the
-//! first outstanding ones, and one number marks where they end. A sender with records has about 1 kB, and 64 bytes for
-//! each segment of its widest window, rounded up to a power of two.
+//! A classic sender takes 144 bytes, a receiver 104 (pinned by a test). No packet causes an allocation. At the sender,
+//! SACK adds 88 bytes and CUBIC 120. A receiver that has seen a gap has a bitmap with one bit per segment of the widest
+//! gap, in units of 8 bytes rounded up to a power of two. A sender with SACK has the same bitmap. A sender without SACK
+//! needs none: New Reno retransmits UNA or, after a timeout, all segments from UNA on. So retransmitted segments are
+//! always the first outstanding ones, and one number marks their end. A sender with records has about 1 kB, and 64
+//! bytes for each segment of its widest window, rounded up to a power of two.
 //!
 //! # Deviations from ns-3.26
 //!
-//! 1. Every timeout sets cwnd to one segment. In ns-3.26 only the first of several timeouts does: the flow then sends
-//!    its whole window in a burst once a second and hardly recovers. This happens with 2 of 10 seeds of abc2018's
-//!    default mix.
+//! 1. Every timeout sets cwnd to one segment. In ns-3.26 only the first of several timeouts does this: afterwards the
+//!    flow sends its whole window in a burst once a second and hardly recovers. This happens with 2 of 10 seeds of
+//!    abc2018's default mix.
 //! 2. Timestamps are exact, not in milliseconds, and the estimator counts picoseconds, not nanoseconds. So RTTs below 1
 //!    ms are sampled as well.
 //! 3. Data that a window permits follow an ACK immediately, not 1 ns later.
@@ -194,8 +197,8 @@
 //! 5. There is no FIN. ns-3 acknowledges the last segment of a finite transfer at once because it carries the FIN. Here
 //!    its ACK may be delayed, so the sender may finish up to 0.2 s later. The receiver finishes at the same time.
 //! 6. A socket buffer contains whole segments; ns-3 fills the rest of a full buffer with a short segment. The default
-//!    of 2 MiB limits no flow of abc2018. That of ns-3 is 131 072 bytes, about the bandwidth-delay product at D_b = 50
-//!    ms; the paper does not say which it used.
+//!    of 2 MiB limits no flow of abc2018. The default of ns-3 is 131 072 bytes, about the bandwidth-delay product at
+//!    D_b = 50 ms. The paper does not say which size it used.
 //! 7. A second SYN-ACK is ignored; in ns-3.26 it resets cwnd and ssthresh. The receiver has no timer for the SYN-ACK:
 //!    the sender repeats its SYN after the same 3 s.
 //! 8. Sequence numbers count segments from 0 and do not wrap: a flow ends after 2^32 - 1 segments (6.2 TB).
@@ -204,17 +207,17 @@
 //!
 //! 9. RFC 6675: SACK information is kept at a timeout, as section 5.1 permits and RFC 2018 5.1 forbids, because no
 //!    receiver here reneges. Sizes are in segments; the short last segment counts as a full one. The rescue
-//!    retransmission (NextSeg rule 4) is sent only if the last segment is above all SACKed ones; otherwise it would
-//!    repeat a segment whose retransmission is in flight. RFC 2018 section 4: blocks that no longer fit in the list of
-//!    three are not reported again when it has room.
+//!    retransmission (NextSeg rule 4) is sent only if the last segment is above all SACKed ones. Otherwise it would
+//!    repeat a segment whose retransmission is in flight. RFC 2018 section 4: a block dropped from the list of three is
+//!    not reported again later.
 //! 10. RFC 6937: RecoverFS and the counters are in segments.
 //! 11. RFC 3168: ECN is not negotiated with SYN flags, since both ends use the same parameters. On marks cwnd stays at
 //!     two segments or more, so the rule for a window of one segment (wait for the timeout) never applies.
 //! 12. RFC 5681 section 3.1: the initial window is a parameter, 10 segments in `ns3` and `linux` (RFC 6928), and a lost
 //!     SYN does not reduce it to one. In the loss state, the timeout of any segment leaves ssthresh unchanged, unless
-//!     `each_timeout_reduces`; in the RFC only the timeout of a segment that timed out before does.
-//! 13. RFC 6582 section 3.2: an ACK that covers recover and no more allows a fast retransmit, and the flight after a
-//!     full ACK may count less than a segment. Both are as in ns-3.26.
+//!     `each_timeout_reduces`. In the RFC this is so only for a segment that timed out before.
+//! 13. RFC 6582 section 3.2: as in ns-3.26, an ACK that covers exactly recover allows a fast retransmit, and the flight
+//!     after a full ACK may be less than a segment.
 //! 14. RFC 6298: the minimum timeout is 0.2 s in `ns2` and `linux` (section 2.4: 1 s). A SYN that timed out does not
 //!     raise the timeout to 3 s (5.7), since the handshake gives a sample anyway. Without `keep_backoff` any ACK of new
 //!     data ends the backoff. RFC 7323 section 4.2: the gains do not depend on the number of samples per window; 4.3:
@@ -228,9 +231,10 @@
 //!
 //! 16. Segments are those of abc2018 (1446 bytes), not of 536: each study sets them.
 //! 17. HyStart, which ns-3's CUBIC uses, is missing here, so slow start overshoots more.
-//! 18. CUBIC's target is one smoothed RTT ahead, in ns-3 the minimum RTT. In ns-3 its window grows only if it was full
-//!     when the last segment left (m_isCwndLimited); here the classic sender does not check this. Neither stops CUBIC's
-//!     clock while the application is idle (`cubic_clock`), nor reduces the window after an idle period.
+//! 18. CUBIC's target is one smoothed RTT ahead, in ns-3 the minimum RTT. In ns-3 CUBIC's window grows only if it was
+//!     full when the last segment left (m_isCwndLimited); here the classic sender does not check this. Neither ns-3 nor
+//!     this sender stops CUBIC's clock while the application is idle (`cubic_clock`) or reduces the window after an
+//!     idle period.
 //! 19. PRR follows RFC 6937. ns-3 uses the pipe as RecoverFS, adds one segment to the delivered data of a duplicate
 //!     ACK, and permits the additional segment of the slow-start bound only after the ACK of a retransmission. In
 //!     recovery, ns-3 restarts the timer only at the first partial ACK. The ACK that ends recovery counts all segments
@@ -247,8 +251,8 @@
 //!     in ns-2. The tick is also the minimum of the variation.
 //! 25. An idle period does not change the window. In ns-2 the timer keeps running while nothing is outstanding, and its
 //!     timeout leaves one segment (`slow_start_restart_`, `restart_bugfix_`).
-//! 26. The window is unlimited: ssthresh starts at its largest value and the buffer has 2 MiB, whereas ns-2 has
-//!     `window_` = 20 packets for both. For these, set `socket_buffer` and `initial_ssthresh`.
+//! 26. The window is unlimited: ssthresh starts at its largest value and the buffer has 2 MiB. In ns-2 the initial
+//!     ssthresh and the buffer are `window_` = 20 packets. To get this, set `socket_buffer` and `initial_ssthresh`.
 //! 27. ns-2 forgets SRTT above a backoff of 8 (tcp.cc rtt_backoff) and backs off to at most 64 times the timeout.
 //!
 //! # Deviations of the profile `linux` from Linux
@@ -268,25 +272,25 @@
 //!     (tcp_select_window). The delayed ACK has a fixed 40 ms. No ACK waits until the application has read
 //!     (tcp_backlog_ack_defer).
 //! 32. Pacing and the SYN have exact timers. In Linux a pacing timer may be 0.1 ms late, and a SYN timer ticks. Undo
-//!     restores the threshold as it was; Linux uses at least 3/4 of cwnd for it (tcp_current_ssthresh).
-//! 33. tcp_cwnd_application_limited is missing. It would shrink a window that was not full for a timeout, but never
-//!     does: tcp_cong_avoid restarts that time with each ACK, and without ACKs the connection is idle. On Linux 6.18 a
-//!     window of 134 segments was unchanged after 10 s with 17 in flight.
+//!     restores the previous threshold; Linux sets it to at least 3/4 of cwnd (tcp_current_ssthresh).
+//! 33. tcp_cwnd_application_limited is missing. The function shrinks a window that was not full for the length of a
+//!     timeout. This never happens: tcp_cong_avoid restarts that time with each ACK, and without ACKs the connection is
+//!     idle. On Linux 6.18 a window of 134 segments was unchanged after 10 s with 17 in flight.
 //!
 //! # Deviations of the profile `quic` from RFC 9000 and 9002
 //!
 //! 34. Each packet carries one segment of one stream; a lost one is sent again unchanged, with a new number. The
 //!     handshake is that of TCP in datagrams of QUIC's size, and gives the first RTT.
-//! 35. An ACK has three ranges, those that changed last: the reverse path loses no ACK, so more ranges would add
-//!     nothing. Its delay is not reported, and 8 bytes per range is more than QUIC uses.
-//! 36. A probe timeout sends one packet of the two that it may send: a lost one first, then new data, then the one that
-//!     has been in flight longest (6.2.4).
-//! 37. Where section 5.3 and appendix A.7 of RFC 9002 differ, the variation follows A.7: the difference is that from
+//! 35. An ACK has the three ranges that changed last. More ranges would not add information, since the reverse path
+//!     loses no ACK. The ACK does not report its delay. Its 8 bytes per range are more than in QUIC.
+//! 36. A probe timeout sends one packet; the RFC allows two (6.2.4). It prefers a lost packet, then new data, then the
+//!     packet that has been in flight longest.
+//! 37. Where section 5.3 and appendix A.7 of RFC 9002 differ, the variation follows A.7: it uses the difference from
 //!     the old smoothed RTT.
-//! 38. RTT samples are those of TCP: from the first packet that an ACK newly acknowledges, including the wait for a
-//!     delayed ACK (5.1). The minimum RTT is that of the connection, even after persistent congestion (5.2).
-//! 39. Recovery leaves Reno half of the outstanding data, at most half of cwnd; by 7.3.2 it is half of cwnd, which is
-//!     the same while the window is in use.
+//! 38. RTT samples are taken as in TCP: from the first packet that an ACK newly acknowledges, including the delay of
+//!     the ACK (5.1). The minimum RTT is taken over the whole connection, even after persistent congestion (5.2).
+//! 39. In recovery, Reno's window is half of the outstanding data, at most half of cwnd. By 7.3.2 it is half of cwnd,
+//!     which is the same while the window is full.
 //!
 //! # Not implemented
 //!
@@ -326,11 +330,11 @@ pub use sender_stats::SenderStats;
 choices! {
     /// Sending rate during loss recovery.
     pub enum Recovery {
-        /// No data until the pipe has shrunk to the new window, then as much as leaves the network (RFC 6582, RFC
+        /// Sends no data until the pipe has shrunk to the new window, then as much as leaves the network (RFC 6582, RFC
         /// 6675).
         NewReno = "newreno",
-        /// From the first ACK on, in proportion to the data that leave the network: proportional rate reduction (RFC
-        /// 6937).
+        /// Sends in proportion to the data that leave the network, from the first ACK on: proportional rate reduction
+        /// (RFC 6937).
         Prr = "prr",
     }
 }
@@ -338,7 +342,7 @@ choices! {
 choices! {
     /// Window after recovery without SACK (RFC 6582 3.2 step 3, full acknowledgment).
     pub enum FullAckWindow {
-        /// min(ssthresh, inflight + MSS): option (1), which sends no burst.
+        /// min(ssthresh, inflight + MSS): option (1), which avoids a burst.
         Inflight = "inflight",
         /// ssthresh: option (2).
         Ssthresh = "ssthresh",
@@ -363,9 +367,9 @@ choices! {
 choices! {
     /// Pacing of segments.
     pub enum Pacing {
-        /// Only if the congestion control sets a rate.
+        /// Paces only if the congestion control sets a rate.
         Auto = "auto",
-        /// Always; if the congestion control sets no rate, at the rate that Linux derives from the window.
+        /// Always paces. If the congestion control sets no rate, uses the rate that Linux derives from the window.
         On = "on",
         /// Never.
         Off = "off",
@@ -405,7 +409,7 @@ pub struct Segment {
     pub seq: u32,
     /// Payload in bytes: one MSS, or less in the last segment of a finite transfer.
     pub payload: u32,
-    /// True if it opens the connection; it then has no data.
+    /// True if the segment opens the connection; such a segment has no data.
     pub syn: bool,
     /// True if the sender has reduced its window since the last congestion echo (CWR, RFC 3168).
     pub cwr: bool,
@@ -417,15 +421,16 @@ pub struct Segment {
     pub prompt: Prompt,
 }
 
-/// Reason of a segment for an immediate ACK.
+/// Reason why a segment causes an immediate ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Prompt {
     /// None.
     #[default]
     No,
-    /// It ends a burst (PSH), by `tso_defer`: only if it arrives in order (tcp_event_data_recv).
+    /// With `tso_defer`, the segment ends a burst (PSH). Counts only if the segment arrives in order
+    /// (tcp_event_data_recv).
     InOrder,
-    /// It widens the receive window, by `autotuning` (tcp_grow_window).
+    /// With `autotuning`, the segment widens the receive window (tcp_grow_window).
     Always,
 }
 
@@ -436,13 +441,13 @@ pub struct Ack {
     pub ack: u32,
     /// Timestamp of the acknowledged segment (TSecr, RFC 7323).
     pub echo: Time,
-    /// True if it answers a SYN (SYN-ACK).
+    /// True if this is a SYN-ACK.
     pub syn: bool,
     /// True if a packet with a congestion mark has arrived, and no CWR since (ECE, RFC 3168).
     pub congestion_echo: bool,
-    /// Segments that arrived with a congestion mark, modulo 2^16, if the feedback is accurate.
+    /// Number of segments that arrived with a congestion mark, modulo 2^16, if the feedback is accurate.
     pub marks: u16,
-    /// Runs of segments beyond gaps, if the connection uses SACK.
+    /// Runs of segments above gaps, if the connection uses SACK.
     pub sacks: SackBlocks,
 }
 

@@ -13,8 +13,8 @@ pub enum Phase {
     Disorder,
     /// Fast recovery.
     Recovery,
-    /// Recovery from a retransmission timeout. Ends when all segments sent before the timeout are acknowledged; without
-    /// SACK, at least one further segment must be.
+    /// Recovery from a retransmission timeout. Ends when all segments sent before the timeout are acknowledged and,
+    /// without SACK, at least one further segment.
     Loss,
 }
 

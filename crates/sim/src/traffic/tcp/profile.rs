@@ -17,7 +17,7 @@ params! {
     pub struct TcpParams {
         /// Maximum segment size (MSS): payload of a full segment in bytes.
         segment_payload: u32 = 1446, in 1..=64000, symbol "MSS", source "abc2018 IV-A1: 1500 bytes on the wire";
-        /// Bytes on the wire of a data segment in addition to its payload, and size of an ACK without data.
+        /// Size of an ACK without data, and bytes on the wire of a data segment in addition to its payload.
         header_bytes: u32 = 54, in 1..=1000, source "abc2018 IV-A1: 2 PPP + 20 IP + 32 TCP with timestamps";
         /// Bytes on the wire of a SYN and of a SYN-ACK.
         syn_bytes: u32 = 58, in 1..=2000, source "tcp-header.cc: window scaling adds 3 bytes, padded to 4";
@@ -29,14 +29,13 @@ params! {
         /// Send buffer and receive window: at least one segment; only whole segments are used. The default limits no
         /// flow of abc2018; the default of ns-3 is 131072 B.
         socket_buffer: Bytes = "2 MiB", in "1 B"..="4 GB", source "tcp-socket.cc SndBufSize, RcvBufSize (131072 B)";
-        /// In-order segments that one ACK acknowledges; 1 acknowledges each segment.
+        /// Number of in-order segments that one ACK acknowledges; 1 acknowledges each segment.
         delayed_ack: u32 = 2, in 1..=1000, source "tcp-socket.cc DelAckCount, RFC 5681 4.2";
         /// Maximum delay of an ACK.
         delayed_ack_timeout: Time = "0.2 s", in "1 us"..="10 s", source "tcp-socket.cc DelAckTimeout, RFC 1122 4.2.3.2";
         /// Minimum retransmission timeout, at most `max_rto`.
         min_rto: Time = "1 s", in "1 us"..="1 h", source "tcp-socket-base.cc MinRto, RFC 6298 2.4";
-        /// Limit of the retransmission timeout as it doubles. As in ns-3, it limits only the doubling, not the
-        /// estimate.
+        /// Upper limit when the retransmission timeout doubles. As in ns-3, it does not limit the estimate.
         max_rto: Time = "60 s", in "1 us"..="24 h", source "tcp-socket-base.cc SendDataPacket, RFC 6298 2.5";
         /// Retransmission timeout before the first RTT sample, at least `min_rto`. Rarely used, since the handshake
         /// provides a sample.
@@ -55,13 +54,13 @@ params! {
             source "tcp-socket-base.cc DoRetransmit, RFC 6298 5; true in ns-2 (tcp-newreno.cc dupack_action)";
         /// Unit to which RTT samples are rounded, at least one unit; 0 for exact samples.
         rtt_tick: Time = "0 s", in "0 s"..="1 s", source "deviation 2; ns-2 tcpTick_: 10 ms";
-        /// Timeout of the first SYN; it doubles with each retransmission.
+        /// Timeout of the first SYN, doubled with each retransmission.
         syn_timeout: Time = "3 s", in "1 us"..="1 h", source "tcp-socket.cc ConnTimeout";
         /// Duplicate ACKs that start a fast retransmission.
         dupack_threshold: u32 = 3, in 1..=1000, source "tcp-socket-base.cc ReTxThreshold, RFC 5681 3.2";
         /// Sends one new segment for each duplicate ACK before the fast retransmission (limited transmit).
         limited_transmit: bool = true, source "tcp-socket-base.cc LimitedTransmit, RFC 3042";
-        /// Lets the receiver report segments beyond gaps, and the sender use these reports in recovery. Implies
+        /// Lets the receiver report segments above gaps, and the sender use these reports in recovery. Implies
         /// timestamps.
         sack: bool = false, source "RFC 2018, RFC 6675; ns-3 since 3.27";
         /// Sending rate during loss recovery: `newreno` pauses until the new window permits sending, `prr` sends in
@@ -85,11 +84,11 @@ params! {
             source "HZ and TCP_TS_HZ of Linux; kernel/time/timer.c calc_index, tcp_cubic.c bictcp_update";
         /// Makes data packets ECN-capable; marks reduce the window once per round trip.
         ecn: bool = false, source "RFC 3168";
-        /// Segments that a receiver acknowledges immediately at the start of a connection and after a
+        /// Number of segments that a receiver acknowledges immediately at the start of a connection and after a
         /// duplicate; 0 for none.
         quickack: u32 = 0, in 0..=255, source "tcp_input.c tcp_enter_quickack_mode, TCP_MAX_QUICKACKS of Linux";
-        /// Delay of ACKs that report segments beyond a gap, to combine them, from the fourth ACK on. It is at most a
-        /// twentieth of the RTT, plus up to 0.1 ms; 0 for none.
+        /// Delay of ACKs that report segments above a gap, from the fourth ACK on, to combine them. The actual delay is
+        /// at most a twentieth of the RTT, plus up to 0.1 ms; 0 for no delay.
         sack_delay: Time = "0 s", in "0 s"..="100 ms",
             source "tcp_input.c __tcp_ack_snd_check, tcp_comp_sack_delay_ns of Linux";
         /// Delay of an ACK to combine up to 64 KiB, as in a receiver with GRO.
@@ -100,23 +99,24 @@ params! {
         /// Lets only the first ACK of new data in a recovery restart the retransmission timer.
         impatient_timer: bool = false,
             source "RFC 6582 4, Impatient variant; ns-3 tcp-socket-base.cc ProcessAck, with SACK too";
-        /// Sends some segments immediately, regardless of window and pacing: the first retransmission of a recovery
-        /// and, for each ACK in it that ends at a segment not yet retransmitted, one segment, lost or else new.
+        /// Sends some segments immediately, regardless of window and pacing: the first retransmission of a recovery,
+        /// and one segment for each ACK in recovery that ends at a segment not yet retransmitted. This is a lost
+        /// segment or, if there is none, a new one.
         recovery_sends_at_once: bool = false,
             source "RFC 6675 5 (4.3), RFC 6582 3.2 step 3; ns-3 tcp-socket-base.cc DoRetransmit";
-        /// Treats an ACK with new SACK information as a duplicate even if its number advances. Then the window does not
-        /// grow and the timer does not restart. A recovery starts with the third such ACK in a row, or with one that
-        /// shows the second outstanding segment as lost.
+        /// Treats an ACK with new SACK information as a duplicate even if its number advances. Such an ACK does not
+        /// make the window grow or restart the timer. A recovery starts with the third such ACK in a row, or with one
+        /// that shows the second outstanding segment as lost.
         sack_duplicates: bool = false, source "RFC 6675 2, 5 (1), (2); ns-3 tcp-socket-base.cc ProcessAck, DupAck";
-        /// Reports to the congestion control the RTT of the first segment that an ACK covers, which includes the delay
-        /// of a delayed ACK, instead of the RTT of the newest segment.
+        /// Reports the RTT of the first segment that an ACK covers to the congestion control, instead of the RTT of the
+        /// newest segment. This RTT includes the delay of a delayed ACK.
         rtt_of_first: bool = false,
             source "ns-3 tcp-socket-base.cc EstimateRtt; of the newest in Linux, tcp_clean_rtx_queue";
         /// Sends a tail loss probe before the timeout.
         tlp: bool = false, source "RFC 8985 7; tcp_early_retrans of Linux";
         /// Detects spurious timeouts: checks whether segments sent before the timeout arrive (F-RTO).
         frto: bool = false, source "RFC 5682; tcp_frto of Linux";
-        /// Undoes a window reduction once timestamps or D-SACKs show that nothing was lost.
+        /// Undoes a window reduction once timestamps or D-SACKs show that no segment was lost.
         undo: bool = false, source "RFC 3522, RFC 4015, RFC 3708; tcp_may_undo of Linux";
         /// Rule that ends slow start before losses do, if the sender uses slow start.
         hystart: HyStartKind = "off", source "tcp_cubic.c hystart_update; RFC 9406";
@@ -136,13 +136,13 @@ params! {
         /// time.
         tso_defer: bool = false, source "tcp_output.c tcp_tso_should_defer of Linux";
         /// Receive-buffer autotuning: the receive window starts at 64 KiB and grows with the data per round trip, up to
-        /// `socket_buffer`. Data that widen it are acknowledged immediately.
+        /// `socket_buffer`. Data that widen the window are acknowledged immediately.
         autotuning: bool = false, source "tcp_input.c tcp_rcv_space_adjust, tcp_grow_window of Linux";
         /// With `ecn`, lets the receiver report the number of marks to the sender (accurate ECN), instead of echoing a
         /// mark. Always true with congestion controls that need it.
         accurate_ecn: bool = false, source "draft-ietf-tcpm-accurate-ecn";
         /// Payload rate at which the application writes, from `app_limited_from` to `app_limited_until`; 0 is a pause.
-        /// Outside that period, and without this key, it always has data to send.
+        /// Outside that period, and without this key, the application always has data to send.
         app_rate: Option<BitRate> = null, in "0 bit/s"..="10 Tbit/s", source "our choice";
         /// Simulated time from which `app_rate` applies.
         app_limited_from: Time = "0 s", in "0 s"..="1440 h", source "our choice";
@@ -225,9 +225,9 @@ impl TcpParams {
             header_bytes: 52,      // the same; no link layer
             syn_bytes: 60,         // 20 IP + 20 TCP + 20 options
             initial_window: 10,    // TCP_INIT_CWND, RFC 6928
-            // tcp_wmem[2], up to which tcp_sndbuf_expand grows ahead of the window. The receive window is limited by
-            // half of tcp_rmem[2] (TCP_DEFAULT_SCALING_RATIO): 3 MiB of 6 MiB in 6.12, more in Linux 6.18, which has 32
-            // MiB.
+            // tcp_wmem[2] limits the send buffer, which tcp_sndbuf_expand makes larger than the window. Half of
+            // tcp_rmem[2] limits the receive window (TCP_DEFAULT_SCALING_RATIO): 3 MiB of 6 MiB in Linux 6.12, more in
+            // Linux 6.18, which has 32 MiB.
             socket_buffer: Bytes(4 * 1024 * 1024),
             delayed_ack_timeout: Time::from_millis(40),   // TCP_DELACK_MIN
             min_rto: Time::from_millis(200),              // TCP_RTO_MIN
@@ -260,8 +260,8 @@ impl TcpParams {
     /// QUIC: RFC 9002, RFC 9000; datagrams of 1200 bytes.
     fn quic() -> Self {
         Self {
-            // RFC 9000 14.1: 1200. Short header: 1 of flags, 8 of connection ID, 2 of packet number, 16 of AEAD tag.
-            // STREAM frame: 1 of type, 1 of ID, 4 of offset, 2 of length.
+            // RFC 9000 14.1: 1200 bytes. The short header has 1 byte of flags, 8 of connection ID, 2 of packet number
+            // and 16 of AEAD tag. The STREAM frame has 1 byte of type, 1 of ID, 4 of offset and 2 of length.
             segment_payload: 1200 - 27 - 8,
             header_bytes: 20 + 8 + 27 + 8, // IP, UDP and the above
             syn_bytes: 20 + 8 + 1200,      // RFC 9000 14.1: Initial packets fill a datagram
@@ -310,7 +310,8 @@ impl TcpParams {
         }
     }
 
-    /// Deadline of a timer set now for `delay`. Linux counts whole ticks and skips the current one (calc_index).
+    /// Deadline of a timer that is set now for `delay`. Linux counts whole ticks and skips the current one
+    /// (calc_index).
     #[inline]
     pub(super) fn due(&self, now: Time, delay: Time) -> Time {
         let tick = self.clock_tick.0;
@@ -336,14 +337,14 @@ impl TcpParams {
         self.loss_detection != LossDetection::Dupack
     }
 
-    /// Reason why a key has no effect; `None` if it has one.
+    /// Returns the reason why a key has no effect; `None` if the key has an effect.
     #[must_use]
     pub fn why_without_effect(&self, key: &str) -> Option<String> {
         let mut of_sender = self.keys_without_effect().into_iter();
         self.why_unread(key).or_else(|| of_sender.find(|(names, _)| names.contains(&key)).map(|(_, reason)| reason))
     }
 
-    /// Reason why the congestion control ignores a key that other controls read.
+    /// Returns the reason why the congestion control ignores a key that other controls use.
     fn why_unread(&self, key: &str) -> Option<String> {
         // The sender does slow start, unless the control grows the window itself.
         let by_sender = !self.is_tracked() || self.congestion_control.authority() == Authority::Avoidance;
@@ -359,7 +360,7 @@ impl TcpParams {
         Some(format!("congestion_control = \"{control}\": only {} {verb} it", names.join(", ")))
     }
 
-    /// Keys of the sender that have no effect, with the setting that is the reason.
+    /// Returns the keys of the sender that have no effect, with the setting that causes this.
     fn keys_without_effect(&self) -> Vec<(&'static [&'static str], String)> {
         const OF_RECORDS: &[&str] = &[
             "impatient_timer",
@@ -416,7 +417,7 @@ impl TcpParams {
             (authority != Authority::Avoidance, &["hystart"], &control),
             (classic_elsewhere, &["hystart"], &control),
             (authority == Authority::Full, &["recovery", "initial_ssthresh", "after_idle"], &control),
-            // An external control may use it.
+            // An external congestion control may use this key.
             (authority == Authority::Full && !is_external, &["whole_windows"], &control),
         ];
         let holding = rules.into_iter().filter(|(holds, ..)| *holds);
@@ -458,8 +459,8 @@ impl TcpParams {
         //= RFC 2018 3-1: The option has 2 + 8 n bytes for n blocks.
         // RFC 2018 section 3: 2 + 8 n bytes; two NOPs before them keep the blocks aligned.
         let option = if blocks > 0 { 4 + 8 * blocks } else { 0 };
-        // AccECN: kind, length and three counters of 3 bytes, padded, as far as the 40 bytes of options permit next to
-        // timestamps.
+        // The AccECN option has kind, length and three counters of 3 bytes, padded. With timestamps, the 40 bytes of
+        // options may have room for fewer counters.
         let counters = if self.has_accurate_ecn() { 12.min(40 - 12 - option) } else { 0 };
         if ack.syn { self.syn_bytes } else { self.header_bytes + option + counters }
     }
@@ -474,10 +475,10 @@ mod tests {
     fn wire_sizes_are_those_of_abc2018() {
         let params = TcpParams::profile(TcpProfile::Ns3_26);
         let data = Segment { payload: 1446, ..Segment::default() };
-        // 1446 + 32 TCP + 20 IP + 2 PPP.
+        // The sum is 1446 + 32 TCP + 20 IP + 2 PPP.
         assert_eq!(params.segment_wire_bytes(&data), 1500);
         assert_eq!(params.segment_wire_bytes(&Segment { payload: 0, ..data }), 54);
-        // 20 TCP + 10 timestamps + 3 window scaling, padded to 36, + 20 IP + 2 PPP.
+        // The TCP header is 20 + 10 timestamps + 3 window scaling, padded to 36. Add 20 IP + 2 PPP.
         assert_eq!(params.segment_wire_bytes(&Segment { payload: 0, syn: true, ..data }), 58);
         assert_eq!(params.ack_wire_bytes(&Ack { ack: 1, ..Ack::default() }), 54);
         assert_eq!(params.ack_wire_bytes(&Ack { syn: true, ..Ack::default() }), 58);
@@ -498,9 +499,9 @@ mod tests {
 
     #[test]
     fn the_profile_ns2_is_that_of_afpft_and_afc() {
-        // algorithms of ns-2, tcl/lib/ns-default.tcl: 1000 bytes on the wire including headers of 40 bytes, ACKs and
-        // SYNs of 40 bytes, an initial window of 2, an ACK for each packet, timeouts from 0.2 s to 60 s, 3 s at first,
-        // in ticks of 10 ms, no SACK.
+        // algorithms of ns-2, tcl/lib/ns-default.tcl. Packets have 1000 bytes on the wire including headers of 40
+        // bytes; ACKs and SYNs have 40 bytes. The initial window is 2, and each packet is acknowledged. Timeouts are
+        // from 0.2 s to 60 s, 3 s at first, in ticks of 10 ms. There is no SACK.
         let params = TcpParams::profile(TcpProfile::Ns2);
         let bytes = (params.segment_payload, params.header_bytes, params.syn_bytes);
         assert_eq!(bytes, (960, 40, 40));
@@ -518,7 +519,7 @@ mod tests {
     fn a_timer_waits_for_whole_ticks_beside_the_one_that_goes_on() {
         let params = TcpParams::profile(TcpProfile::Linux);
         let due = |now, delay| params.due(Time::from_micros(now), Time::from_micros(delay));
-        // Ticks of 4 ms: 4.5 ms take two of them, after the current one, which began at 8 ms: 8 + 4 + 8.
+        // With ticks of 4 ms, 4.5 ms take two ticks after the current one, which began at 8 ms: 8 + 4 + 8.
         assert_eq!([due(9_000, 4_500), due(8_000, 4_000)], [20_000, 16_000].map(Time::from_micros));
         let exact = TcpParams { clock_tick: Time::ZERO, ..params.clone() };
         assert_eq!(exact.due(Time::from_micros(9_000), Time::from_micros(4_500)), Time::from_micros(13_500));
@@ -528,7 +529,7 @@ mod tests {
     fn an_echo_tells_the_rtt_in_milliseconds_where_the_clock_ticks() {
         let params = TcpParams::profile(TcpProfile::Linux);
         let rtt = |echo, now| params.rtt_of_echo(Time::from_micros(echo), Time::from_micros(now));
-        // Timestamps 3 and 14: 11 ms, regardless of fractions of milliseconds; at least 1 ms.
+        // Timestamps 3 and 14 give 11 ms, regardless of fractions of milliseconds. The minimum is 1 ms.
         assert_eq!([rtt(3_900, 14_100), rtt(3_100, 14_900), rtt(3_100, 3_900)], [11, 11, 1].map(Time::from_millis));
         let exact = TcpParams { clock_tick: Time::ZERO, ..params.clone() };
         assert_eq!(exact.rtt_of_echo(Time::from_micros(3_900), Time::from_micros(14_100)), Time::from_micros(10_200));

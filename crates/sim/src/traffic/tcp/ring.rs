@@ -2,7 +2,7 @@
 
 use prefetch_index::prefetch_index;
 
-/// Set of segment numbers in `base .. base + capacity`. The caller passes the base, which only grows.
+/// Set of segment numbers in `base .. base + capacity`. The caller passes the base, which never decreases.
 ///
 /// Allocates on the first insertion, and grows by powers of two with the span. No other operation allocates.
 #[derive(Clone, Debug, Default)]
@@ -26,7 +26,7 @@ impl BitRing {
         }
     }
 
-    /// Adds `seq`, which must be at least `base`, as all members must. Returns true if it is new.
+    /// Adds `seq`. All members, including `seq`, must be at least `base`. Returns true if `seq` is new.
     pub(super) fn insert(&mut self, base: u32, seq: u32) -> bool {
         debug_assert!(seq >= base);
         if (seq - base) as usize >= self.capacity() {
@@ -111,7 +111,7 @@ impl BitRing {
                 break;
             }
         }
-        // Above the limit, bits represent numbers from `base` on again.
+        // From the limit on, the bits represent numbers from `base` on again.
         seq.min(limit).max(from)
     }
 
@@ -123,7 +123,7 @@ impl BitRing {
             if ones <= seq % 64 {
                 return (seq + 1 - ones).max(base);
             }
-            // Checks all lower bits of the word; those below `base` are clear or represent numbers far above.
+            // Checks all lower bits of the word. Bits below `base` are clear or represent much larger numbers.
             let below = seq - seq % 64;
             if below <= base {
                 return base;
@@ -132,7 +132,7 @@ impl BitRing {
         }
     }
 
-    /// Calls `change` for each word with a bit of `from` to `to - 1`, with the mask of these bits.
+    /// Calls `change` for each word with bits in `from` to `to - 1`, with the mask of these bits.
     #[inline]
     fn for_each_word(&mut self, from: u32, to: u32, mut change: impl FnMut(&mut u64, u64, &mut u32)) {
         let mut seq = from;
@@ -225,7 +225,7 @@ mod tests {
         fn agrees_with_an_ordered_set(offsets in prop::collection::vec(0u32..300, 1..400)) {
             let (mut ring, mut set, mut base) = (BitRing::default(), BTreeSet::new(), 4_000_000_000u32);
             for offset in offsets {
-                // Offset 0 is the next expected segment, which moves the base.
+                // Offset 0 is the next expected segment, which advances the base.
                 prop_assert_eq!(ring.insert(base, base + offset), set.insert(base + offset));
                 if offset % 8 == 0 {
                     let run = ring.take_run(base);

@@ -30,7 +30,7 @@ impl Rto {
         self.srtt
     }
 
-    /// Processes a measurement and returns its rounded value. Zero means no measurement, as in ns-3.
+    /// Processes a measurement and returns its rounded value. As in ns-3, zero means no measurement.
     pub(super) fn sample(&mut self, params: &TcpParams, rtt: Time) -> Option<Time> {
         if rtt == Time::ZERO {
             return None;
@@ -77,7 +77,7 @@ impl Rto {
     }
 }
 
-/// Rounds `rtt` to whole ticks, at least one. ns-2 `tcp.cc` rtt_update.
+/// Rounds `rtt` to whole ticks, at least one, as in ns-2 `tcp.cc` rtt_update.
 #[inline]
 fn in_ticks(rtt: Time, tick: Time) -> Time {
     if tick == Time::ZERO { rtt } else { Time(((rtt.0 + tick.0 / 2) / tick.0).max(1) * tick.0) }

@@ -1,10 +1,11 @@
 //! Scoreboard: a sender's knowledge of its outstanding segments from selective acknowledgements (RFC 6675).
 //!
-//! One bit per segment records whether it is SACKed. Two boundaries record the rest, without a walk over the window:
+//! One bit per segment records if it is SACKed. Two boundaries store all other information, so no operation visits the
+//! whole window:
 //!
 //! - IsLost (section 4): a segment is lost if at least `dupack_threshold` SACKed segments are above it. This is true
-//!   for all un-SACKed segments below one boundary, `lost_below`: the threshold-th highest SACKed segment. It only
-//!   moves up.
+//!   for all un-SACKed segments below one boundary, `lost_below`: the threshold-th highest SACKed segment. The boundary
+//!   only moves up.
 //! - HighRxt (section 2): the retransmitted segments are the un-SACKed ones below `resent_below`, because NextSeg takes
 //!   them in order.
 //!
@@ -14,8 +15,8 @@
 //! pipe = (nxt - lost_below - SACKed from there on) + (resent_below - una - SACKed below there)
 //! ```
 //!
-//! Cost: one bit per segment of the span of SACKed segments, in a ring; a few operations per ACK and per segment; one
-//! operation per 64 segments of a newly reported block.
+//! Cost: a ring with one bit per segment in the span of SACKed segments. An ACK and a segment take a few operations,
+//! and a newly reported block one operation per 64 segments.
 
 use super::blocks::SackBlocks;
 use super::ring::BitRing;
@@ -27,7 +28,7 @@ pub(super) struct Scoreboard {
     sacked: BitRing,
     lost_below: u32,
     sacked_from_lost: u32,
-    /// HighRxt plus one: un-SACKed segments below this were retransmitted.
+    /// HighRxt plus one. All un-SACKed segments below this one were retransmitted.
     resent_below: u32,
     sacked_below_resent: u32,
     /// One more than the highest segment ever SACKed.
@@ -90,8 +91,8 @@ impl Scoreboard {
         self.resent_below = self.resent_below.max(ack);
     }
 
-    /// Handles a timeout: all outstanding un-SACKed segments count as lost, and none as retransmitted. SACK information
-    /// is kept, as RFC 6675 5.1 permits if receivers cannot renege; here they cannot.
+    /// Handles a timeout: all outstanding un-SACKed segments count as lost, and none as retransmitted. Keeps SACK
+    /// information, as RFC 6675 5.1 permits, because receivers here cannot renege.
     pub(super) fn lose_all(&mut self, una: u32, nxt: u32) {
         //= RFC 6675 5.1-1, deviation: A timeout forgets what was SACKed, as RFC 2018 asks.
         //= RFC 2018 5-2, deviation: A timeout forgets what was SACKed.
@@ -149,7 +150,8 @@ impl Scoreboard {
         self.highest = self.highest.max(end);
     }
 
-    /// Moves `lost_below` up to the threshold-th highest SACKed segment, if at least that many are SACKed from it on.
+    /// Moves `lost_below` up to the threshold-th highest SACKed segment, if at least `threshold` segments are SACKed
+    /// above the old boundary.
     fn move_lost(&mut self, una: u32, threshold: u32) {
         self.lost_below = self.lost_below.max(una);
         loop {

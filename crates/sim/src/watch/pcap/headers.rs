@@ -9,8 +9,8 @@ use fairlane_schemes::contract::packet::{Ecn, TrafficClass};
 const SERVER: [u8; 4] = [192, 0, 2, 1];
 /// 10.0.0.1.
 const FIRST_USER: u32 = 0x0a00_0001;
-/// First of the users' [`FLOWS_PER_SERVER_PORT`] ports. They are in the range of dynamic ports (RFC 6335), so that no
-/// dissector claims them.
+/// First of the users' [`FLOWS_PER_SERVER_PORT`] ports. They are in the range of dynamic ports (RFC 6335), so no
+/// dissector interprets the payload.
 const FIRST_USER_PORT: u32 = 50_000;
 const FIRST_SERVER_PORT: u32 = 40_000;
 const FLOWS_PER_SERVER_PORT: u32 = 10_000;
@@ -84,7 +84,7 @@ impl IpFields {
 #[derive(Clone, Debug)]
 pub(super) struct HeaderPlan {
     mss: u32,
-    /// Payload of the whole transfer; `u64::MAX` if it never ends.
+    /// Payload of the whole transfer in bytes; `u64::MAX` if the transfer never ends.
     total: u64,
     pub(super) timestamps: bool,
     /// Receive window in bytes.
@@ -97,7 +97,7 @@ pub(super) struct HeaderPlan {
 }
 
 impl HeaderPlan {
-    /// Creates the plan for a transfer of `total` bytes of payload; 0 means that it never ends.
+    /// Creates the plan for a transfer of `total` bytes of payload; 0 means that the transfer never ends.
     pub(super) fn new(params: &TcpParams, total: u64) -> Self {
         let timestamps = params.header_bytes >= BARE_BYTES + TIMESTAMP_BYTES;
         let link_bytes = params.header_bytes.saturating_sub(BARE_BYTES + if timestamps { TIMESTAMP_BYTES } else { 0 });
@@ -124,8 +124,8 @@ impl HeaderPlan {
         }
     }
 
-    /// TCP sequence number of the first byte of a segment, or of the end of the previous one. The initial sequence
-    /// number is 0, and the SYN takes one number. The last segment may be short.
+    /// TCP sequence number of the first byte of a segment, which is also the end of the previous one. The initial
+    /// sequence number is 0, and the SYN takes one number. The last segment may be short.
     pub(super) fn sequence_of(&self, segment: u32) -> u32 {
         ((u64::from(segment) * u64::from(self.mss)).min(self.total) + 1) as u32
     }

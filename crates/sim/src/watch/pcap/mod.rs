@@ -2,29 +2,29 @@
 //!
 //! # Capture point
 //!
-//! The capture is taken at the edge node, on its interface to the bottleneck. It contains a packet when its
-//! transmission starts, and an acknowledgement when it has passed the reverse bottleneck. Round-trip times in the
-//! capture therefore exclude the queue of the port and the access links. Dropped packets are not captured or, if
-//! requested, captured at the time of the drop with a comment. Packets lost on the wire are captured when they are
-//! sent; if drops are requested, they are captured again with a comment at the time at which they would have arrived.
+//! The capture is taken at the edge node, on its interface to the bottleneck. A packet is captured when its
+//! transmission starts, and an acknowledgement when it has left the reverse bottleneck. So round-trip times in the
+//! capture exclude the queue of the port and the access links. Dropped packets are captured only if requested, at the
+//! time of the drop and with a comment. Packets lost on the wire are captured when they are sent. If drops are
+//! requested, lost packets are captured again, with a comment, at the time at which they would have arrived.
 //!
 //! # Contents of a packet
 //!
-//! - Link type 101, raw IPv4. The original length is that of the simulator, including the link layer: with the default
-//!   of 54 bytes of headers it is 2 bytes (PPP) longer than the IPv4 packet. Only headers are captured; payload is
-//!   zeros.
+//! - Link type 101, raw IPv4. The original length is the length in the simulator, including the link layer. With the
+//!   default of 54 bytes of headers it is 2 bytes (PPP) longer than the IPv4 packet. Only headers are captured; the
+//!   payload is zeros.
 //! - Addresses: 10.0.0.1 and following for the users, 192.0.2.1 for the server. Ports: flow f has 50000 + f mod 10000
 //!   at the user and 40000 + f div 10000 (modulo 2^16) at the server. TCP flows are numbered before UDP flows;
 //!   transfers of web sources have larger numbers.
-//! - DSCP 46 (EF, RFC 3246) or 0 by traffic class, also for acknowledgements; the packet's ECN field.
+//! - The DSCP is 46 (EF, RFC 3246) or 0 by traffic class, also for acknowledgements. The ECN field is the packet's.
 //! - TCP: initial sequence numbers are 0, so segment k starts at 1 + k * MSS (modulo 2^32). Timestamps (RFC 7323) are
-//!   in milliseconds, and present if `header_bytes` has room for them, i.e. at least 52. SACK blocks, and the flags ECE
-//!   and CWR. A SYN has as many of window scale, timestamps, SACK permitted and MSS, in this order, as fit in
-//!   `syn_bytes`. The window is the socket buffer. ECN is not negotiated on a SYN, as in the simulator.
+//!   in milliseconds, and present if `header_bytes` is at least 52. Segments have SACK blocks, and the flags ECE and
+//!   CWR. A SYN has as many of window scale, timestamps, SACK permitted and MSS, in this order, as fit in `syn_bytes`.
+//!   The window is the socket buffer. ECN is not negotiated on a SYN, as in the simulator.
 //!
 //! # Cost
 //!
-//! 110 bytes of memory per TCP flow and 16 per acknowledgement in flight; 100 to 140 bytes of file per packet.
+//! A TCP flow takes 110 bytes of memory, and an acknowledgement in flight 16. The file has 100 to 140 bytes per packet.
 
 mod headers;
 
@@ -59,7 +59,7 @@ const LONGEST_OPTION: usize = u16::MAX as usize;
 /// Content of a capture.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PcapOptions {
-    /// True if it contains dropped packets.
+    /// True if the capture contains dropped packets.
     pub drops: bool,
     /// Bytes captured of each packet; headers are always captured.
     pub snaplen: u32,
@@ -96,7 +96,7 @@ struct Connection {
     ip: IpFields,
     /// TSval of the last acknowledgement that the sender had received when it sent the current packet.
     echo: Time,
-    /// Acknowledgements that the sender receives later: arrival time there, and TSval.
+    /// Acknowledgements that the sender receives later: arrival time at the sender, and TSval.
     later_echoes: VecDeque<(Time, Time)>,
 }
 
@@ -127,10 +127,12 @@ pub struct Pcap<W: Write> {
     connections: Vec<Connection>,
     /// Slots of short-lived connections, by the flow number in their packets.
     passing: HashMap<u32, u32>,
-    /// Delay of acknowledgements from the link to the edge node, for each group whose route contains the link.
+    /// For each group: delay of acknowledgements from the link to the edge node, if the group's route contains the
+    /// link.
     beyond: Vec<Option<Time>>,
     group_of_user: Vec<u16>,
-    /// Acknowledgements in order of time. They wait here for earlier transmissions, which are reported late.
+    /// Acknowledgements in order of time. Earlier transmissions are reported late, so acknowledgements wait for them
+    /// here.
     acks: VecDeque<PendingAck>,
     frame: Frame,
     failure: Option<io::Error>,
@@ -330,7 +332,7 @@ impl<W: Write> Observer for Pcap<W> {
         let AckTimes { sent, at_edge, at_host } = times;
         if let Some(beyond) = self.beyond[usize::from(self.group_of_user[flow.user as usize])] {
             let at_edge = at_edge - beyond;
-            // Nearly always the last position: only paths of different length change the order.
+            // The position is nearly always the last one. Only paths of different length change the order.
             let place = self.acks.iter().rposition(|other| other.at_edge <= at_edge).map_or(0, |last| last + 1);
             self.acks.insert(place, PendingAck { at_edge, sent, flow: index, ack: *ack, wire_bytes });
         }

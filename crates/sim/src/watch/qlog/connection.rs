@@ -24,7 +24,7 @@ impl Cause {
         }
     }
 
-    /// Trigger of `packet_sent` for the retransmission.
+    /// Returns the trigger of `packet_sent` for the retransmission.
     fn of_resending(self) -> &'static str {
         match self {
             Self::Number => "retransmit_reordered",
@@ -46,7 +46,7 @@ enum Fate {
 /// A segment that is not cumulatively acknowledged.
 #[derive(Clone, Debug)]
 struct Outstanding {
-    /// Number of the packet that last carried it.
+    /// Number of the packet that last carried the segment.
     packet: u64,
     /// Numbers of earlier packets that were not considered lost.
     earlier: Vec<u64>,
@@ -68,21 +68,21 @@ struct Metrics {
 pub(super) struct Connection {
     /// Identity of the connection, as a JSON string.
     pub(super) label: String,
-    /// Number of the connection among those in its slot, from 1.
+    /// Number of the connection among all connections in its slot, from 1.
     pub(super) ordinal: u32,
-    /// Number of its trace in a contained log.
+    /// Number of the connection's trace in a contained log.
     pub(super) trace: u32,
     una: u32,
     outstanding: VecDeque<Outstanding>,
-    /// Numbers of packets sent and received, in the handshake and after it.
+    /// Next packet numbers, sent and received, in the handshake and after it.
     initial_sent: u64,
     initial_received: u64,
     sent: u64,
     received: u64,
     largest_acked: u64,
-    /// Packets that the current ACK is the first to acknowledge.
+    /// Packets that the current ACK acknowledges first.
     news: Vec<u64>,
-    /// Marked segments that the receiver has counted, and the low bits of that in the last ACK.
+    /// Number of marked segments that the receiver has counted, and its low bits in the last ACK.
     marks: u64,
     last_marks: u16,
     timeouts: u32,
@@ -144,8 +144,8 @@ impl Connection {
         });
     }
 
-    /// Handles a retransmission; returns its trigger. For a sender without records it shows that the segment is
-    /// considered lost.
+    /// Handles a retransmission and returns its trigger. For a sender without records, the retransmission shows that
+    /// the segment is considered lost.
     fn send_again(&mut self, events: &mut Events<'_>, flow: &TcpFlow, place: usize) -> Option<&'static str> {
         let record = &mut self.outstanding[place];
         match record.fate {
@@ -213,7 +213,7 @@ impl Connection {
     fn take_in(&mut self, ack: &Ack) {
         self.news.clear();
         let nxt = self.una + self.outstanding.len() as u32;
-        // RFC 9293 3.10.7.4: ignored, as by the sender.
+        // RFC 9293 3.10.7.4: the sender ignores such an ACK, too.
         if ack.ack < self.una || ack.ack > nxt {
             return;
         }
@@ -277,7 +277,7 @@ impl Connection {
     }
 }
 
-/// Collects the packets of an acknowledged segment that this ACK is the first to acknowledge.
+/// Collects the packets of an acknowledged segment that this ACK acknowledges first.
 fn acked(record: &mut Outstanding, news: &mut Vec<u64>) {
     if record.fate != Fate::Acked {
         record.fate = Fate::Acked;
@@ -291,7 +291,8 @@ fn lost(events: &mut Events<'_>, packet: u64, cause: Cause) {
     events.add(Kind::PacketLost, |text| write!(text, r#"{{"header":{},"trigger":"{trigger}"}}"#, Data(packet)));
 }
 
-/// Logs constant values. The name of the control is a field of Fairlane; the event may have additional fields.
+/// Logs constant values. The name of the congestion control is a field of Fairlane; qlog allows additional fields in
+/// this event.
 fn parameters(events: &mut Events<'_>, params: &TcpParams) {
     let datagram = params.segment_payload + params.header_bytes;
     let window = u64::from(params.initial_window) * u64::from(params.segment_payload);
@@ -331,7 +332,7 @@ impl Metrics {
     }
 }
 
-/// Header of a packet with data, or of their ACK.
+/// Header of a packet with data, or of the ACK.
 struct Data(u64);
 
 impl Display for Data {

@@ -1,4 +1,5 @@
-//! TCP senders as qlog, for qvis and similar tools: packets sent, received and lost, windows and round-trip times.
+//! Writes events of TCP senders as qlog, for qvis and similar tools: packets sent, received and lost, windows and
+//! round-trip times.
 //!
 //! # Formats
 //!
@@ -10,19 +11,20 @@
 //!
 //! - A packet is one transmission of a segment. Packets of type `1RTT` are numbered in the order of sending, from 0, so
 //!   a retransmission has a new number. The SYN and the ACK that ends the handshake have the type `initial`.
-//! - `raw.length` is the length of the packet on the wire, `raw.payload_length` that of its payload. Its only frame
-//!   belongs to stream 0; the offset is that of the segment in the transfer.
-//! - An ACK is a received packet. Its ranges contain the packets that it is the first to acknowledge: all transmissions
-//!   of a segment that were not considered lost, or else the last one. TCP cannot tell which transmission arrived.
+//! - `raw.length` is the length of the packet on the wire, `raw.payload_length` the length of its payload. Each packet
+//!   has one frame, of stream 0, whose offset is the segment's offset in the transfer.
+//! - An ACK is a received packet. Its ranges contain the packets that it acknowledges first. For a segment sent several
+//!   times, these are all transmissions not considered lost, or else the last one: TCP cannot tell which transmission
+//!   arrived.
 //! - A packet is lost when the sender considers it lost. A sender without a record of each segment (`loss_detection =
-//!   "dupack"`) has no such moment; there a packet is lost when its segment is retransmitted.
-//! - Metrics are those of the sender, as in the table `tcp` of [`crate::watch::trace`]. The latest and the minimum RTT
-//!   are from the samples that it used.
+//!   "dupack"`) does not detect losses one by one; its packets count as lost when their segment is retransmitted.
+//! - Metrics are the sender's own, as in the table `tcp` of [`crate::watch::trace`]. The latest and the minimum RTT
+//!   come from samples that the sender used.
 //! - Times are simulated times, in ms with six decimals.
 //!
 //! # Cost
-//! 450 to 600 bytes of file per packet with its ACK. 48 bytes of memory per outstanding segment, plus up to 16 MiB for
-//! data not yet written to disk.
+//! The file has 450 to 600 bytes per packet with its ACK. Each outstanding segment needs 48 bytes of memory, and data
+//! not yet written to disk up to 16 MiB.
 
 mod connection;
 mod spool;
@@ -43,7 +45,7 @@ use spool::Spool;
 use std::io::{self, Read, Seek, Write};
 use text::Events;
 
-/// Senders to log, and the format.
+/// Selects the senders to log and the format.
 #[derive(Clone, Debug, Default)]
 pub struct QlogOptions {
     /// Format of the file.

@@ -1,11 +1,11 @@
-//! Storage of traces that grow concurrently but must be consecutive in one file.
+//! Stores traces that grow concurrently but must be consecutive in one file.
 //!
 //! Blocks of all traces are written to one temporary file; at the end the blocks are read trace by trace.
 
 use super::text::{SEPARATOR, TRACE_END};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
-/// Maximum number of bytes in memory, for all traces together.
+/// Maximum number of bytes in memory for all traces.
 pub(super) const MOST_BUFFERED: usize = 16 << 20;
 
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +62,7 @@ impl<S: Read + Write + Seek> Spool<S> {
         Ok(())
     }
 
-    /// Writes the traces that have events to `output`, one after the other.
+    /// Writes all non-empty traces to `output`, one after the other.
     pub(super) fn pour(mut self, output: &mut impl Write) -> io::Result<()> {
         self.store()?;
         self.blocks.sort_by_key(|block| (block.trace, block.start));

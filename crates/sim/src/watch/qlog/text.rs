@@ -1,4 +1,4 @@
-//! Texts of qlog in both formats.
+//! Texts of qlog in its two formats.
 
 use fairlane_schemes::base::units::Time;
 use serde_json::json;
@@ -11,7 +11,7 @@ const PICOS_PER_NANO: u64 = 1_000;
 /// Format of a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
-    /// One JSON value with a trace for each connection, qlog 0.3.
+    /// qlog 0.3: one JSON value with a trace for each connection.
     #[default]
     Contained,
     /// A JSON text sequence with a group for each connection, as in the current drafts.

@@ -10,13 +10,13 @@ use super::blocks::{SackBlock, SackBlocks};
 use super::ring::BitRing;
 use super::{Ack, Prompt, Segment, TcpParams};
 
-/// Segments acknowledged one by one after the first echoed mark. `tcp_input.c` tcp_data_ecn_check of Linux.
+/// Number of segments acknowledged one by one after the first echoed mark (Linux `tcp_input.c` tcp_data_ecn_check).
 const QUICK_AFTER_MARK: u8 = 2;
-/// Number of ACKs of segments beyond a gap that do not wait (TCP_FASTRETRANS_THRESH), and of those that may
-/// (tcp_comp_sack_nr).
+/// For segments above a gap: number of ACKs that are sent at once (TCP_FASTRETRANS_THRESH), and maximum number of
+/// delayed ACKs (tcp_comp_sack_nr).
 const PROMPT: u8 = 3;
 const MOST_WAITING: u8 = 44;
-/// Runs beyond gaps that a waiting ACK may have to report (TCP_SACK_BLOCKS_EXPECTED).
+/// Maximum number of runs above gaps that a delayed ACK may have to report (TCP_SACK_BLOCKS_EXPECTED).
 const KEPT_RUNS: usize = 2;
 /// Divisor of the RTT for the maximum wait of an ACK: 5 %.
 const RTT_SHARE: u64 = 20;
@@ -31,17 +31,17 @@ const NONE: u32 = u32::MAX;
 
 /// A receiver that accepts all data immediately and sends no data.
 ///
-/// The caller passes each segment to it, and calls [`Receiver::on_timer`] when [`Receiver::timer`] expires. A returned
-/// ACK must be sent immediately. `params` must be the same in every call.
+/// The caller passes each segment to the receiver, and calls [`Receiver::on_timer`] when [`Receiver::timer`] expires. A
+/// returned ACK must be sent immediately. `params` must be the same in every call.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Receiver {
     // Fields touched while a gap exists.
-    /// Segments that arrived beyond a gap, all above `next`.
+    /// Segments that arrived above a gap; all are above `next`.
     early: BitRing,
     /// Blocks to report: complete runs of `early`.
     sacks: SackBlocks,
-    /// RTT of the handshake in microseconds, with [`TIMED`]; before it is known, the time at which the SYN was
+    /// RTT of the handshake in microseconds, with [`TIMED`]. Until the RTT is known, the time at which the SYN was
     /// answered.
     handshake: u32,
     // Fields touched by each segment: the last 48 bytes.
@@ -57,9 +57,9 @@ pub struct Receiver {
     /// In-order segments since the last ACK.
     unacked: u16,
     short_payload: u16,
-    /// Last segment of a transfer if it is shorter than one MSS and has arrived.
+    /// Last segment of a transfer, once it has arrived, if it is shorter than one MSS.
     short_seq: u32,
-    /// Segments with a congestion mark, modulo 2^16.
+    /// Number of segments with a congestion mark, modulo 2^16.
     marks: u16,
     /// Segments still to be acknowledged one by one.
     quick: u8,
@@ -68,8 +68,8 @@ pub struct Receiver {
     /// True from a congestion mark until the sender's CWR (RFC 3168 6.1.3).
     congestion_echo: bool,
     open: bool,
-    /// Number of ACKs of segments beyond gaps since RCV.NXT advanced: first those that did not wait, up to [`PROMPT`],
-    /// then those that wait.
+    /// Number of ACKs of segments above gaps since RCV.NXT advanced. The first [`PROMPT`] were sent at once, the others
+    /// are delayed.
     beyond: u8,
 }
 
@@ -84,8 +84,7 @@ impl Receiver {
             early: BitRing::default(),
             next: 0,
             last_ack: 0,
-            // ns-3.26 ProcessSynRcvd: the count starts at its limit, so that the first data segment is acknowledged at
-            // once.
+            // ns-3.26 ProcessSynRcvd: the count starts at its limit, so the first data segment is acknowledged at once.
             unacked: params.delayed_ack as u16,
             short_seq: NONE,
             short_payload: 0,
@@ -132,14 +131,14 @@ impl Receiver {
             return Some(self.syn_ack(params, segment, now));
         }
         if segment.payload == 0 {
-            // The ACK that ends the handshake.
+            // This is the ACK that ends the handshake.
             if self.handshake & TIMED == 0 {
                 self.handshake = (micros(now).wrapping_sub(self.handshake) & !TIMED) | TIMED;
             }
             return None;
         }
         let before = if params.ecn { self.note_congestion(params, &segment) } else { None };
-        // While the window grows, no ACK waits (tcp_grow_window); nor does the ACK of a burst's end (ICSK_ACK_PUSHED).
+        // ACKs are not delayed while the window grows (tcp_grow_window), nor at the end of a burst (ICSK_ACK_PUSHED).
         let is_prompt = match segment.prompt {
             Prompt::No => false,
             Prompt::InOrder => segment.seq == self.next,
@@ -183,7 +182,7 @@ impl Receiver {
         }
         if !self.gap {
             self.next += 1;
-            // An ACK for all segments covers the ACK for the previous ones.
+            // If this segment is acknowledged at once, its ACK replaces the ACK for the previous segments.
             return self.delay_ack(params, now).or(before);
         }
         let filled = self.early.take_run(self.next + 1);
@@ -195,7 +194,7 @@ impl Receiver {
         Some(self.ack())
     }
 
-    /// Prefetches the data that show whether this segment is out of order.
+    /// Prefetches the data for checking if this segment is out of order.
     #[inline]
     pub fn fetch_early(&self, seq: u32) {
         self.early.fetch(seq);
@@ -212,7 +211,7 @@ impl Receiver {
         self.echo
     }
 
-    /// Makes a delayed ACK due immediately.
+    /// Lets the timer of a delayed ACK expire immediately.
     pub fn hasten(&mut self, now: Time) {
         if self.timer < Time::NEVER {
             self.timer = now;
@@ -250,7 +249,7 @@ impl Receiver {
         self.wire_bytes
     }
 
-    /// Records a segment's congestion mark. Returns an ACK that must precede that of the segment itself.
+    /// Records a segment's congestion mark. Returns an ACK that must precede the ACK of the segment itself.
     #[inline(never)]
     fn note_congestion(&mut self, params: &TcpParams, segment: &Segment) -> Option<Ack> {
         if params.quickack > 0 && segment.cwr {
@@ -271,8 +270,8 @@ impl Receiver {
         None
     }
 
-    /// Counts a mark if each one is reported. If marks begin or end with this segment, the pending ACK is sent first.
-    /// With `quickack`, as in Linux, the segment's ACK is also sent at once.
+    /// Counts a mark if the receiver reports each one. If marks begin or end with this segment, the pending ACK is sent
+    /// first. With `quickack`, as in Linux, the segment's ACK is also sent at once.
     fn note_mark(&mut self, params: &TcpParams, marked: bool) -> Option<Ack> {
         let changed = std::mem::replace(&mut self.congestion_echo, marked) != marked;
         //= RFC 8257 3.2-1: A receiver acknowledges at once what was pending when marks begin or end.
@@ -287,8 +286,8 @@ impl Receiver {
 
     fn syn_ack(&mut self, params: &TcpParams, segment: Segment, now: Time) -> Ack {
         self.handshake = micros(now) & !TIMED;
-        // ns-3.26 ProcessOptionTimestamp: a repeated SYN is not the expected segment, so the timestamp of the first is
-        // echoed.
+        // ns-3.26 ProcessOptionTimestamp: a repeated SYN is not the expected segment, so the timestamp of the first SYN
+        // is echoed.
         if !self.open || (params.sack && segment.timestamp > self.echo) {
             self.open = true;
             self.echo = segment.timestamp;
@@ -317,8 +316,8 @@ impl Receiver {
         }
     }
 
-    /// Returns true if the ACK of a segment beyond a gap may wait: three have been sent since RCV.NXT advanced, and not
-    /// too many wait. `tcp_input.c` __tcp_ack_snd_check.
+    /// Returns true if the ACK of a segment above a gap may be delayed: three such ACKs have been sent since RCV.NXT
+    /// advanced, and not too many are delayed (`tcp_input.c` __tcp_ack_snd_check).
     fn may_wait(&mut self) -> bool {
         if self.quick > 0 || self.beyond >= PROMPT + MOST_WAITING {
             return false;
@@ -327,8 +326,8 @@ impl Receiver {
         self.beyond > PROMPT
     }
 
-    /// Lets the ACK of segment `seq` wait for more segments. It is sent if it would have to report a third run while
-    /// others wait, so that no run is forgotten (tcp_sack_new_ofo_skb).
+    /// Delays the ACK of segment `seq`. If ACKs are already delayed and this one must report a third run, it is sent at
+    /// once, so that no run is omitted (tcp_sack_new_ofo_skb).
     fn wait_for_more(&mut self, params: &TcpParams, seq: u32, now: Time) -> Option<Ack> {
         let is_known = self.sacks.iter().take(KEPT_RUNS).any(|block| block.touches(seq));
         let others_wait = self.beyond > PROMPT + 1;
@@ -346,18 +345,18 @@ impl Receiver {
         None
     }
 
-    /// Answers a segment that has already arrived; with a D-SACK if the sender uses it.
+    /// Answers a segment that has already arrived, with a D-SACK if the sender uses D-SACKs.
     fn answer_duplicate(&mut self, params: &TcpParams, seq: u32) -> Ack {
         let mut ack = self.ack();
         self.quick = params.quickack as u8;
         if params.is_tracked() {
-            // RFC 2883 section 4: the duplicate is the first block; blocks of runs beyond gaps follow.
+            // RFC 2883 section 4: the duplicate is the first block; blocks of runs above gaps follow.
             ack.sacks = ack.sacks.behind(SackBlock { start: seq, end: seq + 1 });
         }
         ack
     }
 
-    /// Makes the run around `seq`, which is beyond a gap, the first block to report (RFC 2018 section 4).
+    /// Makes the run around `seq`, which is above a gap, the first block to report (RFC 2018 section 4).
     fn report(&mut self, seq: u32) {
         // Most segments only extend the block reported last.
         if !self.early.contains(self.next, seq + 1) && self.sacks.lengthen_first(seq) {
@@ -375,7 +374,8 @@ impl Receiver {
         self.sacks.promote(SackBlock { start, end });
     }
 
-    /// Counts an in-order segment. Returns an ACK if enough segments wait for it. RFC 5681 4.2, ns-3.26 ReceivedData.
+    /// Counts an in-order segment. Returns an ACK if enough segments are unacknowledged (RFC 5681 4.2, ns-3.26
+    /// ReceivedData).
     fn delay_ack(&mut self, params: &TcpParams, now: Time) -> Option<Ack> {
         self.unacked += 1;
         //= RFC 5681 4.2-1: ACKs are delayed.

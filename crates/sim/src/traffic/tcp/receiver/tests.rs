@@ -19,7 +19,7 @@ fn data(receiver: &mut Receiver, seq: u32, at: u64) -> Option<(u32, u64)> {
     receiver.on_segment(&params(), segment, ms(at)).map(|ack| (ack.ack, ack.echo.0 / ms(1).0))
 }
 
-/// A receiver that has acknowledged segments 0 (at once), 1 and 2 (together).
+/// Returns a receiver that has acknowledged segments 0 (at once), 1 and 2 (together).
 fn warm() -> Receiver {
     let mut receiver = Receiver::new(&params());
     let syn = Segment { syn: true, timestamp: ms(1), ..Segment::default() };
@@ -60,7 +60,7 @@ fn sends_the_delayed_ack_after_its_timeout() {
     assert_eq!(receiver.on_timer(ms(209)), None);
     assert_eq!(receiver.on_timer(ms(210)), Some(Ack { ack: 4, echo: ms(10), ..Ack::default() }));
     assert_eq!(receiver.timer(), Time::NEVER);
-    // The count restarts: one more segment waits.
+    // The count restarts, so the ACK of one more segment is delayed.
     assert_eq!(data(&mut receiver, 4, 220), None);
     assert_eq!(receiver.timer(), ms(420));
 }
@@ -78,7 +78,7 @@ fn acknowledges_at_once_beyond_a_gap_with_the_echo_before_it() {
     let mut receiver = warm();
     assert_eq!(data(&mut receiver, 4, 10), Some((3, 4)));
     assert_eq!(data(&mut receiver, 5, 11), Some((3, 4)));
-    // A duplicate of an early segment changes nothing, but is also answered.
+    // A duplicate of an out-of-order segment has no effect, but is also answered.
     assert_eq!(data(&mut receiver, 5, 12), Some((3, 4)));
     assert_eq!(receiver.delivered_bytes(&params()), 3 * u64::from(MSS));
 }
@@ -143,7 +143,7 @@ fn echoes_the_latest_copy_with_sack() {
     // change it.
     assert_eq!(echo(1, 700), ms(700));
     assert_eq!(echo(0, 1), ms(700));
-    // A segment beyond a gap is not the one requested by the last ACK.
+    // A segment above a gap is not the one requested by the last ACK.
     assert_eq!(echo(3, 800), ms(700));
 }
 
@@ -207,7 +207,7 @@ fn a_run_that_fell_out_of_the_list_is_reported_whole_when_it_grows() {
     for seq in [5, 6, 10, 20, 30, 40] {
         sack(&mut receiver, seq);
     }
-    // 5 and 6 are no longer in the list, nor is 10.
+    // 5, 6 and 10 are no longer in the list.
     assert_eq!(sack(&mut receiver, 7), (3, vec![(5, 8), (40, 41), (30, 31)]));
     assert_eq!(sack(&mut receiver, 9), (3, vec![(9, 11), (5, 8), (40, 41)]));
     assert_eq!(sack(&mut receiver, 8), (3, vec![(5, 11), (40, 41)]));
@@ -231,7 +231,7 @@ fn quick_acks_answer_each_segment_at_the_start_and_after_a_duplicate() {
         receiver.on_segment(&params, segment, ms(9)).is_some()
     };
     let first: Vec<bool> = (0..8).map(&mut answers).collect();
-    // The first four one by one, then every second.
+    // The first four segments are acknowledged one by one, then every second.
     assert_eq!(first, [true, true, true, true, false, true, false, true]);
     assert!(answers(3));
     let then: Vec<bool> = (8..14).map(&mut answers).collect();
@@ -320,7 +320,7 @@ fn what_waits_is_acknowledged_when_marks_begin_or_end_if_each_is_echoed() {
         congestion_control: CongestionControl::Dctcp,
         ..params()
     };
-    /// ACK numbers of eight segments with these marks, and the mark counts that the ACKs report.
+    /// Returns the ACK numbers of eight segments with these marks, and the mark counts in the ACKs.
     fn acks(params: &TcpParams, marked: [bool; 8]) -> Vec<(u32, u16)> {
         let mut receiver = Receiver::new(params);
         let ecn = |marked| if marked { Ecn::Ce } else { Ecn::Ect0 };
@@ -332,7 +332,8 @@ fn what_waits_is_acknowledged_when_marks_begin_or_end_if_each_is_echoed() {
         told.by_ref().collect()
     }
     let marked = [false, false, true, true, false, false, true, false];
-    // The first segment is acknowledged at once, then every second one; before a change of marks, the pending one too.
+    // The first segment is acknowledged at once, then every second one; before a change of marks, the pending one is
+    // acknowledged, too.
     assert_eq!(acks(&dctcp, marked), [(1, 0), (2, 0), (4, 2), (6, 2), (7, 3)]);
     // Without such a control, one ACK may cover marked and unmarked segments.
     let classic = TcpParams { congestion_control: CongestionControl::Reno, ..dctcp.clone() };
@@ -361,13 +362,13 @@ fn acks_of_segments_beyond_a_gap_wait_from_the_fourth_on() {
     // Two segments wait until 0.5 ms after the first of them, plus 0.1 ms.
     assert_eq!(at(4, 20_000), (None, Time::from_micros(20_600)));
     assert_eq!(at(5, 20_400), (None, Time::from_micros(20_600)));
-    // A second run may also wait, a third may not.
+    // The ACK of a second run may also be delayed, of a third may not.
     assert_eq!(at(7, 20_450), (None, Time::from_micros(20_600)));
     assert_eq!(at(9, 20_460), (Some(vec![(9, 10), (7, 8), (1, 6)]), Time::NEVER));
     // RCV.NXT advances: the next three are acknowledged at once.
     assert!(at(0, 20_470).0.is_some());
     assert!((10..13).all(|seq| at(seq, 20_480).0.is_some()) && at(13, 20_490).0.is_none());
-    // A segment that arrives after the 0.5 ms ends the wait.
+    // A segment that arrives after the 0.5 ms ends the delay.
     assert!(at(14, 20_980).0.is_none() && at(15, 20_991).0.is_some());
 }
 

@@ -23,7 +23,7 @@ const SYN_TRIES: u8 = 6;
 /// Retransmissions without an ACK of new data after which ns-3.26 gives up (`tcp-socket.cc` DataRetries).
 const DATA_RETRIES: u8 = 6;
 
-/// Fields of [`SenderStats`] that a [`Sender`] counts. The others are derived, or stay zero.
+/// Fields of [`SenderStats`] that a [`Sender`] counts. The sender derives the other fields or leaves them zero.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     retransmissions: u64,
@@ -39,8 +39,8 @@ struct Counts {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Sender {
-    // Fields touched by each ACK of new data without losses: the first 64 bytes. The first field is a bool, because
-    // `AnySender` stores its kind as an invalid value of that bool and checks it for each ACK.
+    // Fields touched by each ACK of new data without losses: the first 64 bytes. The first field is a bool: `AnySender`
+    // encodes its variant as an invalid value of that bool and checks it for each ACK.
     /// True if `resent_below` is or was above `una`.
     resent_any: bool,
     phase: Phase,
@@ -72,11 +72,11 @@ pub struct Sender {
     // All other fields.
     /// `high` at the last fast retransmission or timeout.
     recover: u32,
-    /// Outstanding segments below this were sent more than once, all others once.
+    /// Outstanding segments below this one were sent more than once, all others once.
     resent_below: u32,
     /// Number of bytes by which the last segment of the transfer is shorter than an MSS.
     shortfall: u32,
-    /// Duplicate ACKs minus those explained by partial ACKs; 0 in phase `Open`.
+    /// Number of duplicate ACKs, minus those that partial ACKs explain; 0 in phase `Open`.
     dup_acks: u32,
     /// Segments resent by fast retransmission, partial ACK or timeout, but not by going back N; 0 in phase
     /// `Open`.
@@ -110,7 +110,7 @@ impl Sender {
 
     fn closed(params: &TcpParams, total: Option<Bytes>) -> Self {
         let mss = u64::from(params.segment_payload);
-        // A transfer larger than the sequence space counts as endless.
+        // A transfer larger than the sequence space is treated as endless.
         let (end, shortfall) = match total.map(|Bytes(bytes)| (bytes.div_ceil(mss), bytes)) {
             Some((segments, bytes)) if segments < u64::from(u32::MAX) => {
                 (clamped(segments), clamped(segments * mss - bytes))
@@ -365,7 +365,7 @@ impl Sender {
         self.rto.sample(params, now.saturating_sub(ack.echo))
     }
 
-    /// Takes an RTT sample (rule 9): by Karn's rule as in ns-3.26 EstimateRtt, of the oldest outstanding segment only.
+    /// Takes an RTT sample of the oldest outstanding segment (rule 9), by Karn's rule as in ns-3.26 EstimateRtt.
     fn sample_rtt(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
         self.resent_any = self.resent_any && self.una < self.resent_below;
         //= RFC 6298 3-1: A segment that was sent twice gives no sample, unless time stamps tell which.
@@ -394,7 +394,7 @@ impl Sender {
                 acked
             }
             Phase::Disorder => {
-                // ns-3.26 ReceivedAck: it was only reordering.
+                // ns-3.26 ReceivedAck: no segment was lost, only reordered.
                 self.settle(Phase::Open);
                 acked
             }
@@ -445,7 +445,7 @@ impl Sender {
         let acked = self.bytes(params, self.una, ack);
         //= RFC 6582 3.2-6: Partial ACK: cwnd shrinks by what it covers and grows by a segment.
         self.cwnd = self.cwnd.saturating_sub(acked).saturating_add(params.segment_payload);
-        // ns-3.26 ReceivedAck: subtracts the segments without a duplicate ACK from the count, at least one.
+        // ns-3.26 ReceivedAck: subtracts the number of segments without a duplicate ACK, at least one.
         let explained = (ack - self.una).saturating_sub(self.dup_acks).max(1);
         self.dup_acks = self.dup_acks.saturating_sub(explained);
         self.resent = self.resent.saturating_sub(1);
@@ -456,7 +456,7 @@ impl Sender {
 
     /// Handles a full ACK (rule 6, RFC 6582 3.2 step 3).
     fn on_full_ack(&mut self, params: &TcpParams) {
-        // ns-3.26 ReceivedAck: inflight still includes the segments that this ACK covers, and the duplicate ACKs.
+        // ns-3.26 ReceivedAck: inflight still includes the duplicate ACKs and the segments that this ACK covers.
         let flight = self.in_flight(params) + u64::from(params.segment_payload);
         self.cwnd = match params.full_ack_window {
             //= RFC 6582 3.2-4, deviation: A full ACK sets cwnd to min(ssthresh, max(flight, MSS) + MSS), or ssthresh.
@@ -502,7 +502,8 @@ impl Sender {
 
     /// Sets a new slow-start threshold after congestion, by loss or mark.
     fn reduce(&mut self, params: &TcpParams, cause: Cause) {
-        // In recovery, cwnd only paces (rules 4 and 16), and the window is ssthresh. ns-2 halves cwnd in any case.
+        // In recovery, cwnd only controls when segments leave (rules 4 and 16); the actual window is ssthresh. ns-2
+        // halves cwnd in any case.
         let paces = self.phase == Phase::Recovery && !params.each_timeout_reduces;
         let cwnd = if paces { self.ssthresh } else { self.cwnd };
         let flight = Flight {
@@ -538,7 +539,7 @@ impl Sender {
                 self.cwnd = self.cwnd.saturating_add(params.segment_payload);
                 self.window_due = true;
             }
-            // Rule 7: these may acknowledge duplicates, so they are ignored.
+            // Rule 7: ignore these ACKs, since they may answer duplicate segments.
             _ => {}
         }
     }
@@ -661,8 +662,7 @@ impl Sender {
         if to == self.end { self.without_shortfall(full) } else { clamped(full) }
     }
 
-    /// Converts `full`, a number of bytes up to the end of the transfer in full segments, to the actual number of
-    /// bytes.
+    /// Returns the actual size of data at the end of the transfer that would have `full` bytes in full segments.
     #[cold]
     #[inline(never)]
     fn without_shortfall(&self, full: u64) -> u32 {

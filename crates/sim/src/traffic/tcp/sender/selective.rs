@@ -18,7 +18,7 @@ enum Next {
 }
 
 impl Sender {
-    /// Processes an ACK, of new data or not.
+    /// Processes any ACK, with or without new data.
     pub(super) fn on_selective_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
         let selective = self.selective.as_deref_mut()?;
         let acked = ack.ack - self.una;
@@ -40,7 +40,7 @@ impl Sender {
             self.restart_timer(params, now);
             self.disarm_at_end();
         }
-        // ns-3.48 ProcessAck: for an ACK that advances SND.UNA, newly delivered segments count, without those SACKed
+        // ns-3.48 ProcessAck: for an ACK that advances SND.UNA, newly delivered segments count, except those SACKed
         // before (segsAcked).
         let credit = self.leave_recovery(if acked > 0 { delivered } else { 0 });
         if credit > 0 && !ack.congestion_echo {
@@ -54,8 +54,8 @@ impl Sender {
         sample
     }
 
-    /// Ends recovery or the loss state if `una` has reached `recover`. Returns the segments that count for growth:
-    /// those above `recover`.
+    /// Ends recovery or the loss state if `una` has reached `recover`. Returns the number of segments above `recover`,
+    /// which count for growth.
     fn leave_recovery(&mut self, delivered: u32) -> u32 {
         match self.phase {
             //= RFC 6675 5-8: (A) The ACK of that point ends recovery.
@@ -76,8 +76,8 @@ impl Sender {
         }
     }
 
-    /// Starts a recovery if the first segment is lost (rule 13, RFC 6675 section 5, steps (1) to (4)), but not until
-    /// all segments sent before a timeout are acknowledged (5.1).
+    /// Starts a recovery if the first segment is lost (rule 13, RFC 6675 section 5, steps (1) to (4)). After a timeout,
+    /// no recovery starts until all segments sent before it are acknowledged (5.1).
     fn look_for_loss(&mut self, params: &TcpParams) {
         let Some(selective) = self.selective.as_deref_mut() else { return };
         //= RFC 6675 5.1-3: No recovery starts before the ACK of that point.

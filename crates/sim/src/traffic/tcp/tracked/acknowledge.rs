@@ -23,14 +23,14 @@ pub(super) struct News {
     pub(super) in_order_bytes: u32,
     /// True if a SACK block has new information.
     pub(super) sacked: bool,
-    /// True if a segment before `recover` that was sent once is delivered (FLAG_ORIG_SACK_ACKED).
+    /// True if the ACK delivers a segment before `recover` that was sent only once (FLAG_ORIG_SACK_ACKED).
     pub(super) original: bool,
     /// True if the ACK has a D-SACK.
     pub(super) duplicate: bool,
     /// True if a retransmitted segment is acknowledged in order.
     resent: bool,
-    /// Send times of the first and last segment that were sent once and are now delivered in order, and SACKed;
-    /// [`Time::NEVER`] if there are none.
+    /// Send times of the first and the last newly delivered segment that was sent only once. `acked` is for delivery in
+    /// order, the next field for SACKs. [`Time::NEVER`] if there are none.
     acked: Ends,
     sacked_once: Ends,
 }
@@ -73,7 +73,7 @@ impl Ends {
 }
 
 impl TrackedSender {
-    /// Processes an ACK of an open connection. Returns the round-trip time used for the timeout.
+    /// Processes an ACK of an open connection. Returns the RTT sample for the retransmission timeout.
     pub(super) fn on_data_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
         let prior_in_flight = clamped(self.in_flight(params));
         let prior_outstanding = self.records.outstanding().saturating_mul(params.segment_payload);
@@ -81,7 +81,7 @@ impl TrackedSender {
         let delivered_before = self.rate.delivered;
         let mut news = News::NONE;
         if params.loss_detection == LossDetection::Rack {
-            // Losses detected by timers are not counted for an ACK (`lost` in `tcp_input.c` tcp_ack).
+            // An ACK does not count losses detected by timers (`lost` in `tcp_input.c` tcp_ack).
             self.newly_lost = 0;
         }
         self.rack.begin_ack();
@@ -92,7 +92,7 @@ impl TrackedSender {
             self.rack.on_advance(ack.ack);
         }
         let (sampled, rtt) = self.sample_rtt(params, ack, &news, now);
-        // A D-SACK in response to a probe does not indicate reordering.
+        // A D-SACK that answers a probe does not indicate reordering.
         if news.duplicate && !self.probe.is_copy() {
             self.rack.on_dsack(self.records.nxt());
         }
@@ -126,7 +126,7 @@ impl TrackedSender {
         std::mem::take(&mut self.before_partial_ack)
     }
 
-    /// Processes SACK blocks, a D-SACK first. RFC 2018, RFC 2883 section 4, `tcp_sacktag_write_queue`.
+    /// Processes a D-SACK, then the SACK blocks (RFC 2018, RFC 2883 section 4, `tcp_sacktag_write_queue`).
     fn take_in_blocks(&mut self, params: &TcpParams, ack: &Ack, una: u32, news: &mut News, now: Time) {
         let [first, others @ ..] = ack.sacks.as_slice() else {
             self.known = ack.sacks;
@@ -140,7 +140,8 @@ impl TrackedSender {
         let nxt = self.records.nxt();
         let reports = if news.duplicate { others } else { ack.sacks.as_slice() };
         for block in reports.iter().filter(|block| block.end <= nxt) {
-            // Skips the known blocks of the last ACK: a block that extends one of them costs only its new part.
+            // Skips the known blocks of the last ACK: of a block that extends a known one, only the new part is
+            // visited.
             for seq in self.known.first_news(*block).max(una)..block.end {
                 if let Some(record) = self.records.sack(seq) {
                     news.sacked = true;
@@ -193,7 +194,7 @@ impl TrackedSender {
         }
     }
 
-    /// Returns the RTT for the timeout, and that of the newest segment. `tcp_clean_rtx_queue`, `tcp_ack_update_rtt`.
+    /// Returns the RTT for the timeout and the RTT of the newest segment (`tcp_clean_rtx_queue`, `tcp_ack_update_rtt`).
     fn sample_rtt(&mut self, params: &TcpParams, ack: &Ack, news: &News, now: Time) -> (Option<Time>, Option<Time>) {
         //= RFC 6298 3-1: A segment that was sent twice gives no sample, unless time stamps tell which.
         //= RFC 9002 5.1-1, deviation: An ACK that newly acknowledges its largest packet gives an RTT sample, from when
@@ -224,7 +225,8 @@ impl TrackedSender {
         (of_timeout, of_newest)
     }
 
-    /// Newly marked bytes, if the feedback reports them: the receiver counts marked segments modulo 2^16.
+    /// Returns the number of newly marked bytes, if the feedback reports marks. The receiver counts marked segments
+    /// modulo 2^16.
     fn count_marks(&mut self, params: &TcpParams, ack: &Ack, delivered: u32) -> u32 {
         if !params.has_accurate_ecn() {
             return 0;

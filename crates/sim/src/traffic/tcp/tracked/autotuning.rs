@@ -56,7 +56,7 @@ impl ReceiveWindow {
     }
 
     /// End of the window as a byte of the connection, when all bytes before `una` are acknowledged and the receiver
-    /// holds `beyond` bytes beyond a gap. These bytes reduce the window (tcp_space), but its end never moves back
+    /// stores `beyond` bytes above a gap. These bytes reduce the window (tcp_space), but its end never moves back
     /// (tcp_select_window).
     #[inline]
     pub(super) fn end(&mut self, una: u64, beyond: u64) -> u64 {
@@ -118,7 +118,7 @@ impl ReceiveWindow {
         self.before = (self.most, self.space);
         self.round_start = now;
         if arrived > self.space {
-            // Room for twice the data, and for a sender that doubles its window meanwhile.
+            // The window has room for twice the data, and for a sender that doubles its window at the same time.
             let wanted = 2 * arrived + CUSHION * mss;
             let growth = u128::from(wanted) * u128::from(arrived - self.space) / u128::from(self.space);
             let wanted = u64::try_from(u128::from(wanted) + 2 * growth).unwrap_or(u64::MAX);
@@ -164,7 +164,7 @@ mod tests {
     fn data_beyond_a_gap_take_room_and_what_was_offered_stays() {
         let mut window = ReceiveWindow::new(MSS);
         assert_eq!(window.end(0, 0), 64_536);
-        // 40 segments beyond a gap leave 24 536 bytes, which end before what was offered.
+        // 40 segments above a gap leave 24 536 bytes, whose end is before the offered end.
         assert_eq!(window.end(10_000, 40_000), 64_536);
         // The gap is filled: all of the window again.
         assert_eq!(window.end(51_000, 0), 51_000 + 64_536);

@@ -1,7 +1,8 @@
 //! Samples of the delivery rate: draft-ietf-ccwg-bbr, section on delivery rate.
 //!
-//! Each segment records the time and the total amount of delivered data when it was sent. When it is delivered, the
-//! rate is the amount delivered since then, divided by the longer of the sending time and the acknowledgement time.
+//! Each segment records the time and the total amount of delivered data when it was sent. When the segment is
+//! delivered, the rate is the amount delivered since it was sent, divided by the longer of the sending time and the
+//! acknowledgement time.
 
 use fairlane_schemes::base::units::{BitRate, Time};
 
@@ -16,7 +17,7 @@ pub(super) struct RateSampler {
     /// C.first_send_time.
     first_sent: Time,
     pub(super) lost: u64,
-    /// Part of `delivered` with a congestion mark.
+    /// Number of bytes in `delivered` with a congestion mark.
     pub(super) delivered_ce: u64,
     /// C.app_limited: value of `delivered` up to which the sender had too few data; 0 if it has enough.
     app_limited: u64,
@@ -37,7 +38,7 @@ pub(super) struct RateSample {
 }
 
 impl RateSampler {
-    /// Record of a segment sent at `now`. `pipe` is the data in flight before it, `bytes` its length.
+    /// Returns the record of a segment of `bytes` sent at `now`. `pipe` is the data in flight before the segment.
     #[inline]
     pub(super) fn on_send(&mut self, now: Time, silent: bool, pipe: u64, bytes: u32) -> Record {
         if silent {
@@ -74,7 +75,7 @@ impl RateSampler {
         (self.newest.0 > 0).then_some(self.newest.1)
     }
 
-    /// Sample of the current ACK, from the record of the newest segment that it delivers.
+    /// Returns the sample of the current ACK, from the record of the newest segment that the ACK delivers.
     #[inline]
     pub(super) fn take_sample(&mut self, newest: Option<&Record>, min_rtt: Time) -> RateSample {
         self.newest = (0, 0);
@@ -87,8 +88,8 @@ impl RateSampler {
         let ack_elapsed = self.delivered_at.saturating_sub(newest.delivered_at);
         let interval = send_elapsed.max(ack_elapsed);
         let delivered = self.delivered - newest.delivered;
-        // An interval below the minimum RTT means that ACKs were delayed on the reverse path, or that no data were
-        // sent.
+        // No segment can be delivered in less than the minimum RTT. A shorter interval is an artefact, for example of
+        // ACKs bunched on the reverse path, so the sample has no rate.
         let rate = (interval > Time::ZERO && interval >= min_rtt.min(Time(u64::MAX - 1)))
             .then(|| BitRate::of(delivered, interval).max(BitRate(1)));
         RateSample {
@@ -139,7 +140,7 @@ mod tests {
         // kbit/s.
         let burst: Vec<Record> = (0..10).map(|k| rate.on_send(MS(0), k == 0, k * u64::from(MSS), MSS)).collect();
         deliver(&mut rate, &burst[0], MS(100));
-        // The first segment: 1000 B in 100 ms.
+        // The first segment gives 1000 B in 100 ms.
         assert_eq!(rate.take_sample(Some(&burst[0]), MS(100)).rate, Some(BitRate(80_000)));
         // One more segment, sent at 100 ms, is delivered at 200 ms, after ten others: 10 000 B in 100 ms.
         let next = rate.on_send(MS(100), false, 9 * u64::from(MSS), MSS);
@@ -156,7 +157,8 @@ mod tests {
     #[test]
     fn acks_that_come_in_a_bunch_do_not_raise_the_rate_above_that_of_sending() {
         let mut rate = RateSampler::default();
-        // Eleven segments, one every 10 ms. All ACKs arrive at 200 ms: 11 000 B acknowledged at once, sent over 100 ms.
+        // Eleven segments are sent, one every 10 ms, so over 100 ms. All ACKs arrive at 200 ms, so 11 000 B are
+        // acknowledged at once.
         let sent: Vec<Record> = (0..11).map(|k| rate.on_send(MS(10 * k), k == 0, k * u64::from(MSS), MSS)).collect();
         for record in &sent {
             deliver(&mut rate, record, MS(200));
@@ -186,7 +188,7 @@ mod tests {
         assert!(!rate.take_sample(Some(&first), MS(1)).app_limited);
         assert!(rate.is_app_limited());
         deliver(&mut rate, &second, MS(101));
-        // 2000 B delivered are more than the 1000 of the mark.
+        // 2000 B are delivered, more than the 1000 B at which the app-limited phase ends.
         assert!(rate.take_sample(Some(&second), MS(1)).app_limited);
         assert!(!rate.is_app_limited());
     }

@@ -1,5 +1,4 @@
-//! Growth of the window: slow start with HyStart, congestion avoidance, and detection of whether the window limits
-//! sending.
+//! Growth of the window: slow start with HyStart, congestion avoidance, and the test if the window limits sending.
 
 use fairlane_schemes::base::units::Time;
 
@@ -85,8 +84,9 @@ impl TrackedSender {
 
     /// Reduces the window after an idle period.
     ///
-    /// Linux also has tcp_cwnd_application_limited, to shrink a window that was only partly used for a timeout. It
-    /// never takes effect: tcp_cong_avoid restarts that time with each ACK, and without ACKs the period is idle.
+    /// Linux also has tcp_cwnd_application_limited, which shrinks a window that was only partly used for the length of
+    /// a timeout. It never has an effect: tcp_cong_avoid restarts that time with each ACK, and without ACKs the
+    /// connection is idle.
     pub(super) fn restart_after_idle(&mut self, params: &TcpParams, idle: Time) {
         let rto = self.rtt.rto();
         if idle <= rto || Self::has_full_control(params) {
@@ -111,8 +111,8 @@ impl TrackedSender {
         }
     }
 
-    /// Returns true if the window limits sending. In the sender's slow start, it also does if half of it was in use
-    /// (`tcp_is_cwnd_limited`), but not in QUIC.
+    /// Returns true if the window limits sending. In the sender's slow start, except in QUIC, this is also true if half
+    /// of the window was in use (`tcp_is_cwnd_limited`).
     #[inline]
     pub(super) fn is_cwnd_limited(&self, params: &TcpParams) -> bool {
         let half_used = || {
@@ -125,7 +125,7 @@ impl TrackedSender {
         self.cwnd_limited || half_used()
     }
 
-    /// Records the use of the window once all segments permitted now were sent. `tcp_cwnd_validate`.
+    /// Records the use of the window once all segments permitted now were sent (`tcp_cwnd_validate`).
     pub(super) fn note_use_of_window(&mut self, limited: bool) {
         let outstanding = self.records.outstanding();
         let round_over = self.records.una() >= self.usage_round;

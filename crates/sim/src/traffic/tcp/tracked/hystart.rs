@@ -8,7 +8,8 @@ use crate::traffic::tcp::HyStartKind;
 const LOW_WINDOW: u32 = 16;
 /// Maximum gap between ACKs of a train (hystart_ack_delta).
 const TRAIN_GAP: Time = Time::from_millis(2);
-/// RTT samples per round before it may end slow start: HYSTART_MIN_SAMPLES, N_RTT_SAMPLE (RFC 9406 4.3).
+/// Number of RTT samples in a round before the round may end slow start: HYSTART_MIN_SAMPLES, N_RTT_SAMPLE (RFC 9406
+/// 4.3).
 const SAMPLES: u32 = 8;
 /// Maximum increase of the RTT: limits, and share of the minimum RTT (HYSTART_DELAY_MIN and MAX; RFC 9406 4.3
 /// MIN_RTT_THRESH, MAX_RTT_THRESH, MIN_RTT_DIVISOR).
@@ -69,7 +70,7 @@ impl HyStart {
         }
     }
 
-    /// Handles a timeout: the next slow start is a new one.
+    /// Handles a timeout, after which a new slow start begins.
     pub(super) fn restart(&mut self, now: Time, nxt: u32) {
         self.found = false;
         self.css = None;
@@ -118,7 +119,7 @@ impl HyStart {
         self.train_is_long(sign) || self.rtt_has_risen(rtt)
     }
 
-    /// Returns true if ACKs have arrived close to each other for half of the minimum RTT: the window then fills the
+    /// Returns true if ACKs have arrived close to each other for half of the minimum RTT. The window then fills the
     /// path.
     fn train_is_long(&mut self, sign: &Sign) -> bool {
         if sign.now.saturating_sub(self.last_ack) > TRAIN_GAP {
@@ -132,7 +133,7 @@ impl HyStart {
         sign.now - self.round_start > threshold
     }
 
-    /// Returns true if, after eight samples, the minimum RTT of the round has risen above that of the connection.
+    /// Returns true if, after eight samples, the minimum RTT of the round exceeds that of the connection by too much.
     fn rtt_has_risen(&mut self, rtt: Time) -> bool {
         self.current = self.current.min(rtt);
         if self.samples < SAMPLES {
@@ -192,7 +193,8 @@ mod tests {
     fn a_train_of_acks_for_half_of_the_least_rtt_ends_slow_start() {
         let mut hystart = HyStart::new();
         let mut at = |us| hystart.ends_slow_start(HyStartKind::Classic, &sign(us, 100_000, 1, 1000));
-        // A round from 1 s on with ACKs every 2 ms: the one at 50 ms does not exceed half of 100 ms, the next one does.
+        // A round starts at 1 s, with ACKs every 2 ms. The ACK at 50 ms does not exceed half of 100 ms; the next one
+        // does.
         assert!(!at(1_000_000));
         assert!((1..=25).all(|k| !at(1_000_000 + 2000 * k)));
         assert!(at(1_052_000));
@@ -204,7 +206,7 @@ mod tests {
         let mut at =
             |us, cwnd| hystart.ends_slow_start(HyStartKind::Classic, &Sign { cwnd, ..sign(us, 100_000, 1, 1000) });
         assert!(!at(1_000_000, 100) && !at(1_002_001, 100));
-        // The gap ended the train: no later ACK of this round counts.
+        // The gap ended the train, so no later ACK of this round counts.
         assert!((1..60).all(|k| !at(1_002_001 + 2000 * k, 100)));
         let mut hystart = HyStart::new();
         assert!((0..60).all(|k| {
@@ -215,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_round_whose_ninth_sample_is_an_eighth_above_the_least_ends_slow_start() {
-        // Permitted increase: 100 ms / 8 = 12.5 ms, between 4 and 16. Gaps of 3 ms end the train.
+        // The permitted increase is 100 ms / 8 = 12.5 ms, between 4 and 16 ms. Gaps of 3 ms end the train.
         let run = |rtt| {
             let mut hystart = HyStart::new();
             hystart.ends_slow_start(HyStartKind::Classic, &sign(900_000, 100_000, 1, 10));
@@ -237,7 +239,7 @@ mod tests {
             (0..8).any(|k| hystart.ends_slow_start(kind, &of(k)))
         };
         assert!(!round(1, 100_000) && !round(2, 112_499) && !round(3, 112_499));
-        // Until now no round was above the previous one by 1/8 of it.
+        // Until now no round exceeded the previous one by 1/8.
         assert!(!round(4, 127_000));
         let rounds: Vec<bool> = (5..=9).map(|number| round(number, 127_000)).collect();
         assert_eq!(rounds, [false, false, false, false, true]);

@@ -20,7 +20,8 @@ impl TrackedSender {
         params.loss_detection == LossDetection::Scoreboard || self.records.oldest().is_some_and(is_older)
     }
 
-    /// Marks overdue segments as lost. Returns when the next one will be overdue. RFC 8985 6.2 step 5, RFC 9002 6.1.
+    /// Marks overdue segments as lost. Returns the time at which the next one will be overdue (RFC 8985 6.2 step 5, RFC
+    /// 9002 6.1).
     pub(super) fn detect_losses(&mut self, params: &TcpParams, now: Time) -> Option<Time> {
         if params.loss_detection == LossDetection::Scoreboard {
             self.detect_by_scoreboard(params, now);
@@ -58,8 +59,8 @@ impl TrackedSender {
         last_due
     }
 
-    /// IsLost of RFC 6675 section 4: `dupack_threshold` segments above the segment are SACKed. Section 5 does not
-    /// detect lost retransmissions.
+    /// IsLost of RFC 6675 section 4: `dupack_threshold` segments above the segment are SACKed. Lost retransmissions are
+    /// not detected, as in section 5.
     fn detect_by_scoreboard(&mut self, params: &TcpParams, now: Time) {
         let Some(bound) = self.records.highest_sacked(params.dupack_threshold, self.rack.highest()) else { return };
         let mut next = self.records.oldest();

@@ -1,9 +1,9 @@
 //! Sending end with a record of each outstanding segment, as in Linux and QUIC.
 //!
-//! Loss detection by time (RACK-TLP, RFC 8985), by packet number (RFC 9002) or by SACK (RFC 6675), proportional rate
-//! reduction (RFC 6937, RFC 9937), F-RTO (RFC 5682), undo of spurious reductions (RFC 3522, RFC 4015), delivery-rate
-//! samples (draft-ietf-ccwg-bbr), pacing, HyStart. Where an RFC leaves a choice, it follows Linux 6.x:
-//! `net/ipv4/tcp_input.c`, `tcp_output.c`, `tcp_recovery.c`, `tcp_timer.c`.
+//! Implements loss detection by time (RACK-TLP, RFC 8985), by packet number (RFC 9002) or by SACK (RFC 6675),
+//! proportional rate reduction (RFC 6937, RFC 9937), F-RTO (RFC 5682), undo of spurious reductions (RFC 3522, RFC
+//! 4015), delivery-rate samples (draft-ietf-ccwg-bbr), pacing, and HyStart. Where an RFC leaves a choice, the sender
+//! follows Linux 6.x: `net/ipv4/tcp_input.c`, `tcp_output.c`, `tcp_recovery.c`, `tcp_timer.c`.
 
 mod acknowledge;
 mod autotuning;
@@ -77,7 +77,7 @@ pub struct TrackedSender {
     rate: RateSampler,
     pacer: Pacer,
     timer: Timer,
-    /// Time at which a paced segment may leave; [`Time::NEVER`] if none waits for it.
+    /// Time at which a paced segment may leave; [`Time::NEVER`] if no segment waits for pacing.
     pacing_timer: Time,
     /// Time at which the application will have written more data; [`Time::NEVER`] if the sender does not wait for it.
     supply_timer: Time,
@@ -94,29 +94,30 @@ pub struct TrackedSender {
     shortfall: u32,
     /// Segment whose acknowledgement ends recovery, the loss state or a reduction (high_seq).
     recover: u32,
-    /// True if a mark reduces the window, by PRR and until `recover` (state CWR of Linux).
+    /// True while PRR reduces the window after a mark, until `recover` (state CWR of Linux).
     reducing: bool,
     /// Recovery by packet numbers (QUIC).
     numbers: Numbers,
     /// True if no ACK of new data has arrived in this recovery.
     before_partial_ack: bool,
-    /// ACKs with new SACK information, outside recovery, since an ACK without any last advanced SND.UNA (DupAcks).
+    /// Number of ACKs with new SACK information (DupAcks), outside recovery. An ACK without such information that
+    /// advances SND.UNA resets it.
     duplicates: u32,
     /// True if F-RTO checks whether the timeout was spurious.
     watches_timeout: bool,
-    /// True if F-RTO requires new data after an ACK instead of retransmissions.
+    /// True if F-RTO requires that new data, not retransmissions, follow an ACK.
     new_data_only: bool,
-    /// True if the window limited sending; most outstanding segments in this round, and end of the round
-    /// (tcp_cwnd_validate).
+    /// True if the window limited sending. The next fields are the maximum number of outstanding segments in this
+    /// round, and the end of the round (tcp_cwnd_validate).
     cwnd_limited: bool,
     most_outstanding: u32,
     usage_round: u32,
     known: SackBlocks,
-    /// Marks that the receiver has counted, modulo 2^16.
+    /// Number of marks that the receiver has counted, modulo 2^16.
     marks: u16,
     /// Segments newly detected as lost since the last sample.
     newly_lost: u32,
-    /// Bytes by which slow start has grown the window above whole segments.
+    /// Growth of the window in slow start that is not a whole segment yet, in bytes.
     part_of_growth: u32,
     /// Segments acknowledged in congestion avoidance since the window last grew (snd_cwnd_cnt).
     counted: u32,
@@ -133,13 +134,13 @@ pub struct TrackedSender {
     deferred: bool,
     /// Segments of the current burst that have not left yet.
     burst_left: u32,
-    /// End of the send buffer (skb) that holds the next new segment, as a segment number.
+    /// End of the send buffer (skb) with the next new segment, as a segment number.
     buffer_end: u32,
     /// True if the segment to send is the last of a burst of several.
     ends_burst: bool,
     /// True if the connection has no ECN because its SYN was retransmitted.
     falls_back: bool,
-    /// True if anything was sent since the last ACK or timer.
+    /// True if a segment was sent since the last ACK or timer.
     has_sent: bool,
     last_sent: Time,
     stats: SenderStats,
@@ -158,7 +159,7 @@ impl TrackedSender {
         fetch(&self.timer);
     }
 
-    /// Prefetches the data to which the lines of [`TrackedSender::fetch`] point, once these have arrived.
+    /// Prefetches the data to which the cache lines of [`TrackedSender::fetch`] point. Call it once these have arrived.
     #[inline]
     pub fn fetch_records(&self) {
         self.records.fetch();
@@ -169,7 +170,7 @@ impl TrackedSender {
     #[must_use]
     pub fn new(params: &TcpParams, total: Option<Bytes>, seed: u64) -> Self {
         let mss = u64::from(params.segment_payload);
-        // A transfer larger than the sequence space counts as endless.
+        // A transfer larger than the sequence space is treated as endless.
         let (end, shortfall) = match total.map(|Bytes(bytes)| (bytes.div_ceil(mss), bytes)) {
             Some((segments, bytes)) if segments < u64::from(u32::MAX) => {
                 (clamped(segments), clamped(segments * mss - bytes))
@@ -318,7 +319,7 @@ impl TrackedSender {
         self.rtt.rto()
     }
 
-    /// Bytes in flight; the short last segment counts as a full one.
+    /// Bytes in flight. A short last segment counts as a full one.
     #[must_use]
     pub fn in_flight(&self, params: &TcpParams) -> u64 {
         u64::from(self.records.in_flight()) * u64::from(params.segment_payload)
@@ -344,7 +345,7 @@ impl TrackedSender {
         }
     }
 
-    /// Pacing rate that follows from the window, used or not. `tcp_input.c` tcp_update_pacing_rate; RFC 9002 7.7.
+    /// Pacing rate computed from the window (`tcp_input.c` tcp_update_pacing_rate; RFC 9002 7.7).
     fn rate_of_window(&self, params: &TcpParams) -> Option<BitRate> {
         let outstanding = u64::from(self.records.outstanding()) * u64::from(params.segment_payload);
         let percent = match (Self::is_numbered(params), self.output.cwnd < self.output.ssthresh / 2) {
@@ -355,7 +356,7 @@ impl TrackedSender {
         pacing::rate_of_window(u64::from(self.output.cwnd).max(outstanding), percent, self.rtt.srtt())
     }
 
-    /// Handles the answer to the SYN. Returns its round-trip time.
+    /// Handles the SYN-ACK. Returns the round-trip time.
     fn on_syn_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Time {
         //= RFC 5681 3.1-4: The handshake does not let cwnd grow.
         self.phase = Phase::Open;

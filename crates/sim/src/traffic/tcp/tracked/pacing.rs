@@ -1,5 +1,5 @@
-//! Pacing as in Linux (`tcp_output.c` tcp_update_skb_after_send, tcp_tso_autosize): data leave in chunks, each when the
-//! rate has paid for the previous one.
+//! Pacing as in Linux (`tcp_output.c` tcp_update_skb_after_send, tcp_tso_autosize). Data leave in chunks; a chunk
+//! leaves after the time that the previous one takes at the pacing rate.
 
 use fairlane_schemes::base::units::{BitRate, Time};
 
@@ -23,7 +23,7 @@ impl Pacer {
         Self { next: Time::ZERO, late: Time::ZERO, left: 0, taken: 0, sent: 0 }
     }
 
-    /// Time at which the next segment may leave; in the past if a chunk is partly sent.
+    /// Time at which the next segment may leave. It is in the past if a chunk is partly sent.
     #[inline]
     pub(super) fn next(&self) -> Time {
         if self.left > 0 { Time::ZERO } else { self.next }
@@ -65,13 +65,13 @@ impl Pacer {
     }
 }
 
-/// Pacing rate of a control that sets none, in percent of the window per SRTT: in Linux while the window is below half
-/// of the threshold, in Linux afterwards, and in QUIC.
+/// Pacing rate in percent of the window per SRTT, if the congestion control sets no rate. The three values are for
+/// Linux while the window is below half of the threshold, for Linux afterwards, and for QUIC.
 pub(super) const PERCENT_IN_SLOW_START: u64 = 200;
 pub(super) const PERCENT_IN_AVOIDANCE: u64 = 120;
 pub(super) const PERCENT_OF_QUIC: u64 = 125;
 
-/// Rate of `percent` of `bytes` per SRTT, or `None` before the first sample.
+/// Returns the rate of `percent` of `bytes` per SRTT, or `None` before the first sample.
 #[inline]
 pub(super) fn rate_of_window(bytes: u64, percent: u64, srtt: Time) -> Option<BitRate> {
     //= RFC 9002 7.7-6: The rate is N windows a smoothed RTT, N a little above 1.
@@ -82,14 +82,14 @@ pub(super) fn rate_of_window(bytes: u64, percent: u64, srtt: Time) -> Option<Bit
     Some(BitRate(((bits / srtt.as_secs_f64()) as u64).max(1)))
 }
 
-/// Size of a chunk (tcp_tso_autosize): a millisecond of the rate, more on the shortest paths, at least two segments.
-/// The limit is `largest`, but at least one segment.
+/// Returns the size of a chunk (tcp_tso_autosize): the data of a millisecond, more on short paths, and at least two
+/// segments. It is at most `largest`, but at least one segment.
 #[inline]
 pub(super) fn chunk_bytes(rate: BitRate, min_rtt: Time, mss: u32, largest: u64) -> u32 {
     //= RFC 9002 7.7-3, by tso: Bursts are of the initial window at most.
     // The data of 2^-10 s at this rate.
     let of_rate = (rate.0 / 8) >> 10;
-    // Halved for each 2^9 us of the minimum RTT.
+    // The additional bytes are halved for each 2^9 us of the minimum RTT.
     let halvings = min_rtt.0 / Time::from_micros(512).0;
     let of_rtt = if halvings < 32 { largest >> halvings } else { 0 };
     let segments = ((of_rate + of_rtt).min(largest) / u64::from(mss)).max(2).min((largest / u64::from(mss)).max(1));
@@ -169,9 +169,10 @@ mod tests {
     #[test]
     fn a_chunk_is_about_a_millisecond_of_the_rate() {
         let chunk = |mbit: u64, min_rtt| chunk_bytes(BitRate(mbit * 1_000_000), min_rtt, MSS, 65_536);
-        // 100 Mbit/s: 12.5 MB/s / 1024 = 12 207 B: 12 segments. 1 Mbit/s: 122 B, two segments. 10 Gbit/s: 64 kB.
+        // At 100 Mbit/s, 12.5 MB/s / 1024 = 12 207 B are 12 segments. At 1 Mbit/s, 122 B give the minimum of two
+        // segments. At 10 Gbit/s the maximum is 64 kB.
         assert_eq!([100, 1, 10_000].map(|mbit| chunk(mbit, US(50_000))), [12_000, 2_000, 65_000]);
-        // With an RTT of 1.1 ms, 65536 / 4 more: 28 591.
+        // An RTT of 1.1 ms adds 65536 / 4, which gives 28 591.
         assert_eq!(chunk(100, US(1100)), 28_000);
         // Without combining: one segment.
         assert_eq!(chunk_bytes(BitRate(100_000_000), US(50_000), MSS, 0), MSS);

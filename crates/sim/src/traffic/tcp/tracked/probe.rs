@@ -11,7 +11,7 @@ use crate::traffic::tcp::phase::Phase;
 use crate::traffic::tcp::{Ack, TcpParams};
 
 impl TrackedSender {
-    /// Delay of a probe from now, if one may be sent. RFC 8985 7.2.
+    /// Delay of a probe from now, if a probe may be sent (RFC 8985 7.2).
     pub(super) fn probe_time(&self, params: &TcpParams) -> Option<Time> {
         let calm = self.phase == Phase::Open && self.records.sacked() == 0;
         if !params.tlp || !calm || self.records.outstanding() == 0 || self.probe.end.is_some() {
@@ -25,7 +25,7 @@ impl TrackedSender {
         Some(Time(2 * self.rtt.srtt().0).saturating_add(more))
     }
 
-    /// Handles an expired probe timer. RFC 8985 7.3.
+    /// Handles an expired probe timer (RFC 8985 7.3).
     pub(super) fn on_probe_timer(&mut self, params: &TcpParams, now: Time) {
         self.timer = Timer::Timeout(params.due(now, self.rtt.rto()));
         self.forced = if self.has_new_segment(params) {
@@ -41,7 +41,7 @@ impl TrackedSender {
         self.probe.end = Some(self.records.nxt() + u32::from(!self.probe.repeats));
     }
 
-    /// Checks whether an ACK answers the probe. RFC 8985 7.4.
+    /// Checks if an ACK answers the probe (RFC 8985 7.4).
     pub(super) fn probe_answered(&mut self, params: &TcpParams, ack: &Ack, news: &News, now: Time) {
         let Some(end) = self.probe.end else { return };
         if ack.ack < end {

@@ -1,6 +1,6 @@
-//! Proportional rate reduction (RFC 6937, RFC 9937), in segments as in Linux (`tcp_input.c` tcp_cwnd_reduction), or
-//! with `loss_detection = "scoreboard"` in bytes as in the RFCs. All counts have the same unit; a segment has `size`
-//! units.
+//! Proportional rate reduction (RFC 6937, RFC 9937), counted in segments as in Linux (`tcp_input.c` tcp_cwnd_reduction)
+//! or, with `loss_detection = "scoreboard"`, in bytes as in the RFCs. All counts have the same unit; a segment has
+//! `size` units.
 
 /// State of a reduction, from its start until the data outstanding at that time are acknowledged.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +35,7 @@ impl Prr {
         self.sent = self.sent.saturating_add(size);
     }
 
-    /// Window after an ACK, or `None` if it does not change.
+    /// Returns the window after an ACK, or `None` if the window does not change.
     pub(super) fn window(&mut self, ssthresh: u32, size: u32, of: Delivery) -> Option<u32> {
         if of.delivered == 0 {
             return None;
@@ -66,7 +66,8 @@ mod tests {
 
     #[test]
     fn above_the_threshold_sends_in_proportion_to_what_is_delivered() {
-        // RFC 6937 section 4, figure: from 20 segments to 10, every second ACK releases one segment.
+        // RFC 6937 section 4, figure: when the window is reduced from 20 segments to 10, every second ACK releases one
+        // segment.
         let mut prr = Prr::default();
         prr.begin(20);
         let mut sent = 0;
@@ -97,8 +98,8 @@ mod tests {
 
     #[test]
     fn in_bytes_a_threshold_between_two_segments_counts_in_full() {
-        // From 5 segments of 1000 bytes in flight to 4.4: counted in segments, 4/5 of the delivered data may leave;
-        // with 4400 bytes, 0.88.
+        // The window is reduced from 5 segments of 1000 bytes to 4.4. Counted in segments, 4/5 of the delivered data
+        // may leave; counted in bytes, 0.88 (4400 bytes).
         let mut prr = Prr::default();
         prr.begin(5000);
         prr.on_send(1000);

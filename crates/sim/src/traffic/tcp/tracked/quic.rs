@@ -23,7 +23,7 @@ impl TrackedSender {
         params.loss_detection == LossDetection::PacketThreshold
     }
 
-    /// Handles the congestion signals of an ACK, or of the loss timer. RFC 9002 7.3.2, 7.6.
+    /// Handles the congestion signals of an ACK or of the loss timer (RFC 9002 7.3.2, 7.6).
     pub(super) fn repair_numbered(&mut self, params: &TcpParams, now: Time) {
         // The ACK of a packet sent in recovery ends the recovery.
         //= RFC 9002 7.3.2-6: Recovery ends with the ACK of a packet that was sent in it.
@@ -86,7 +86,7 @@ impl TrackedSender {
         self.tell(params, Event::Timeout, now);
     }
 
-    /// Handles an expired probe timeout: sends a packet regardless of the window, without a reduction. RFC 9002 6.2.4.
+    /// Handles an expired probe timeout: sends a packet regardless of the window, without a reduction (RFC 9002 6.2.4).
     pub(super) fn on_probe_timeout(&mut self, params: &TcpParams) {
         //= RFC 9002 6.2-1: A probe timeout takes nothing for lost.
         //= RFC 9002 6.2.4-1: An expiry sends one packet at least.
@@ -105,7 +105,7 @@ impl TrackedSender {
     }
 
     /// Starts the probe timeout, counted from the last packet (RFC 9002 6.2.1). After an ACK that ends a series of
-    /// probes or lowers the RTT, it may already have expired, and then fires immediately.
+    /// probes or lowers the RTT, the timeout may be in the past, and then fires immediately.
     pub(super) fn arm_probe_timeout(&mut self, params: &TcpParams, now: Time) {
         //= RFC 9002 6.2.1-5: It restarts with each packet that is sent or acknowledged.
         self.timer = if self.records.outstanding() == 0 {

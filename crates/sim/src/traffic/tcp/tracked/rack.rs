@@ -4,7 +4,7 @@ use fairlane_schemes::base::units::Time;
 
 use super::records::Record;
 
-/// Recoveries after the last D-SACK for which a wider reordering window is kept (RFC 8985 6.2 step 4).
+/// Number of recoveries after the last D-SACK during which the wider reordering window is kept (RFC 8985 6.2 step 4).
 const PERSISTENCE: u8 = 16;
 /// Latest delivered transmission, and degree of reordering.
 #[derive(Clone, Debug)]
@@ -51,14 +51,14 @@ impl Rack {
         }
     }
 
-    /// Prepares for an ACK. The segments that it reports may be in any order: only reports of earlier ACKs show
-    /// reordering (`prior_fack` in `tcp_input.c` tcp_ack).
+    /// Prepares for an ACK. Segments reported by one ACK may be in any order. Only segments reported by earlier ACKs
+    /// show reordering (`prior_fack` in `tcp_input.c` tcp_ack).
     #[inline]
     pub(super) fn begin_ack(&mut self) {
         self.highest_before = self.highest;
     }
 
-    /// Records that segment `seq` is delivered. RFC 8985 6.2, steps 2 and 3.
+    /// Records that segment `seq` is delivered (RFC 8985 6.2, steps 2 and 3).
     #[inline]
     pub(super) fn on_delivered(&mut self, seq: u32, record: &Record, now: Time, min_rtt: Time) {
         // Step 3: the segment is below those delivered before this ACK, and was not retransmitted.
@@ -105,7 +105,7 @@ impl Rack {
             return Time::ZERO;
         }
         let window = Time((of.min_rtt.0 / 4).saturating_mul(u64::from(self.steps)));
-        // Linux limits it to SRTT / 8 x 8 = SRTT.
+        // Linux limits the window to SRTT / 8 x 8 = SRTT.
         window.min(of.srtt)
     }
 
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn what_one_ack_reports_in_whatever_order_is_no_reordering() {
-        // ACK 5 with block 6: segment 4 waited for a delayed ACK, 5 is lost.
+        // ACK 5 has block 6: the ACK of segment 4 was delayed, and 5 is lost.
         let mut rack = Rack::new();
         rack.begin_ack();
         rack.on_delivered(6, &sent(10, 6, false), MS(60), MS(40));

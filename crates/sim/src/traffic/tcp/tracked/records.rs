@@ -17,7 +17,7 @@ pub(super) enum Fate {
     Sacked,
 }
 
-/// Record of one outstanding segment, in a cache line. Names in the comments are fields of the draft on BBR, section on
+/// Record of one outstanding segment, in a cache line. Names in parentheses are fields in the draft on BBR, section on
 /// delivery rate.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
@@ -30,9 +30,9 @@ pub(super) struct Record {
     pub(super) delivered: u64,
     /// P.delivered_time.
     pub(super) delivered_at: Time,
-    /// C.lost when it was sent (P.lost), in bytes.
+    /// C.lost when the segment was sent (P.lost), in bytes.
     pub(super) lost: u64,
-    /// Data in flight just after it was sent (P.tx_in_flight), in bytes.
+    /// Data in flight just after the segment was sent (P.tx_in_flight), in bytes.
     pub(super) tx_in_flight: u32,
     /// Transmission number; in QUIC the packet number.
     pub(super) number: u32,
@@ -41,8 +41,8 @@ pub(super) struct Record {
     pub(super) newer: u32,
     pub(super) fate: Fate,
     pub(super) resent: bool,
-    /// True if it was considered lost and is not delivered yet (TCPCB_LOST), even while a retransmission that repairs
-    /// the loss is in flight. A probe does not set it.
+    /// True if the segment was considered lost and is not delivered yet (TCPCB_LOST), even while a retransmission that
+    /// repairs the loss is in flight. A probe does not set this field.
     pub(super) unrepaired: bool,
     /// True if the sender had too few data to fill the window (P.is_app_limited).
     pub(super) app_limited: bool,
@@ -68,7 +68,7 @@ impl Record {
 
 #[derive(Clone, Debug)]
 pub(super) struct Records {
-    /// Ring with the record of `seq` at `seq mod length`; the length is a power of two.
+    /// Ring with the record of `seq` at `seq mod length`. The length is a power of two.
     ring: Box<[Record]>,
     una: u32,
     nxt: u32,
@@ -103,8 +103,8 @@ impl Records {
         }
     }
 
-    /// Prefetches the records that the next ACK will most likely remove, the following one, and the next one to be
-    /// filled.
+    /// Prefetches the records that the next ACK will most likely remove, the record after them, and the next one to be
+    /// written.
     #[inline]
     pub(super) fn fetch(&self) {
         for seq in [self.una, self.una + 1, self.una + 2, self.nxt] {
@@ -228,7 +228,7 @@ impl Records {
         self.lost_from = self.lost_from.min(seq);
     }
 
-    /// Marks segment `seq` as SACKed. Returns its previous record, or `None` if it already was.
+    /// Marks segment `seq` as SACKed. Returns its previous record, or `None` if it was already SACKed.
     pub(super) fn sack(&mut self, seq: u32) -> Option<Record> {
         let before = *self.at(seq);
         if before.fate == Fate::Sacked {
@@ -283,7 +283,8 @@ impl Records {
         }
     }
 
-    /// SACKed segment with `count - 1` SACKed segments above it, `None` if there are fewer. All are below `end`.
+    /// Returns the SACKed segment with `count - 1` SACKed segments above it, or `None` if there are fewer. All are
+    /// below `end`.
     pub(super) fn highest_sacked(&self, count: u32, end: u32) -> Option<u32> {
         if self.sacked < count {
             return None;

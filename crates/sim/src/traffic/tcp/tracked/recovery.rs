@@ -18,7 +18,7 @@ impl TrackedSender {
         let partial = self.phase == Phase::Recovery && news.in_order > 0 && una < self.recover;
         let repaired = self.in_recovery();
         let by_time = params.loss_detection == LossDetection::Rack;
-        // tcp_ack_is_dubious: Linux ignores other ACKs here.
+        // Linux ignores other ACKs here (tcp_ack_is_dubious).
         let disordered = news.in_order == 0 || news.sacked || news.duplicate || ack.congestion_echo;
         let dubious = disordered || self.phase != Phase::Open;
         match self.phase {
@@ -52,15 +52,16 @@ impl TrackedSender {
             // A retransmission of the loss state is lost.
             Phase::Loss if copy_lost => self.enter_recovery(params, now),
             _ if partial && params.recovery_sends_at_once && !self.records.at(una).resent => {
-                // ProcessAck of ns-3 sends new data if the scoreboard shows no loss, where RFC 6582 sends `una`.
+                // ProcessAck of ns-3 sends new data if the scoreboard shows no loss. RFC 6582 would send segment `una`.
                 self.forced = self.records.first_lost().map_or(Forced::New, Forced::Again);
             }
             _ => {}
         }
     }
 
-    /// Returns true if there is a loss that starts a recovery: one not delivered yet, even with its retransmission in
-    /// flight (tcp_time_to_recover); with the scoreboard, one not retransmitted yet.
+    /// Returns true if a loss can start a recovery. With time-based detection this is any loss not delivered yet, even
+    /// if its retransmission is in flight (tcp_time_to_recover). With the scoreboard, the loss must not have been
+    /// retransmitted yet.
     fn is_loss_proven(&self, params: &TcpParams) -> bool {
         match params.loss_detection {
             LossDetection::Scoreboard => self.records.lost() > 0,
@@ -68,8 +69,8 @@ impl TrackedSender {
         }
     }
 
-    /// Counts an ACK outside recovery, or one that has just `repaired` all losses. Returns true if the next recovery
-    /// starts with it. Lost segments are retransmitted in either case.
+    /// Counts an ACK outside recovery, or one that has just `repaired` all losses. Returns true if this ACK starts the
+    /// next recovery. Lost segments are retransmitted in either case.
     fn counts_duplicate(&mut self, params: &TcpParams, news: &News, repaired: bool) -> bool {
         if repaired || !news.sacked {
             if repaired || news.in_order > 0 {
@@ -161,7 +162,7 @@ impl TrackedSender {
             if !Self::has_full_control(params) && self.undo.is_open() {
                 self.output.cwnd = self.output.ssthresh;
             }
-            // The reduction can still be undone: D-SACKs may arrive.
+            // A D-SACK can still undo the reduction.
         }
         self.open(params, now);
     }
@@ -189,7 +190,7 @@ impl TrackedSender {
         self.open(params, now);
     }
 
-    /// Processes an ACK in the loss state. `tcp_process_loss`; F-RTO of RFC 5682 section 3.1.
+    /// Processes an ACK in the loss state (`tcp_process_loss`), with F-RTO (RFC 5682 section 3.1).
     fn on_ack_after_timeout(&mut self, params: &TcpParams, ack: &Ack, news: &News, now: Time) {
         let advances = news.in_order > 0;
         let ends = self.records.una() >= self.recover;
@@ -198,7 +199,7 @@ impl TrackedSender {
             return self.open(params, now);
         }
         if self.watches_timeout {
-            // Step 3 b: segments sent once arrive, so with `undo` the timeout is reverted.
+            // Step 3 b: a segment that was sent only once has arrived. The timeout was spurious, so `undo` reverts it.
             if news.original && params.undo {
                 self.undo_reduction(params, true, now);
                 return self.open(params, now);
@@ -207,7 +208,7 @@ impl TrackedSender {
                 // Step 3 a: the timeout was genuine.
                 self.watches_timeout &= !news.sacked && advances;
             } else if advances && !ends {
-                // Step 2 b: sends new data to find out.
+                // Step 2 b: new data show if the timeout was spurious.
                 self.recover = self.records.nxt();
                 self.new_data_only = true;
                 return;
@@ -244,7 +245,7 @@ impl TrackedSender {
         self.phase = Phase::Loss;
         self.recover = self.records.nxt();
         self.probe.settle();
-        // RFC 5682 2.1: F-RTO watches the first timeout, and later ones of the same segment.
+        // RFC 5682 2.1: F-RTO checks the first timeout, and later timeouts of the same segment.
         self.watches_timeout = params.frto && (first || self.retries > 0);
         self.new_data_only = false;
         self.tell(params, Event::Timeout, now);
@@ -258,8 +259,8 @@ impl TrackedSender {
         self.timer = Timer::Timeout(params.due(now, self.rtt.rto()));
     }
 
-    /// Marks as lost after a timeout: the first segment, and those older than the RTT (RFC 8985 6.3); with the
-    /// scoreboard, everything in flight (RFC 6675 5.1).
+    /// Marks segments as lost after a timeout: the first one and all older than the RTT (RFC 8985 6.3). With the
+    /// scoreboard, marks all segments in flight (RFC 6675 5.1).
     fn lose_overdue(&mut self, params: &TcpParams, now: Time) {
         let una = self.records.una();
         let mut next = self.records.oldest();
@@ -318,8 +319,7 @@ impl TrackedSender {
         self.output.ssthresh = self.congestion.reduce(params, flight);
     }
 
-    /// Starts to move the window to the threshold: at once, or by PRR. The current ACK has acknowledged `acked`
-    /// segments.
+    /// Starts to move the window to the threshold: at once, or by PRR. The current ACK covers `acked` segments.
     pub(super) fn begin_reduction(&mut self, params: &TcpParams, acked: u32) {
         // RFC 9937 6.1: RecoverFS includes the data acknowledged by the ACK that starts it.
         let flight = match params.loss_detection {
@@ -354,7 +354,7 @@ impl TrackedSender {
         if params.loss_detection == LossDetection::Scoreboard { params.segment_payload } else { 1 }
     }
 
-    /// Undoes the last reduction, which was spurious. `tcp_undo_cwnd_reduction`; as in RFC 4015 section 3.2.
+    /// Undoes the last reduction because it was spurious, as in RFC 4015 section 3.2 and `tcp_undo_cwnd_reduction`.
     fn undo_reduction(&mut self, params: &TcpParams, nothing_lost: bool, now: Time) {
         if nothing_lost {
             self.records.restore_lost();

@@ -1,7 +1,7 @@
 //! Round-trip times and the retransmission timeout as Linux computes them (`tcp_input.c` tcp_rtt_estimator).
 //!
 //! The variation term of the timeout is the largest mean deviation in a round trip, at least the minimum timeout. It
-//! shrinks by a quarter of the difference per round trip. RFC 6298, and `scoreboard`, use the last deviation instead.
+//! shrinks by a quarter of the difference per round trip. RFC 6298 and `scoreboard` use the last deviation instead.
 
 use fairlane_schemes::base::units::Time;
 
@@ -70,14 +70,14 @@ impl RttEstimator {
         self.rto
     }
 
-    /// Processes an RTT that counts only for the minimum.
+    /// Processes an RTT that affects only the minimum.
     #[inline]
     pub(super) fn observe_least(&mut self, rtt: Time) {
         //= RFC 9002 5.2-1: min_rtt is the least of all samples.
         self.least = self.least.min(rtt.max(Time(1)));
     }
 
-    /// Processes a sample, which ends the backoff. `una` and `nxt` distinguish round trips.
+    /// Processes a sample, which ends the backoff. `una` and `nxt` show if a round trip has ended.
     pub(super) fn sample(&mut self, params: &TcpParams, rtt: Time, una: u32, nxt: u32) {
         let rtt = rtt.max(Time(1));
         self.latest = rtt;
@@ -128,8 +128,8 @@ impl RttEstimator {
         }
     }
 
-    /// Processes a sample by RFC 9002 A.7; the timeout is the probe timeout of 6.2.1. Section 5.3 uses the difference
-    /// from the new smoothed_rtt; A.7 that from the old one, as RFC 6298 does.
+    /// Processes a sample by RFC 9002 A.7. The timeout is the probe timeout of 6.2.1. A.7, like RFC 6298, uses the
+    /// difference from the old smoothed_rtt; section 5.3 uses the difference from the new one.
     fn sample_of_quic(&mut self, params: &TcpParams, rtt: Time) {
         self.estimate(rtt);
         //= RFC 9002 6.2.1-1: PTO = smoothed_rtt + max(4 rttvar, kGranularity) + max_ack_delay.
@@ -138,8 +138,8 @@ impl RttEstimator {
         self.rto = self.srtt.saturating_add(variation).saturating_add(params.delayed_ack_timeout).min(params.max_rto);
     }
 
-    /// Moves SRTT by 1/8 and the deviation by 1/4 of the difference; the deviation by 1/32 if the RTT fell by more than
-    /// it.
+    /// Moves SRTT by 1/8 and the deviation by 1/4 of the difference. If the RTT fell by more than the deviation, moves
+    /// the deviation by 1/32.
     fn update(&mut self, params: &TcpParams, rtt: Time) {
         let off = rtt.0.abs_diff(self.srtt.0);
         let fell = rtt < self.srtt;
@@ -194,13 +194,14 @@ mod tests {
         let params = params();
         let mut rtt = RttEstimator::new(&params);
         rtt.sample(&params, MS(100), 0, 10);
-        // Deviation 200, off by 400: 200 + 400 - 50 = 550. SRTT 100 + 400 / 8 = 150.
+        // The deviation is 200 and the sample is off by 400: 200 + 400 - 50 = 550. SRTT is 100 + 400 / 8 = 150.
         rtt.sample(&params, MS(500), 5, 20);
         assert_eq!(rtt.rto(), MS(150 + 550));
-        // At the end of the round trip the largest deviation is still the variation, which does not shrink.
+        // At the end of the round trip the largest deviation equals the variation, so the variation does not shrink.
         rtt.sample(&params, MS(150), 11, 30);
         assert_eq!(rtt.rto(), MS(700));
-        // In the next one it is at most 550 - 550/4 = 412.5: the variation shrinks by a quarter of the difference.
+        // In the next round trip the largest deviation is at most 550 - 550/4 = 412.5. The variation shrinks by a
+        // quarter of the difference.
         rtt.sample(&params, MS(150), 31, 40);
         assert!(rtt.rto() < MS(700) && rtt.rto() > MS(600), "{:?}", rtt.rto());
     }
@@ -210,7 +211,8 @@ mod tests {
         let params = params();
         let mut rtt = RttEstimator::new(&params);
         rtt.sample(&params, MS(800), 0, 10);
-        // Deviation 1600, quarter 400. Off by 480: step 80, of which an eighth counts.
+        // The deviation is 1600, its quarter 400. The sample is off by 480, which gives a step of 80, of which an
+        // eighth counts.
         rtt.sample(&params, MS(320), 5, 20);
         assert_eq!(rtt.deviation, MS(1610));
     }

@@ -1,4 +1,4 @@
-//! Data written by the application: all at once or, for a period, at a limited rate.
+//! Data that the application writes: all at once or, during a period, at a limited rate.
 
 use fairlane_schemes::base::units::{BitRate, Time};
 
@@ -9,7 +9,7 @@ use crate::traffic::tcp::TcpParams;
 pub(super) struct Supply {
     /// Segments written so far.
     written: u32,
-    /// Start of the rate-limited period for this sender, and number of segments sent by then; `None` outside the
+    /// Start of the rate-limited period for this sender, and number of segments sent before it; `None` outside the
     /// period.
     limited: Option<(Time, u32)>,
 }
@@ -43,7 +43,7 @@ impl Supply {
     pub(super) fn next(&self, params: &TcpParams) -> Time {
         let (Some(rate), Some((start, before))) = (params.app_rate, self.limited) else { return Time::NEVER };
         let bytes = u64::from(self.written - before + 1) * u64::from(params.segment_payload);
-        // One picosecond later, because the time is rounded.
+        // Adds one picosecond, because the time is rounded.
         let next = if rate == BitRate(0) { Time::NEVER } else { start.saturating_add(rate.time_of(bytes)) };
         next.saturating_add(Time(1)).min(end(params))
     }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
     use crate::traffic::tcp::TcpProfile;
 
-    /// 1000-byte segments at 8 Mbit/s: one per millisecond, from 10 ms until 20 ms.
+    /// The application writes a 1000-byte segment per millisecond (8 Mbit/s) from 10 ms until 20 ms.
     fn params() -> TcpParams {
         TcpParams {
             segment_payload: 1000,
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn at_the_time_that_is_told_there_is_another_segment() {
-        // 3 Mbit/s: a segment takes 8/3 ms, which is no whole number of picoseconds.
+        // At 3 Mbit/s a segment takes 8/3 ms, which is not a whole number of picoseconds.
         let (params, mut supply) = (TcpParams { app_rate: Some(BitRate(3_000_000)), ..params() }, Supply::new());
         supply.update(&params, 0, Time::from_millis(10));
         for segments in 1..=3 {

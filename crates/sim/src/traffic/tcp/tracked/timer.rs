@@ -14,7 +14,7 @@ pub(super) enum Timer {
     Timeout(Time),
     /// Tail loss probe.
     Probe(Time),
-    /// Reordering window: a missing segment is lost if it has not arrived by then.
+    /// Reordering window: a missing segment is lost if it has not been delivered by this time.
     Reordering(Time),
 }
 
@@ -33,7 +33,7 @@ impl Timer {
 pub(super) struct Probe {
     /// SND.NXT after the probe (TLP.end_seq); `None` without a probe.
     pub(super) end: Option<u32>,
-    /// True if it repeats a segment (TLP.is_retrans).
+    /// True if the probe repeats a segment (TLP.is_retrans).
     pub(super) repeats: bool,
 }
 

@@ -47,8 +47,8 @@ impl TrackedSender {
         }
     }
 
-    /// Restarts the timer for a probe or, if none may be sent, for the timeout. After an ACK that `advances` SND.UNA
-    /// the timeout counts from now.
+    /// Restarts the timer for a probe or, if no probe may be sent, for the timeout. After an ACK that `advances`
+    /// SND.UNA, the timeout counts from now.
     pub(super) fn arm(&mut self, params: &TcpParams, advances: bool, now: Time) {
         if let Some(delay) = self.probe_time(params) {
             let timeout = if advances { self.rtt.rto() } else { self.timeout_of_first().saturating_sub(now) };
@@ -59,7 +59,7 @@ impl TrackedSender {
         }
     }
 
-    /// Restarts the timer for the timeout. RFC 6298 5.
+    /// Restarts the timer for the timeout (RFC 6298 5).
     pub(super) fn arm_timeout(&mut self, params: &TcpParams, now: Time) {
         self.timer = match self.timer {
             //= RFC 6298 5.2-1: The timer stops when all is acknowledged.

@@ -11,9 +11,10 @@ use crate::traffic::tcp::congestion::external::Sent;
 use crate::traffic::tcp::phase::Phase;
 use crate::traffic::tcp::{LossDetection, Pacing, Prompt, Segment, TcpParams};
 
-/// Segments are never deferred if at least one part in this many of the window is free (tcp_tso_win_divisor).
+/// Segments are never deferred if at least this fraction (1/3) of the window is free (tcp_tso_win_divisor).
 const TSO_WIN_DIVISOR: u32 = 3;
-/// Size of the first send buffer of a connection. Measured with Linux 6.12, where it ends after 11 full segments.
+/// Size of the first send buffer of a connection. Measured with Linux 6.12, where the buffer ends after 11 full
+/// segments.
 const FIRST_BUFFER_BYTES: u64 = 16 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +24,7 @@ enum Next {
 }
 
 impl TrackedSender {
-    /// Next segment to send now, if there is one.
+    /// Returns the next segment to send now, if there is one.
     #[inline(always)]
     pub fn poll_transmit(&mut self, params: &TcpParams, now: Time) -> Option<Segment> {
         if std::mem::take(&mut self.handshake_due) {
@@ -81,7 +82,7 @@ impl TrackedSender {
         None
     }
 
-    /// Returns true if pacing does not permit the next chunk yet, the usual case for ACKs of a paced sender.
+    /// Returns true if pacing does not permit the next chunk yet. This is the usual case for ACKs of a paced sender.
     #[inline]
     fn awaits_pacing(&self, params: &TcpParams, now: Time) -> bool {
         let is_paced = params.pacing == Pacing::On || self.output.pacing.is_some();
@@ -91,7 +92,7 @@ impl TrackedSender {
 
     /// Returns true if new data wait until the window has room for a larger burst (tcp_tso_should_defer).
     ///
-    /// A burst that has started continues: its length is the room that the window had.
+    /// A burst that has started continues. Its length is the free part of the window at its start.
     fn defers(&mut self, params: &TcpParams, now: Time) -> bool {
         if self.burst_left > 0 {
             self.burst_left -= 1;
@@ -108,10 +109,11 @@ impl TrackedSender {
         let srtt = self.rtt.srtt();
         let next_ack = self.records.first_sent().map(|sent| sent + srtt);
         let defers = matches!(self.phase, Phase::Open | Phase::Disorder)
-            // A paced burst counts from the time at which the next one may leave (tcp_wstamp_ns).
+            // For a paced sender, the time counts from when the next burst may leave (tcp_wstamp_ns).
             && now <= self.last_sent.max(self.pacer.next()) + Time::from_micros(1000)
             && room < most
-            // A buffer grows to what the congestion window has room for (tcp_grow_skb): its end matters only then.
+            // A buffer grows to the free part of the congestion window (tcp_grow_skb), so its end matters only in these
+            // cases.
             && (receive_room < congestion_room || room < self.left_in_buffer(params))
             && TSO_WIN_DIVISOR * room < cwnd.min(offered)
             // The next ACK is expected soon.
@@ -124,8 +126,8 @@ impl TrackedSender {
         defers
     }
 
-    /// Number of unsent segments in the first send buffer (skb), which is full. A full buffer holds as much as offloads
-    /// take (tcp_xmit_size_goal).
+    /// Number of unsent segments in the first send buffer (skb), which is full. A full buffer has the maximum size for
+    /// offloads (tcp_xmit_size_goal).
     pub(super) fn left_in_buffer(&mut self, params: &TcpParams) -> u32 {
         let (mss, next) = (params.segment_payload, self.records.nxt());
         while self.buffer_end <= next {
@@ -141,14 +143,14 @@ impl TrackedSender {
         rate.map_or(2, |rate| self.quantum(params, rate) / params.segment_payload)
     }
 
-    /// Pacing rate to charge for a segment sent regardless of pacing. It is `None`, except with
-    /// `recovery_sends_at_once`, where the next segment waits for it (SendDataPacket of ns-3).
+    /// Pacing rate for a segment sent regardless of pacing. The rate is `None`, except with `recovery_sends_at_once`,
+    /// where pacing delays the following segment (SendDataPacket of ns-3).
     #[cold]
     fn rate_of_forced(&self, params: &TcpParams, now: Time) -> Option<BitRate> {
         self.pacing_rate(params).filter(|_| params.recovery_sends_at_once && self.pacer.next() <= now)
     }
 
-    /// Charges a sent segment of `payload` bytes to the current chunk.
+    /// Subtracts a sent segment of `payload` bytes from the current chunk.
     #[inline]
     fn pay(&mut self, params: &TcpParams, payload: u32, rate: BitRate, now: Time) {
         if !self.pacer.has_chunk() {
@@ -173,7 +175,8 @@ impl TrackedSender {
             return None;
         }
         if self.new_data_only {
-            // RFC 5682 section 3.1, step 2 b: new data, or else retransmissions as after any other timeout.
+            // RFC 5682 section 3.1, step 2 b: sends new data or, if there are none, retransmissions as after any other
+            // timeout.
             if self.has_new_segment(params) {
                 return Some(Next::New);
             }
@@ -193,7 +196,7 @@ impl TrackedSender {
             && self.receive_room(params) >= u64::from(params.segment_payload)
     }
 
-    /// Bytes of new data that the buffers of sender and receiver have room for.
+    /// Number of bytes of new data for which the buffers of sender and receiver have room.
     #[inline]
     fn receive_room(&mut self, params: &TcpParams) -> u64 {
         let bytes = |segments| u64::from(segments) * u64::from(params.segment_payload);
@@ -205,7 +208,7 @@ impl TrackedSender {
         room.min(self.receive_window.end(bytes(una), bytes(sacked)).saturating_sub(bytes(next)))
     }
 
-    /// Handles the state in which all segments permitted now were sent.
+    /// Called when all segments permitted now have been sent.
     fn end_batch(&mut self, params: &TcpParams, now: Time) {
         self.window_due = false;
         self.new_data_only = false;
@@ -308,7 +311,7 @@ impl TrackedSender {
         let (mss, buffer) = (params.segment_payload, params.socket_buffer.0);
         let widens =
             params.autotuning && self.receive_window.on_send(now, self.rtt.latest(), u64::from(new), mss, buffer);
-        // Of several segments in one buffer the last carries PSH (__tcp_transmit_skb).
+        // The last of several segments in one buffer carries PSH (__tcp_transmit_skb).
         let prompt = match (widens, std::mem::take(&mut self.ends_burst)) {
             (true, _) => Prompt::Always,
             (false, true) => Prompt::InOrder,

@@ -7,11 +7,13 @@ use fairlane_schemes::base::units::Time;
 pub(super) struct Undo {
     /// SND.UNA at the reduction (undo_marker); `None` if there is nothing to undo.
     marker: Option<u32>,
-    /// Retransmissions since then without a D-SACK (undo_retrans); `None` before the first.
+    /// Number of retransmissions since the reduction that no D-SACK has answered (undo_retrans); `None` before the
+    /// first retransmission.
     unanswered: Option<u32>,
-    /// Time of the first retransmission (retrans_stamp); [`Time::NEVER`] before it.
+    /// Time of the first retransmission (retrans_stamp), or [`Time::NEVER`].
     first_copy: Time,
-    /// Window and threshold before the reduction; `None` if it started during another one, which cannot be undone.
+    /// Window and threshold before the reduction; `None` if the reduction started during another one and so cannot be
+    /// undone.
     prior: Option<(u32, u32)>,
 }
 
@@ -48,7 +50,7 @@ impl Undo {
         self.marker.is_some() && self.unanswered == Some(0)
     }
 
-    /// Returns true if an ACK that advances SND.UNA answers an original: its echo is older than the first
+    /// Returns true if an ACK that advances SND.UNA answers an original: the echo is older than the first
     /// retransmission.
     pub(super) fn answers_original(&self, echo: Time) -> bool {
         self.marker.is_some() && self.first_copy < Time::NEVER && echo < self.first_copy

@@ -49,7 +49,8 @@ fn marks_reduce_the_window_once_per_window_of_data() {
         echo(&mut sender, &params, number, true, ms(200));
     }
     assert_eq!((sender.cwnd(), sender.stats().ecn_reductions), (segments(5), 1));
-    // Segment 10 was sent after the reduction: an echo with its ACK is new congestion, with 14 - 10 + 1 in flight.
+    // Segment 10 was sent after the reduction: an echo with its ACK is new congestion, with 14 - 10 + 1 segments in
+    // flight.
     echo(&mut sender, &params, 11, true, ms(300));
     assert_eq!((sender.cwnd(), sender.stats().ecn_reductions), (2500, 2));
     // Without an echo the window grows by MSS^2 / cwnd.
@@ -91,8 +92,8 @@ fn marks_during_recovery_are_the_same_congestion() {
 
 #[test]
 fn marked_packets_reduce_the_window_and_nothing_is_sent_again() {
-    // Segments 15 to 30 leave at 500 ms. Five of them are marked: one window, so one reduction. Transmission 60 is
-    // later.
+    // Segments 15 to 30 leave at 500 ms. Five of them are marked. They belong to one window, so there is one reduction.
+    // Transmission 60 is later.
     for (marks, reductions) in
         [((|n| (20..25).contains(&n)) as fn(u64) -> bool, 1), (|n| n == 20 || n == 60, 2), (|_| false, 0)]
     {

@@ -1,4 +1,5 @@
-//! Conformance with the rules of the parent module, over a wire of 100 ms RTT. Windows are in segments of 1000 bytes.
+//! Tests conformance with the rules of the parent module, over a path of 100 ms RTT. Windows are in segments of 1000
+//! bytes.
 
 mod ecn;
 mod recovery;
@@ -18,7 +19,7 @@ fn ms(millis: u64) -> Time {
     Time::from_millis(millis)
 }
 
-/// Sender after the handshake with a window of `cwnd` segments, all sent at time zero.
+/// Returns a sender after the handshake with a window of `cwnd` segments, all sent at time zero.
 fn established(params: &TcpParams, cwnd: u32) -> Sender {
     let params = TcpParams { initial_window: cwnd, ..params.clone() };
     let mut sender = Sender::new(&params, None, 0);
@@ -57,7 +58,8 @@ fn slow_start_with_delayed_acks_adds_one_segment_per_ack() {
     // Rule 1: cwnd after k ACKs is 1 + k segments.
     let expected: Vec<u64> = (0..windows.len() as u64).map(|k| segments(2 + k)).collect();
     assert_eq!(windows, expected);
-    // Segments per round, by hand. Of the 3 segments of round 3 the last waits for the first of round 4, and so on.
+    // Segments per round, computed by hand. The ACK of the last of the 3 segments of round 3 is delayed until the first
+    // of round 4, and so on.
     let rounds: Vec<usize> = (1..=7)
         .map(|k| wire.log.iter().filter(|(t, e)| *t == ms(100 * k) && matches!(e, Event::Sent(..))).count())
         .collect();
@@ -70,9 +72,9 @@ fn congestion_avoidance_with_delayed_acks_grows_half_a_segment_per_rtt() {
     let mut wire = Wire::new(params, None, lose_nothing);
     wire.run_until(ms(100 + 100 * 60));
     let window = wire.sender.cwnd() as f64 / f64::from(MSS);
-    // A round has at most W segments, thus W / 2 ACKs of MSS^2 / cwnd = MSS / W each: W <= 10 + 60 / 2. It has at least
-    // W - 1 segments, of which one may wait for its ACK: dW/dt >= 1/2 - 1/W, and 60 = 2 (W - 10 + 2 ln((W - 2) / 8))
-    // gives W >= 37.
+    // A round has at most W segments, so W / 2 ACKs that add MSS^2 / cwnd = MSS / W each. Thus W <= 10 + 60 / 2. A
+    // round has at least W - 1 segments, and the ACK of one may be delayed. So dW/dt >= 1/2 - 1/W, and 60 = 2 (W - 10 +
+    // 2 ln((W - 2) / 8)) gives W >= 37.
     assert!((37.0..=40.0).contains(&window), "{window}");
     // Each ACK adds 1 to W^2 / 2; rounding to bytes subtracts less than 1 byte in 25.
     let acks = wire.events().filter(|e| matches!(e, Event::Acked(..))).count() as f64;
@@ -84,7 +86,7 @@ fn congestion_avoidance_with_delayed_acks_grows_half_a_segment_per_rtt() {
 fn congestion_avoidance_adds_mss_squared_over_cwnd_rounded_down_and_at_least_a_byte() {
     let params = TcpParams { initial_ssthresh: segments(2), ..ack_each() };
     let mut sender = established(&params, 3);
-    // 10^6 / 3000 = 333.3; 10^6 / 3333 = 300.03.
+    // The increments are 10^6 / 3000 = 333.3 and 10^6 / 3333 = 300.03.
     ack(&mut sender, &params, 1, ms(200));
     assert_eq!(sender.cwnd(), 3333);
     ack(&mut sender, &params, 2, ms(200));
@@ -108,16 +110,16 @@ fn a_single_drop_is_repaired_by_fast_retransmission() {
     let mut wire = Wire::new(ack_each(), None, lose_once(&[20]));
     // Segments 15 to 30 leave at 500 ms. 15 to 19 are acknowledged (cwnd 21, sent up to 40), then 10 duplicates arrive.
     wire.run_until(ms(600));
-    // Third duplicate: 41 and 42 were sent by limited transmit; inflight = 43 - 20 - 3 = 20, ssthresh = 10, cwnd = 13.
-    // Seven duplicates follow.
+    // At the third duplicate, 41 and 42 have been sent by limited transmit: inflight = 43 - 20 - 3 = 20, ssthresh = 10,
+    // cwnd = 13. Seven duplicates follow.
     assert_eq!(wire.sender.ssthresh(), segments(10));
     assert_eq!(wire.sender.cwnd(), segments(20));
     assert_eq!(wire.sender.recover, 43);
-    // 12 duplicates for 31 to 42, then the ACK of 43: inflight = 52 - 20 + (1 - 22) = 11, cwnd = min(10, 12).
+    // 12 duplicates for 31 to 42 arrive, then the ACK of 43: inflight = 52 - 20 + (1 - 22) = 11, cwnd = min(10, 12).
     wire.run_until(ms(700));
     assert_eq!(wire.sender.cwnd(), segments(10));
     assert_eq!(wire.sender.phase, Phase::Open);
-    // The 9 segments from 43 to before 52 are outstanding: the window permits one more.
+    // The 9 segments 43 to 51 are outstanding, so the window permits one more.
     assert_eq!((wire.sender.una, wire.sender.nxt), (43, 53));
     assert_eq!(wire.resent(), [20]);
     wire.run_until(ms(3000));
@@ -137,8 +139,8 @@ fn two_drops_in_a_window_give_exactly_one_partial_ack() {
             _ => None,
         })
         .collect();
-    // cwnd: 13 at the third duplicate, +6 for the others of 21 to 30, +12 for 31 to 42, -5 acknowledged, +1. The other
-    // ACKs are duplicates of 25, each of which adds one segment.
+    // cwnd is 13 at the third duplicate, +6 for the other duplicates of 21 to 30, +12 for 31 to 42, -5 acknowledged,
+    // +1. The other ACKs are duplicates of 25, and each adds one segment.
     assert_eq!(partial[0], (25, segments(27)));
     assert!(partial.iter().all(|(number, _)| *number == 25));
     assert_eq!(partial[1].1, segments(28));
@@ -172,14 +174,14 @@ fn a_full_ack_beyond_recover_grows_the_window_by_what_is_beyond() {
     for _ in 0..3 {
         ack(&mut sender, &params, 0, ms(200));
     }
-    // inflight = 12 - 3 = 9 segments: ssthresh 4500, cwnd 7500. After 5 more duplicates cwnd is 12500, without a new
-    // segment.
+    // inflight = 12 - 3 = 9 segments: ssthresh 4500, cwnd 7500. After 5 more duplicates cwnd is 12500, but no new
+    // segment is sent.
     assert_eq!((sender.ssthresh(), sender.cwnd(), sender.recover), (4500, 7500, 12));
     for _ in 0..6 {
         ack(&mut sender, &params, 0, ms(210));
     }
-    // A cwnd of 13500 permits segment 12. An ACK of 13 covers one segment above recover: inflight = 13 + (1 - 9) = 5,
-    // cwnd = min(4500, 6000), which equals ssthresh, so + 10^6 / 4500.
+    // A cwnd of 13500 permits segment 12. An ACK of 13 covers one segment above recover: inflight = 13 + (1 - 9) = 5
+    // and cwnd = min(4500, 6000). This equals ssthresh, so the segment adds 10^6 / 4500.
     assert_eq!(sender.nxt, 13);
     ack(&mut sender, &params, 13, ms(300));
     assert_eq!(sender.cwnd(), 4500 + 222);
@@ -187,14 +189,14 @@ fn a_full_ack_beyond_recover_grows_the_window_by_what_is_beyond() {
 
 #[test]
 fn tail_loss_waits_for_the_minimum_rto() {
-    // 1, 2, 4 and 3 segments leave at 100, 200, 300 and 400 ms; the last of them is lost.
+    // 1, 2, 4 and 3 segments leave at 100, 200, 300 and 400 ms. The very last one is lost.
     let mut wire = Wire::new(ack_each(), Some(segments(10)), lose_once(&[9]));
     wire.run_to_completion();
-    // The last ACK of new data, at 500 ms, restarts the timer: RTO = max(1 s, 100 ms + 4 * 50 ms at most).
+    // The last ACK of new data restarts the timer at 500 ms. RTO is max(1 s, at most 100 ms + 4 * 50 ms).
     assert_eq!(wire.sent_at(9), [ms(400), ms(1500)]);
     assert_eq!(wire.sender.stats().timeouts, 1);
     assert_eq!(wire.now, ms(1600));
-    // One segment in flight: ssthresh = 2 segments; cwnd = 1 segment, + 1 for the ACK.
+    // One segment is in flight, so ssthresh is 2 segments. cwnd is 1 segment, + 1 for the ACK.
     assert_eq!((wire.sender.ssthresh(), wire.sender.cwnd()), (segments(2), segments(2)));
 }
 
@@ -203,11 +205,11 @@ fn a_lost_flight_is_sent_again_from_the_first_segment_on() {
     let lost: Vec<u32> = (15..31).collect();
     let mut wire = Wire::new(ack_each(), None, lose_once(&lost));
     wire.run_until(ms(2400));
-    // 16 segments are lost at 500 ms; the timer restarted with the ACKs that released them.
+    // 16 segments are lost at 500 ms. The ACKs that released them restarted the timer.
     assert_eq!(wire.sent_at(15), [ms(500), ms(1500)]);
     assert_eq!(wire.sender.ssthresh(), segments(8));
     assert_eq!(wire.resent(), lost);
-    // 1 segment at 1500, 2 at 1600, 4 at 1700, 8 at 1800, the last one at 1900.
+    // 1 segment leaves at 1500, 2 at 1600, 4 at 1700, 8 at 1800, and the last one at 1900.
     assert_eq!(wire.sent_at(30), [ms(500), ms(1900)]);
     assert_eq!(wire.sender.stats().timeouts, 1);
     assert_eq!(wire.sender.phase, Phase::Open);
@@ -221,7 +223,7 @@ fn rto_doubles_up_to_a_minute_and_recovers_with_the_next_ack() {
     };
     let mut wire = Wire::new(ack_each(), Some(segments(1)), lose_eight);
     wire.run_until(ms(300_000));
-    // First transmission at 100 ms, RTO 1 s after one sample of 100 ms.
+    // The first transmission is at 100 ms. After one sample of 100 ms, RTO is 1 s.
     let gaps: Vec<u64> = wire.sent_at(0).windows(2).map(|t| (t[1] - t[0]).0 / Time::PER_SECOND).collect();
     assert_eq!(gaps, [1, 2, 4, 8, 16, 32, 60, 60]);
     // The ACK gives no sample, because segment 0 was retransmitted, but it ends the backoff.
@@ -236,7 +238,7 @@ fn rto_doubles_up_to_a_minute_and_recovers_with_the_next_ack() {
 #[test]
 fn a_kept_backoff_lasts_until_a_segment_that_was_sent_once_is_acknowledged() {
     let params = TcpParams { keep_backoff: true, ..ack_each() };
-    // Three segments, an RTT of 100 ms; the first segment is lost twice.
+    // There are three segments and the RTT is 100 ms. The first segment is lost twice.
     let lose_two = |packet, times| match packet {
         Packet::Segment(segment) if segment.payload > 0 && segment.seq == 0 && times < 2 => None,
         _ => Some(Time::ZERO),
@@ -261,19 +263,20 @@ fn each_timeout_halves_the_window_of_the_time_if_so_told() {
         sender.on_timer(&params, due);
         drain(&mut sender, &params, due);
         assert_eq!((sender.ssthresh(), sender.cwnd()), (segments(ssthresh), segments(1)));
-        // Slow start in the loss state: one segment more for each ACK.
+        // In slow start in the loss state, each ACK adds one segment.
         for number in 1..acks {
             ack(&mut sender, &params, number, due + ms(100));
             drain(&mut sender, &params, due + ms(100));
         }
     }
-    // Four segments at the second timeout, half of which is the minimum; one at the third.
+    // Four segments are outstanding at the second timeout; half of that is the minimum. One is outstanding at the
+    // third.
     assert_eq!(sender.ssthresh(), segments(2));
 }
 
 #[test]
 fn a_fast_retransmit_restarts_the_timer_if_so_told() {
-    // Sent at 100 ms with the minimum timeout of 1 s. The third duplicate ACK arrives at 600 ms.
+    // The segment is sent at 100 ms with the minimum timeout of 1 s. The third duplicate ACK arrives at 600 ms.
     for (restarts, sack, due) in [(false, false, 1100), (true, false, 1600), (false, true, 1100), (true, true, 1600)] {
         let params = TcpParams { retransmit_restarts_timer: restarts, sack, ..ack_each() };
         let mut sender = established(&params, 8);
@@ -357,8 +360,8 @@ fn fast_retransmission_itself_sends_no_new_data() {
     let mut sender = established(&params, 2);
     ack(&mut sender, &params, 0, ms(200));
     ack(&mut sender, &params, 0, ms(200));
-    // 4 segments are out and cwnd becomes 2 + 3 = 5, but only the next duplicate (cwnd 6) opens the window, as in
-    // ns-3.26.
+    // 4 segments are outstanding and cwnd becomes 2 + 3 = 5. As in ns-3.26, only the next duplicate (cwnd 6) permits a
+    // new segment.
     assert_eq!(ack(&mut sender, &params, 0, ms(200)), [0]);
     assert_eq!(ack(&mut sender, &params, 0, ms(200)), [4, 5]);
 }
@@ -382,11 +385,11 @@ fn an_ack_gives_no_sample_if_the_oldest_segment_was_sent_again() {
     assert_eq!(sender.srtt(), ms(100));
     sender.on_timer(&params, ms(1100));
     drain(&mut sender, &params, ms(1100));
-    // Karn: the echo implies 500 ms, but segment 0 was sent twice.
+    // Karn's rule: the echo would give 500 ms, but segment 0 was sent twice, so there is no sample.
     sender.on_ack(&params, &Ack { ack: 2, echo: ms(700), ..Ack::default() }, ms(1200));
     drain(&mut sender, &params, ms(1200));
     assert_eq!(sender.srtt(), ms(100));
-    // Segments 2 and 3 were retransmitted by going back N: no sample either.
+    // Segments 2 and 3 were retransmitted by going back N, so they give no sample.
     sender.on_ack(&params, &Ack { ack: 4, echo: ms(900), ..Ack::default() }, ms(1300));
     drain(&mut sender, &params, ms(1300));
     assert_eq!(sender.srtt(), ms(100));
@@ -397,7 +400,8 @@ fn an_ack_gives_no_sample_if_the_oldest_segment_was_sent_again() {
 
 #[test]
 fn the_delayed_ack_is_part_of_the_sample() {
-    // Segment 0 is acknowledged at once: RTT 100 ms. In a transfer of two, segment 1 waits 200 ms for its ACK.
+    // Segment 0 is acknowledged at once, with an RTT of 100 ms. In a transfer of two segments, the ACK of segment 1 is
+    // delayed by 200 ms.
     let mut wire = Wire::new(ns3(), Some(segments(2)), lose_nothing);
     wire.run_to_completion();
     assert_eq!(wire.now, ms(500));
@@ -427,7 +431,7 @@ fn a_lost_syn_is_repeated_after_three_seconds_then_six() {
 fn a_path_that_loses_every_syn_never_closes_the_connection() {
     let mut wire = Wire::new(ns3(), None, |_, _| None);
     wire.run_until(Time::from_secs(600));
-    // Sent at 0, 3, 9, 21, 45, 93, then every 96 s: 189, 285, 381, 477, 573.
+    // The SYN is sent at 0, 3, 9, 21, 45, 93, then every 96 s: 189, 285, 381, 477, 573.
     assert_eq!(wire.sender.stats().syn_retransmissions, 10);
     assert_eq!(wire.sender.stats().would_close, 1);
 }
@@ -437,7 +441,7 @@ fn the_socket_buffer_bounds_what_is_outstanding_to_whole_segments() {
     let params = TcpParams { socket_buffer: Bytes(4500), ..ack_each() };
     let mut sender = established(&params, 10);
     assert_eq!(sender.nxt, 4);
-    // The window has no room for limited transmit either.
+    // The window also permits no limited transmit.
     assert!(ack(&mut sender, &params, 0, ms(200)).is_empty());
     assert_eq!(ack(&mut sender, &params, 2, ms(200)), [4, 5]);
 }

@@ -1,9 +1,10 @@
-//! Rules 12 to 17: SACK, RFC 6675, PRR. Traces by hand for an RTT of 100 ms. Windows are in segments of 1000 bytes.
+//! Rules 12 to 17: SACK, RFC 6675, PRR. The expected traces were computed by hand for an RTT of 100 ms. Windows are in
+//! segments of 1000 bytes.
 
 use super::*;
 use crate::traffic::tcp::FlightSize;
 
-/// Reno with SACK and an ACK for each segment; congestion halves the outstanding data.
+/// Returns parameters of Reno with SACK and an ACK for each segment. Congestion halves the outstanding data.
 fn sack_each() -> TcpParams {
     TcpParams { sack: true, flight_size: FlightSize::Outstanding, ..ack_each() }
 }
@@ -25,14 +26,14 @@ fn recovered_at<F>(wire: &Wire<F>) -> Time {
 fn a_single_drop_is_repaired_by_its_third_sack() {
     let mut wire = Wire::new(sack_each(), None, lose_once(&[20]));
     // Segments 15 to 30 leave at 500 ms. 15 to 19 are acknowledged (cwnd 21, sent up to 40). 21 and 22 are SACKed,
-    // which releases 41 and 42. At the SACK of 23, 21 (cwnd) of the 23 outstanding segments count: ssthresh = cwnd =
-    // 10.5.
+    // which releases 41 and 42. At the SACK of 23, 23 segments are outstanding, of which only cwnd = 21 count: ssthresh
+    // = cwnd = 10.5.
     wire.run_until(ms(600));
     assert_eq!((wire.sender.ssthresh(), wire.sender.cwnd(), wire.sender.recover), (10_500, 10_500, 43));
     // pipe = 23 outstanding - 10 SACKed - 1 lost + 1 retransmitted.
     assert_eq!(wire.sender.in_flight(&sack_each()), segments(13));
-    // The SACKs of 31 to 42 reduce the pipe to 9 at the fourth; then 9 new segments leave, 43 to 51. Full ACK: one
-    // more.
+    // Of the SACKs of 31 to 42, the fourth reduces the pipe to 9. Then 9 new segments leave, 43 to 51. The full ACK
+    // releases one more.
     wire.run_until(ms(700));
     assert_eq!((wire.sender.una, wire.sender.nxt, wire.sender.phase), (43, 53, Phase::Open));
     assert_eq!(wire.sender.cwnd(), 10_500);
@@ -49,9 +50,9 @@ fn several_drops_in_a_window_take_one_round_trip_not_one_each() {
     wire.run_until(ms(3000));
     assert_eq!(lost.map(|seq| wire.sent_at(seq)[1]), [600, 700, 800, 900].map(ms));
     assert_eq!(recovered_at(&wire), ms(1000));
-    // SACK shows all four losses at 600 ms, when 7 of 21 to 30 have arrived. The pipe is then 23 - 7 - 4 + 1 = 13. It
-    // is 9, as the window of 10.5 requires, after four of the 12 SACKs at 700 ms; the next three release three
-    // retransmissions.
+    // SACK shows all four losses at 600 ms, when 7 of 21 to 30 have arrived. The pipe is then 23 - 7 - 4 + 1 = 13.
+    // After four of the 12 SACKs at 700 ms the pipe is 9, which leaves room in the window of 10.5. The next three SACKs
+    // release three retransmissions.
     let mut wire = Wire::new(sack_each(), None, lose_once(&lost));
     wire.run_until(ms(600));
     assert_eq!((wire.sender.in_flight(&sack_each()), wire.sender.cwnd()), (segments(13), 10_500));
@@ -67,8 +68,8 @@ fn prr_resends_in_proportion_to_what_arrives() {
     let mut wire = Wire::new(params, None, lose_once(&[20, 22, 24, 26]));
     wire.run_until(ms(3000));
     // RecoverFS = 23, ssthresh = 10.5: after n delivered segments, ceil(n * 10500 / 23) bytes may leave. The first
-    // leaves at n = 1, forced; two at n = 5 (2283), which is segment 30 at 600 ms; three at n = 7 (3196), four at n = 9
-    // (4109), at 700 ms.
+    // segment is forced and leaves at n = 1. The second leaves at n = 5 (2283 bytes), the SACK of segment 30 at 600 ms.
+    // The third leaves at n = 7 (3196 bytes), the fourth at n = 9 (4109 bytes), at 700 ms.
     assert_eq!([20, 22, 24, 26].map(|seq| wire.sent_at(seq)[1]), [600, 600, 700, 700].map(ms));
     assert_eq!(recovered_at(&wire), ms(800));
     let exit = wire.log.iter().position(|(t, e)| *t == ms(800) && matches!(e, Event::Acked(43.., Phase::Recovery, _)));
@@ -81,8 +82,8 @@ fn prr_resends_in_proportion_to_what_arrives() {
 fn prr_catches_up_to_ssthresh_when_most_of_the_window_is_lost() {
     let params = TcpParams { recovery: Recovery::Prr, ..sack_each() };
     let mut sender = established(&params, 20);
-    // 0 to 16 are lost, 17 to 19 arrive: pipe = 20 - 3 - 17 = 0 < ssthresh = 10. Slow-start reduction bound: limit =
-    // max(prr_delivered - prr_out, DeliveredData) + MSS = 3 + 1, so four segments instead of ten.
+    // Segments 0 to 16 are lost, 17 to 19 arrive: pipe = 20 - 3 - 17 = 0 < ssthresh = 10. With the slow-start reduction
+    // bound, limit = max(prr_delivered - prr_out, DeliveredData) + MSS = 3 + 1, so four segments instead of ten.
     assert_eq!(sack(&mut sender, &params, 0, &[(17, 20)], ms(200)), [0, 1, 2, 3]);
     // Each ACK of one segment: limit = max(4 - 4, 1) + 1 = 2.
     assert_eq!(sack(&mut sender, &params, 1, &[(17, 20)], ms(300)), [4, 5]);
@@ -111,11 +112,11 @@ fn a_lost_retransmission_waits_for_the_timeout() {
     };
     let mut wire = Wire::new(sack_each(), None, lose_twice);
     wire.run_until(ms(1700));
-    // The last ACK of new data, at 600 ms, restarted the timer of 1 s.
+    // The last ACK of new data restarted the timer of 1 s at 600 ms.
     assert_eq!(wire.sent_at(20), [500, 600, 1600].map(ms));
-    // The window is halved at 600 ms to 10.5, and by the timeout to 5.25.
+    // The loss at 600 ms halves the window to 10.5, the timeout to 5.25.
     assert_eq!((wire.sender.stats().timeouts, wire.sender.ssthresh()), (1, 5250));
-    // New data left meanwhile, and the ACK of 20 covers all of them: no other segment is retransmitted.
+    // New data was sent in the meantime, and the ACK of 20 covers all of them: no other segment is retransmitted.
     assert_eq!((wire.resent(), wire.sender.phase), (vec![20, 20], Phase::Open));
 }
 
@@ -156,12 +157,12 @@ fn a_segment_is_lost_when_three_above_it_have_arrived_wherever_they_are() {
     sack(&mut sender, &params, 0, &[(3, 4)], ms(200));
     sack(&mut sender, &params, 0, &[(9, 10), (3, 4)], ms(200));
     assert_eq!(sender.phase, Phase::Disorder);
-    // 0, 1 and 2 have 3, 9 and 11 above them; 4 to 8 have two SACKed segments above, 10 has one. 22 outstanding, cwnd
-    // 20: ssthresh = 10.
+    // Segments 0, 1 and 2 have 3, 9 and 11 above them. 4 to 8 have two SACKed segments above, and 10 has one. 22
+    // segments are outstanding and cwnd is 20, so ssthresh = 10.
     assert_eq!(sack(&mut sender, &params, 0, &[(11, 12), (9, 10), (3, 4)], ms(200)), [0]);
     assert_eq!(sender.in_flight(&params), segments(22 - 3 - 3 + 1));
-    // Two more SACKed segments above: 4 to 8 have four, and 10 has three. The pipe is 22 - 5 - 9 + 1 = 9, with room for
-    // one: the second lost segment.
+    // Two more SACKed segments above: 4 to 8 have four, and 10 has three. The pipe is 22 - 5 - 9 + 1 = 9. The window
+    // has room for one segment, the second lost one.
     assert_eq!(sack(&mut sender, &params, 0, &[(11, 14), (9, 10), (3, 4)], ms(200)), [1]);
     assert_eq!(sender.in_flight(&params), segments(10));
 }
@@ -172,7 +173,8 @@ fn a_spurious_timeout_resends_only_until_the_late_acks_tell() {
     let mut sender = established(&params, 4);
     sender.on_timer(&params, ms(1100));
     assert_eq!(drain(&mut sender, &params, ms(1100)), [0]);
-    // The ACKs of the first transmissions were only late. Their echo gives a correct sample: 7/8 * 100 + 1/8 * 1100.
+    // The ACKs of the first transmissions were only late. Their time stamps give a correct sample: 7/8 * 100 + 1/8 *
+    // 1100.
     let late = |number| Ack { ack: number, echo: ms(100), ..Ack::default() };
     sender.on_ack(&params, &late(1), ms(1200));
     assert_eq!(sender.srtt(), ms(225));
@@ -192,7 +194,7 @@ fn a_timeout_takes_all_for_lost_but_what_was_or_will_be_reported() {
     sender.on_timer(&params, due);
     assert_eq!(drain(&mut sender, &params, due), [0]);
     assert_eq!((sender.cwnd(), sender.in_flight(&params)), (segments(1), segments(1)));
-    // Slow start by 2, 2, 2 covers all segments except 3, which was reported before, and 5 and 6, which are reported
+    // Slow start sends three times two segments. It skips 3, which was SACKed before, and 5 and 6, which are SACKed
     // later.
     assert_eq!(sack(&mut sender, &params, 1, &[(3, 4)], ms(1300)), [1, 2]);
     assert_eq!(sack(&mut sender, &params, 2, &[(5, 7), (3, 4)], ms(1400)), [4, 7]);
@@ -210,8 +212,8 @@ fn no_recovery_starts_until_what_was_sent_before_a_timeout_is_acknowledged() {
     // RFC 6675 5.1: an ACK of RecoveryPoint is sufficient.
     sack(&mut sender, &params, 16, &[], ms(1300));
     assert_eq!(sender.phase, Phase::Open);
-    // That ACK covers no segment above: cwnd is 1, and 4 after the next three: 19 to 22 are outstanding. 19 is lost:
-    // cwnd = 2, pipe = 0.
+    // That ACK covers no segment above RecoveryPoint, so cwnd is 1. After the next three ACKs it is 4, and 19 to 22 are
+    // outstanding. 19 is lost: cwnd = 2, pipe = 0.
     assert_eq!((sender.cwnd(), sender.nxt), (segments(1), 17));
     (17..=19).for_each(|number| drop(sack(&mut sender, &params, number, &[], ms(1400))));
     assert_eq!(sack(&mut sender, &params, 19, &[(20, 23)], ms(1500)), [19, 23]);
@@ -220,7 +222,7 @@ fn no_recovery_starts_until_what_was_sent_before_a_timeout_is_acknowledged() {
 
 #[test]
 fn a_lost_last_segment_waits_for_the_timeout() {
-    // As without SACK: no segment above it is SACKed.
+    // The timeout acts as without SACK, since no segment above is SACKed.
     let mut wire = Wire::new(sack_each(), Some(segments(10)), lose_once(&[9]));
     wire.run_to_completion();
     assert_eq!(wire.sent_at(9), [ms(400), ms(1500)]);
@@ -232,16 +234,16 @@ fn the_rescue_retransmission_repairs_a_tail_lost_beside_another_segment() {
     let params = TcpParams { initial_window: 10, ..sack_each() };
     let mut wire = Wire::new(params, Some(segments(10)), lose_once(&[5, 9]));
     wire.run_to_completion();
-    // At 200 ms 0 to 4 are acknowledged and 6 to 8 SACKed: 5 is retransmitted, ssthresh = 5 outstanding / 2 = 2.5, and
-    // the pipe of 2 leaves no room. At 300 ms only 9 is in the pipe: NextSeg rule 4.
+    // At 200 ms 0 to 4 are acknowledged and 6 to 8 SACKed, so 5 is retransmitted. ssthresh is half of the 5 outstanding
+    // segments, 2.5, and the pipe of 2 leaves no room. At 300 ms only 9 is in the pipe, and NextSeg rule 4 applies.
     assert_eq!((wire.sent_at(5), wire.sent_at(9)), (vec![ms(100), ms(200)], vec![ms(100), ms(300)]));
     assert_eq!((wire.now, wire.sender.stats().timeouts), (ms(400), 0));
 }
 
 #[test]
 fn with_nothing_new_to_send_recovery_resends_what_is_doubtful() {
-    // 0 is lost; 4 and 5 are late. There are no new data: after 0, NextSeg rule 3 selects 4, below the highest SACKed
-    // one.
+    // Segment 0 is lost; 4 and 5 are late. There are no new data. After 0, NextSeg rule 3 selects 4, which is below the
+    // highest SACKed segment.
     let params = TcpParams { socket_buffer: Bytes(segments(8)), ..sack_each() };
     let mut sender = established(&params, 8);
     assert_eq!(sack(&mut sender, &params, 0, &[(1, 4)], ms(200)), [0]);
@@ -258,16 +260,17 @@ fn cubic_keeps_seven_tenths_and_epochs_start_after_recovery() {
     // As in the first test, with 21 segments.
     assert_eq!(wire.sender.ssthresh(), 14_700);
     wire.run_until(ms(3000));
-    // K = (6.3 / 0.4)^(1/3) = 2.507 s. Reno-friendly: 0.529 per RTT from 14 whole segments on, for 23 RTTs from 700 ms
-    // to 3000 ms: 26.2, of which the window has 26 and the initial 0.7, while W_cubic is still below 21.
+    // K = (6.3 / 0.4)^(1/3) = 2.507 s. The Reno-friendly window starts with 14 whole segments and grows by 0.529 per
+    // RTT. After 23 RTTs, from 700 ms to 3000 ms, it is 26.2. The actual window has 26 whole segments and the initial
+    // 0.7. W_cubic is still below 21.
     let window = wire.sender.cwnd() as f64 / f64::from(MSS);
     assert!((window - 26.7).abs() < 1.1, "{window}");
 }
 
 #[test]
 fn a_timeout_in_recovery_takes_its_share_of_the_window_not_of_what_duplicates_inflate() {
-    // Without SACK: ssthresh = 0.7 of cwnd 10, of 12 outstanding segments. Then cwnd = 7 + 3, plus a segment per
-    // duplicate.
+    // Without SACK, ssthresh is 0.7 of cwnd (10), not of the 12 outstanding segments. Then cwnd = 7 + 3, plus a segment
+    // per duplicate ACK.
     let params = TcpParams { congestion_control: CongestionControl::Cubic, ..ack_each() };
     let mut sender = established(&params, 10);
     for _ in 0..12 {
@@ -283,15 +286,15 @@ fn a_timeout_in_recovery_takes_its_share_of_the_window_not_of_what_duplicates_in
 fn after_a_timeout_an_ack_counts_what_it_delivers_and_not_what_was_sacked_before() {
     let params = TcpParams { byte_counting: true, ..sack_each() };
     let mut sender = established(&params, 50);
-    // 0 is lost, 1 to 49 are SACKed: recovery retransmits it, and sends 24 new ones as ssthresh is 25.
+    // Segment 0 is lost, 1 to 49 are SACKed. Recovery retransmits 0 and sends 24 new segments, as ssthresh is 25.
     let sent = sack(&mut sender, &params, 0, &[(1, 50)], ms(200));
     assert_eq!((sent.len(), sent[0], sender.nxt), (25, 0, 74));
     sender.on_timer(&params, ms(1500));
     assert_eq!((drain(&mut sender, &params, ms(1500)), sender.cwnd(), sender.recover), (vec![0], segments(1), 74));
-    // It arrives: the ACK number advances by 50, of which one segment was delivered now.
+    // The retransmission arrives. The ACK number advances by 50, but only one segment was delivered now.
     sack(&mut sender, &params, 50, &[], ms(1600));
     assert_eq!(sender.cwnd(), segments(2));
-    // The ACK that ends the loss state counts the segments above it.
+    // The ACK that ends the loss state counts the delivered segments above its number.
     sack(&mut sender, &params, 74, &[], ms(1700));
     assert_eq!((sender.phase, sender.cwnd()), (Phase::Open, segments(2)));
     sack(&mut sender, &params, 75, &[], ms(1800));

@@ -1,4 +1,4 @@
-//! A sender and a receiver connected by a path of fixed delay, with losses and delays chosen by a test.
+//! A sender and a receiver connected by a path of fixed delay. Each test selects losses and delays.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ pub(super) fn ns3() -> TcpParams {
     TcpParams { segment_payload: MSS, ..TcpParams::default() }
 }
 
-/// The same parameters with an ACK for each segment, so that all windows can be counted by hand.
+/// The same parameters with an ACK for each segment, so that all windows can be computed by hand.
 pub(super) fn ack_each() -> TcpParams {
     TcpParams { delayed_ack: 1, ..ns3() }
 }
@@ -44,7 +44,7 @@ pub(super) enum Event {
 #[derive(Debug, Default)]
 struct Board {
     sacked: BTreeSet<u32>,
-    /// All un-SACKed segments below this are considered lost since the last timeout.
+    /// All un-SACKed segments below this one are considered lost since the last timeout.
     lost_until: u32,
     una: u32,
 }
@@ -142,7 +142,7 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
         packet.min(self.sender.timer()).min(self.receiver.timer())
     }
 
-    /// Handles the next event. Of simultaneous events, packets come before timers.
+    /// Handles the next event. At equal times, packets come before timers.
     pub(super) fn step(&mut self) {
         self.now = self.next_event();
         assert!(self.now < Time::NEVER, "nothing will ever happen: {:?}", self.sender);
@@ -177,7 +177,7 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
         self.emit(Packet::Ack(ack), 0);
     }
 
-    /// RFC 2018 section 4: blocks are complete runs beyond a gap; the first is that of `seq`.
+    /// RFC 2018 section 4: blocks are complete runs above a gap; the first block is the run of `seq`.
     fn check_blocks(&self, ack: &Ack, seq: u32) {
         let arrived = |seq: u32| self.arrived.get(seq as usize).copied().unwrap_or(false);
         for block in ack.sacks.iter() {
@@ -229,7 +229,7 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
         self.check_resent();
     }
 
-    /// Counts a transmission. Returns the number of earlier ones.
+    /// Counts a transmission. Returns the number of earlier transmissions.
     fn count(&mut self, seq: u32) -> u32 {
         let index = seq as usize;
         self.times_sent.resize(self.times_sent.len().max(index + 1), 0);
@@ -249,7 +249,7 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
         }
     }
 
-    /// Checks the scoreboard against the routines of RFC 6675 section 4, done segment by segment.
+    /// Checks the scoreboard against the routines of RFC 6675 section 4, executed segment by segment.
     fn check_pipe(&self) {
         let sender = &self.sender;
         let Some(selective) = &sender.selective else { return };
@@ -268,7 +268,7 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
         assert_eq!(selective.pipe(sender.una, sender.nxt), pipe);
     }
 
-    /// Checks that, without SACK, one number tells which outstanding segments were sent more than once.
+    /// Checks that, without SACK, one number separates outstanding segments sent more than once from the others.
     fn check_resent(&self) {
         if self.params.sack {
             return;
@@ -293,7 +293,7 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
     }
 }
 
-/// Fate that loses the first transmission of each of these data segments.
+/// Returns a fate that loses the first transmission of each of these data segments.
 pub(super) fn lose_once(segments: &[u32]) -> impl FnMut(Packet, u32) -> Option<Time> {
     move |packet, times| match packet {
         Packet::Segment(segment) if segment.payload > 0 && times == 0 && segments.contains(&segment.seq) => None,

@@ -1,4 +1,4 @@
-//! A sender and a receiver connected by a path of fixed delay, with losses, delays and marks chosen by a test.
+//! A sender and a receiver connected by a path of fixed delay. Each test selects losses, delays and marks.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use crate::traffic::tcp::{Ack, Prompt, Receiver, Segment, TcpParams, TcpProfile}
 pub(super) const MSS: u32 = 1000;
 pub(super) const MS: fn(u64) -> Time = Time::from_millis;
 
-/// Linux with segments of [`MSS`]. So that times can be computed by hand, it has an exact clock, no delay of SACKs, and
-/// a window that is filled at once.
+/// Returns Linux parameters with segments of [`MSS`]. The clock is exact, SACKs are not delayed, and the window is
+/// filled at once, so that times can be computed by hand.
 pub(super) fn linux() -> TcpParams {
     let profile = TcpParams::profile(TcpProfile::Linux);
     TcpParams { segment_payload: MSS, clock_tick: Time::ZERO, sack_delay: Time::ZERO, tso_defer: false, ..profile }
 }
 
-/// As [`linux`], with Reno, an ACK for each segment and without HyStart, so that windows can be counted by hand.
+/// Like [`linux`], but with Reno, an ACK for each segment and no HyStart, so that windows can be computed by hand.
 pub(super) fn plain() -> TcpParams {
     use crate::traffic::tcp::{CongestionControl, HyStartKind};
     TcpParams { delayed_ack: 1, congestion_control: CongestionControl::Reno, hystart: HyStartKind::Off, ..linux() }
@@ -29,7 +29,7 @@ pub(super) fn plain() -> TcpParams {
 pub(super) enum Lot {
     Arrives,
     Late(Time),
-    /// Arrives not before this time, as after a stall; the order does not change.
+    /// The segment arrives not before this time, as after a stall. The order does not change.
     NotBefore(Time),
     Lost,
     Marked,
@@ -47,7 +47,7 @@ pub(super) struct Path<F> {
     pub(super) sender: TrackedSender,
     pub(super) receiver: Receiver,
     pub(super) now: Time,
-    /// Transmissions of data: time, segment, and number of earlier transmissions of it.
+    /// Transmissions of data: time, segment, and number of earlier transmissions of the segment.
     pub(super) sent: Vec<(Time, u32, u32)>,
     /// Segments that request an immediate ACK.
     pub(super) prompt: Vec<u32>,
@@ -108,7 +108,7 @@ impl<F: FnMut(u32, u32) -> Lot> Path<F> {
         packet.min(self.sender.timer()).min(self.receiver.timer())
     }
 
-    /// Handles the next event. Of simultaneous events, packets come before timers.
+    /// Handles the next event. At equal times, packets come before timers.
     pub(super) fn step(&mut self) {
         self.now = self.next_event();
         assert!(self.now < Time::NEVER, "nothing will ever happen: {:?}", self.sender);

@@ -1,4 +1,4 @@
-//! Random paths: with any losses, delays and marks, every segment is delivered and the counts agree.
+//! Tests random paths: with any losses, delays and marks, every segment is delivered and the counters agree.
 
 use fairlane_schemes::base::units::Bytes;
 use proptest::prelude::*;
@@ -46,8 +46,8 @@ proptest! {
         delayed_ack in 1u32..3,
         window in 5u64..60,
     ) {
-        // From segment `first` on, no packet arrives before `until`; the order does not change. All reactions of timers
-        // are needless and are undone.
+        // From segment `first` on, no packet arrives before `until`. The order does not change. All reactions to
+        // timeouts are spurious and are undone.
         let mut stalls = false;
         let lot = move |seq, _| {
             stalls |= seq >= first;
@@ -69,7 +69,7 @@ proptest! {
         let mut draws = lots.iter().cycle();
         let lot = move |_: u32, time: u32| {
             let &(draw, delay) = draws.next().unwrap();
-            // Each further transmission is less likely to be lost, so that the transfer ends in time.
+            // Each further transmission is less likely to be lost, so the transfer ends in time.
             if time < 6 && draw < loss { Lot::Lost }
             else if draw < loss.saturating_add(late) { Lot::Late(MS(delay)) }
             else if draw % 16 == 15 { Lot::Marked }

@@ -13,7 +13,8 @@ fn a_lost_segment_is_sent_again_when_three_above_it_are_delivered() {
     let mut path =
         Path::new(plain(), Some(60), |seq, time| if (seq, time) == (4, 0) { Lot::Lost } else { Lot::Arrives });
     path.run_to_completion();
-    // All ten ACKs arrive at 200 ms: the third SACK above segment 4 makes it lost at once (RFC 8985 6.2 step 4).
+    // All ten ACKs arrive at 200 ms: the third SACK above segment 4 marks segment 4 as lost at once (RFC 8985 6.2 step
+    // 4).
     assert_eq!(path.resent(), [(200, 4)]);
     let stats = path.sender.stats();
     assert_eq!((stats.fast_recoveries, stats.timeouts, stats.tail_loss_probes), (1, 0, 0));
@@ -21,8 +22,8 @@ fn a_lost_segment_is_sent_again_when_three_above_it_are_delivered() {
 
 #[test]
 fn a_delayed_ack_that_comes_with_the_first_sack_delays_no_recovery() {
-    // With the profile's delayed ACKs, after the first 16 segments. One of segments 10 to 29, sent at 200 ms, is lost.
-    // If it is every second one, the ACK of its predecessor waits, and arrives with the first SACK.
+    // The profile delays ACKs after the first 16 segments. One of segments 10 to 29, sent at 200 ms, is lost. If the
+    // receiver delays the ACK of its predecessor, that ACK arrives with the first SACK.
     for lost in 20..24 {
         let params = TcpParams { delayed_ack: linux().delayed_ack, ..plain() };
         let lossy = |seq, time| if (seq, time) == (lost, 0) { Lot::Lost } else { Lot::Arrives };
@@ -35,8 +36,8 @@ fn a_delayed_ack_that_comes_with_the_first_sack_delays_no_recovery() {
 
 #[test]
 fn fewer_than_three_sacks_wait_for_a_quarter_of_the_least_rtt() {
-    // The eighth of ten segments is lost: two are SACKed at 200 ms, and 100 ms / 4 later it is overdue. The timer adds
-    // 2 ms.
+    // The eighth of ten segments is lost. Two later ones are SACKed at 200 ms, and 100 ms / 4 later the lost one is
+    // overdue. The timer adds 2 ms.
     let mut path =
         Path::new(plain(), Some(10), |seq, time| if (seq, time) == (7, 0) { Lot::Lost } else { Lot::Arrives });
     path.run_to_completion();
@@ -64,8 +65,9 @@ fn the_first_retransmission_waits_for_pacing_unless_recovery_sends_at_once() {
         path.run_to_completion();
         path.resent()
     };
-    // All ACKs of the first window arrive at 200 ms. The first releases a segment. At 2 cwnd / SRTT, 22 segments in 100
-    // ms, the next may leave 4.5 ms later, or after half of that if it catches up: not before 202 ms.
+    // All ACKs of the first window arrive at 200 ms. The first ACK releases a segment. The pacing rate is 2 cwnd /
+    // SRTT, 22 segments in 100 ms. So the next segment may leave 4.5 ms later, or after half of that time if pacing
+    // catches up: not before 202 ms.
     assert_eq!(resent(true), [(200, 4)]);
     assert!(matches!(resent(false)[..], [(202..=205, 4)]));
 }
@@ -87,9 +89,9 @@ fn an_ack_that_reports_by_sack_may_be_a_duplicate_even_if_its_number_moves() {
         path.run_to_completion();
         (threshold, path.resent()[..2].to_vec())
     };
-    // At 200 ms the ACKs of segment 0, and of 1 and 2, have widened the window to 13. The ACK of segment 3 waits for
-    // segment 5, and arrives with its SACK at 220 ms, before two more SACKs. The window is half of 13, or of 15 if the
-    // delivery of that ACK counts. The timeout is one second after the last ACK that counts.
+    // At 200 ms the ACKs of segment 0, and of 1 and 2, have widened the window to 13. The receiver delays the ACK of
+    // segment 3 until segment 5 arrives. The ACK and the SACK of 5 arrive at 220 ms, before two more SACKs. The window
+    // is half of 13, or half of 15 if that ACK counts. The timeout is one second after the last ACK that counts.
     assert_eq!(run(true), (6500, vec![(220, 4), (1200, 4)]));
     assert_eq!(run(false), (7500, vec![(220, 4), (1220, 4)]));
 }
@@ -99,8 +101,8 @@ fn a_lost_tail_is_probed_after_two_rtts() {
     let lossy = |seq, time| if seq >= 8 && time == 0 { Lot::Lost } else { Lot::Arrives };
     let mut path = Path::new(plain(), Some(10), lossy);
     path.run_to_completion();
-    // The last two of ten are lost. The ACKs at 200 ms leave two outstanding: the probe is sent 2 x 100 + 2 ms later
-    // and repeats the last one (RFC 8985 7.3). Its SACK at 502 ms makes the other overdue, because the RTT has passed.
+    // The last two of ten are lost. The ACKs at 200 ms leave two outstanding: 2 x 100 + 2 ms later the probe repeats
+    // the last one (RFC 8985 7.3). The probe's SACK at 502 ms makes the other one overdue, because the RTT has passed.
     assert_eq!(path.resent(), [(402, 9), (502, 8)]);
     let stats = path.sender.stats();
     assert_eq!((stats.tail_loss_probes, stats.timeouts), (1, 0));
@@ -111,7 +113,7 @@ fn without_probes_a_lost_tail_waits_for_the_timeout() {
     let lossy = |seq, time| if seq >= 8 && time == 0 { Lot::Lost } else { Lot::Arrives };
     let mut path = Path::new(TcpParams { tlp: false, ..plain() }, Some(10), lossy);
     path.run_to_completion();
-    // SRTT of 100 ms and the minimum variation of 200 ms, counted from the ACKs at 200 ms.
+    // The timeout is the SRTT of 100 ms plus the minimum variation of 200 ms, counted from the ACKs at 200 ms.
     assert_eq!(path.resent(), [(500, 8), (600, 9)]);
     assert_eq!((path.sender.stats().tail_loss_probes, path.sender.stats().timeouts), (0, 1));
 }
@@ -120,11 +122,12 @@ fn without_probes_a_lost_tail_waits_for_the_timeout() {
 fn a_lone_segment_waits_for_a_delayed_ack_before_it_is_probed() {
     let mut path = Path::new(plain(), Some(1), |_, time| if time == 0 { Lot::Lost } else { Lot::Arrives });
     path.run_to_completion();
-    // 100 ms + 2 x 100 ms + 200 ms, but not after the timeout, 100 ms + 300 ms.
+    // The probe is due at 100 ms + 2 x 100 ms + 200 ms, but not after the timeout at 100 ms + 300 ms.
     assert_eq!(path.resent(), [(400, 0)]);
 }
 
-/// Sends ten segments, the last with the fate `lot`; 30 more leave before the answer to its repetition, sent at 500 ms.
+/// Sends ten segments, the last with the fate `lot`, and repeats it at 500 ms. 30 more segments leave before the ACK of
+/// the repetition.
 fn window_after_a_probe(lot: Lot) -> (u64, SenderStats) {
     let mut path = Path::new(plain(), Some(10), |seq, time| if (seq, time) == (9, 0) { lot } else { Lot::Arrives });
     path.run_until(MS(550));
@@ -137,8 +140,8 @@ fn window_after_a_probe(lot: Lot) -> (u64, SenderStats) {
 #[test]
 fn a_copy_by_a_probe_that_repairs_a_loss_halves_the_window_once() {
     let (ssthresh, stats) = window_after_a_probe(Lot::Lost);
-    // RFC 8985 7.4.2: known with the ACK of a segment sent after the probe. The ACK of the repetition, at 600 ms,
-    // releases 20 segments; the window stays at 20, and then half of it, regardless of the outstanding data.
+    // RFC 8985 7.4.2: the ACK of a segment sent after the probe reveals the loss. The ACK of the repetition at 600 ms
+    // releases 20 segments. The window stays at 20 until then and is halved, regardless of the outstanding data.
     assert_eq!(ssthresh, u64::from(20 / 2 * MSS));
     assert_eq!((stats.tail_loss_probes, stats.fast_recoveries, stats.timeouts), (1, 0, 0));
 }
@@ -166,9 +169,10 @@ fn classic_hystart_serves_cubic_alone() {
 
 #[test]
 fn hystart_plus_plus_serves_the_first_slow_start_alone() {
-    // The windows are 10, 20, 40 and 80, the size of the buffer. Segment 70 is lost twice, so a timeout ends the wait
-    // with a threshold of 40. The next slow start has windows of 2, 4 and 8 from 150 on, then 16 from 164 on. Those 16
-    // take 130 ms, above the increase of 100 ms / 8 that would make the rest of it conservative.
+    // The windows are 10, 20, 40 and 80, the size of the buffer. Segment 70 is lost twice, so a timeout follows, with a
+    // threshold of 40. The next slow start has windows of 2, 4 and 8 from segment 150 on, then 16 from 164 on. The RTT
+    // of those 16 segments is 130 ms. The increase exceeds 100 ms / 8, which would make the rest of the slow start
+    // conservative.
     let run = |hystart| {
         let lot = |seq, time| match (seq, time) {
             (70, 0 | 1) => Lot::Lost,
@@ -191,7 +195,7 @@ fn recovery_halves_the_window_of_reno_by_proportional_reduction() {
     // 30 after the ACKs of 10 to 19, and the third SACK starts recovery.
     path.run_until(MS(350));
     assert_eq!(path.sender.phase(), Phase::Recovery);
-    // 30 outstanding, window 30: it is halved.
+    // The window of 30, with 30 segments outstanding, is halved.
     assert_eq!(path.sender.ssthresh(), u64::from(15 * MSS));
     path.run_until(MS(450));
     assert_eq!(path.sender.phase(), Phase::Open);
@@ -204,14 +208,15 @@ fn reordering_within_the_window_costs_no_retransmission_once_it_was_seen() {
     // Every seventh segment arrives 10 ms late. The minimum RTT is 100 ms, so the reordering window is 25 ms.
     let mut path = Path::new(plain(), Some(400), |seq, _| if seq % 7 == 3 { Lot::Late(MS(10)) } else { Lot::Arrives });
     path.run_to_completion();
-    // The first ones, before reordering was seen, are retransmitted with three SACKs above.
+    // Until reordering is seen, segments with three SACKs above are retransmitted.
     let resent = path.resent();
     assert!(resent.iter().all(|&(at, _)| at <= 200), "{resent:?}");
 }
 
 #[test]
 fn sending_the_first_segment_again_does_not_end_the_wait_for_later_ones() {
-    // ACKs spread over 18 ms, so two losses are due at different times. 11 overtakes 10: reordering is seen.
+    // The ACKs are spread over 18 ms, so two losses are detected at different times. 11 overtakes 10, so reordering is
+    // seen.
     let lot = |seq, time| match (seq, time) {
         (k, 0) if k < 10 => Lot::Late(MS(2 * u64::from(k))),
         (10, 0) => Lot::Late(MS(1)),
@@ -222,15 +227,16 @@ fn sending_the_first_segment_again_does_not_end_the_wait_for_later_ones() {
     path.run_to_completion();
     let at = |seq| path.sent.iter().find(|sent| sent.1 == seq).unwrap().0.0 / MS(1).0;
     assert!(at(46) > at(32) + 5, "{} {}", at(32), at(46));
-    // No segment is sent after 49, so no ACK arrives. Each loss is due 100 + 100 / 4 ms after its transmission, and the
-    // timer, set for the last one, adds 2 ms. PRR retransmits one segment, and the other with its ACK.
+    // No segment is sent after 49, so no ACK arrives. Each segment is considered lost 100 + 100 / 4 ms after its
+    // transmission. The timer is set for the last one and adds 2 ms. PRR retransmits one segment at once, and the other
+    // with the ACK of the first.
     assert_eq!(path.resent(), [(at(46) + 127, 32), (at(46) + 227, 46)]);
 }
 
 #[test]
 fn a_recovery_is_followed_by_the_next_while_the_copy_of_a_later_loss_is_in_flight() {
     // Recovery starts at 300 ms with 52 segments sent. The retransmission of 20 is lost and repeated at 400 ms, like
-    // 53, which is above recover. The ACK of 20 ends that recovery at 500 ms; the other arrives after it.
+    // 53, which is above recover. The ACK of 20 ends that recovery at 500 ms; the ACK of 53 arrives later.
     let lot = |seq, time| if matches!((seq, time), (20, 0 | 1) | (53, 0)) { Lot::Lost } else { Lot::Arrives };
     let mut path = Path::new(plain(), None, lot);
     while path.sender.records.una() < 53 {
@@ -267,8 +273,8 @@ fn a_copy_that_a_probe_has_sent_is_no_loss_but_disorder() {
 
 #[test]
 fn what_a_timer_took_for_lost_is_no_loss_of_the_next_ack() {
-    // As above, but 45 is also lost: the timer considers three lost. PRR retransmits the first. Since its ACK shows
-    // progress without new losses, it then releases one segment more than it delivers.
+    // Here 45 is also lost, so the timer considers three segments lost. PRR retransmits the first. Its ACK shows
+    // progress without new losses, so PRR then sends one segment more than was delivered.
     let lot = |seq, time| match (seq, time) {
         (k, 0) if k < 10 => Lot::Late(MS(2 * u64::from(k))),
         (10, 0) => Lot::Late(MS(1)),
@@ -296,8 +302,8 @@ fn recovery_in_a_window_that_marks_reduced_ends_at_the_threshold() {
     }
     let stats = path.sender.stats();
     assert_eq!((stats.ecn_reductions, stats.fast_recoveries), (1, 1));
-    // The window of 40 is halved once. The ACK that ends recovery delivers one of the 20 segments that make the window
-    // grow.
+    // The window of 40 is halved once. The window grows by one after 20 delivered segments; the ACK that ends recovery
+    // delivers the first of them.
     assert_eq!((path.sender.ssthresh(), path.sender.cwnd(), path.sender.counted), (20_000, 20_000, 1));
 }
 
@@ -311,7 +317,8 @@ fn a_spurious_recovery_is_undone_by_the_dsack() {
     path.run_to_completion();
     let stats = path.sender.stats();
     assert_eq!((stats.fast_recoveries, stats.undone_reductions), (1, 1));
-    // The original arrived at 210 ms, ACKed at 260 ms with an echo older than the retransmission (RFC 3522 3.2).
+    // The original arrived at 210 ms. Its ACK arrives at 260 ms and echoes a time stamp older than the retransmission
+    // (RFC 3522 3.2).
     assert!(path.sender.ssthresh() > u64::from(1000 * MSS), "{}", path.sender.ssthresh());
     // Without undo the threshold stays halved.
     let params = TcpParams { undo: false, ..plain() };
@@ -386,7 +393,8 @@ fn after_a_true_timeout_f_rto_changes_nothing_but_the_order() {
 fn a_paced_sender_spreads_its_window_over_the_round_trip() {
     let mut path = Path::new(TcpParams { pacing: Pacing::On, ..plain() }, Some(150), |_, _| Lot::Arrives);
     path.run_to_completion();
-    // After ten segments at once, chunks of two: 2 x 80 segments in 100 ms in the last round are 1.25 ms per chunk.
+    // After the first ten segments, which leave at once, the sender paces chunks of two. In the last round, 2 x 80
+    // segments in 100 ms are 1.25 ms per chunk.
     let times: Vec<u64> = path.sent.iter().filter(|sent| sent.1 >= 10).map(|sent| sent.0.0 / MS(1).0).collect();
     let most = times.chunk_by(|a, b| a == b).map(<[u64]>::len).max().unwrap();
     assert!(most <= 4, "{most} in a millisecond: {times:?}");
@@ -477,7 +485,8 @@ fn accurate_feedback_counts_every_mark() {
 }
 
 /// Mean window of DCTCP, multiplied by the share of randomly marked segments, from a model in rounds. A round with a
-/// mark loses `lost(window, alpha)` segments, and the next round does not grow; any other round adds a segment.
+/// mark reduces the window by `lost(window, alpha)` segments, and the window does not grow in the next round. Any other
+/// round adds a segment.
 fn dctcp_in_rounds(share: f64, lost: impl Fn(f64, f64) -> f64) -> f64 {
     const ROUNDS: u32 = 100_000;
     let mut random = Rng::stream(1, 0, "marks", 0);

@@ -1,4 +1,4 @@
-//! Applications that limit their sender. The RTT is 100 ms: the SYN-ACK comes at 100 ms.
+//! Applications that limit their sender. The RTT is 100 ms, so the SYN-ACK arrives at 100 ms.
 
 use super::path::{Lot, MS, MSS, Path, linux, plain};
 use crate::traffic::tcp::{AfterIdle, CongestionControl, Pacing, TcpParams, TcpProfile};
@@ -6,11 +6,11 @@ use fairlane_schemes::base::units::{BitRate, Bytes, Time};
 
 #[test]
 fn an_application_writes_once_its_connection_is_open() {
-    // A segment of 1000 bytes every 10 ms.
+    // The application writes a segment of 1000 bytes every 10 ms.
     let params = TcpParams { app_rate: Some(BitRate(800_000)), ..plain() };
     let mut path = Path::new(params, Some(3), |_, _| Lot::Arrives);
     path.run_to_completion();
-    // Sent a picosecond after each has been written completely, because times are rounded.
+    // Each segment is sent a picosecond after it has been written, because times are rounded.
     let sent: Vec<_> = path.sent.iter().map(|&(at, seq, _)| (at.0 / 1_000_000_000, seq)).collect();
     assert_eq!(sent, [(110, 0), (120, 1), (130, 2)]);
 }
@@ -29,9 +29,9 @@ fn burst(params: TcpParams, start: Time) -> usize {
 
 #[test]
 fn after_an_idle_period_the_window_stays_or_starts_again_or_is_halved_for_each_timeout() {
-    // Slow start doubles the window every 100 ms: 10 segments at 100 ms, 80 at 400 ms, whose ACKs make it 160. The
-    // timeout is 100 + 200 ms. At 1150 ms the last segment was sent 750 ms ago: two complete timeouts, so two halvings;
-    // at 4450 ms, all halvings.
+    // Slow start doubles the window every 100 ms: 10 segments at 100 ms, 80 at 400 ms. The ACKs of the 80 raise the
+    // window to 160. The timeout is 100 + 200 ms. At 1150 ms the last segment was sent 750 ms ago, two complete
+    // timeouts, so the window is halved twice. At 4450 ms it has its minimum.
     for (after_idle, left) in
         [(AfterIdle::Keep, [160, 160]), (AfterIdle::Restart, [10, 10]), (AfterIdle::Decay, [40, 10])]
     {
@@ -41,20 +41,20 @@ fn after_an_idle_period_the_window_stays_or_starts_again_or_is_halved_for_each_t
         });
         assert_eq!(bursts, left, "{after_idle:?}");
     }
-    // Nothing changes within a timeout: 290 ms.
+    // A pause of less than a timeout, 290 ms, changes nothing.
     assert_eq!(burst(pause(MS(450), MS(690), plain()), MS(690)), 160);
 }
 
 #[test]
 fn a_window_that_decays_comes_back_to_three_quarters_by_slow_start() {
     let params = TcpParams { initial_ssthresh: 50_000, ..plain() };
-    // 50 segments at 400 ms, one more per round trip: 53 at the pause. 13 halvings leave ten; 53 / 2 + 53 / 4 = 39
-    // < 50.
+    // The window has 50 segments at 400 ms and one more after each round trip, so 53 at the pause. 13 halvings leave
+    // ten. The new threshold would be 53 / 2 + 53 / 4 = 39 < 50.
     let mut path = Path::new(pause(MS(650), MS(5000), params), None, |_, _| Lot::Arrives);
     path.run_until(MS(5050));
     assert_eq!([path.sender.cwnd(), path.sender.ssthresh()], [10, 50].map(|segments| segments * u64::from(MSS)));
     let params = TcpParams { initial_ssthresh: 20_000, ..plain() };
-    // 20 at 200 ms, 61 after 41 more round trips: 30 + 15.
+    // The window is 20 at 200 ms, and 61 after 41 more round trips. The threshold is 30 + 15.
     let mut path = Path::new(pause(MS(4250), MS(9000), params), None, |_, _| Lot::Arrives);
     path.run_until(MS(9050));
     assert_eq!([path.sender.cwnd(), path.sender.ssthresh()], [10, 45].map(|segments| segments * u64::from(MSS)));
@@ -62,7 +62,7 @@ fn a_window_that_decays_comes_back_to_three_quarters_by_slow_start() {
 
 #[test]
 fn controls_that_set_their_window_keep_it_over_an_idle_period() {
-    // tcp_slow_start_after_idle_check: not for controls with cong_control.
+    // tcp_slow_start_after_idle_check excludes congestion controls with `cong_control`.
     let params = TcpParams { congestion_control: CongestionControl::Bbr1, pacing: Pacing::Off, ..plain() };
     let mut path = Path::new(pause(MS(650), MS(5000), params), None, |_, _| Lot::Arrives);
     path.run_until(MS(650));
@@ -73,8 +73,8 @@ fn controls_that_set_their_window_keep_it_over_an_idle_period() {
 
 #[test]
 fn cubic_does_not_catch_up_on_an_idle_period() {
-    // Segment 300 is lost, which starts an epoch. CUBIC's window 10 s later is also reached about a second after 30 s
-    // of silence: Linux 6.18 went from 119 segments to 10 and back to 107.
+    // The loss of segment 300 starts an epoch. After 30 s of silence, CUBIC's window needs about a second to return to
+    // its value 10 s after the loss: Linux 6.18 went from 119 segments to 10 and back to 107.
     let windows = [false, true].map(|rests| {
         let params = TcpParams { congestion_control: CongestionControl::Cubic, clock_tick: MS(4), ..linux() };
         let params = if rests { pause(Time::from_secs(5), Time::from_secs(35), params) } else { params };
@@ -88,8 +88,8 @@ fn cubic_does_not_catch_up_on_an_idle_period() {
 
 #[test]
 fn a_quic_window_does_not_grow_beyond_what_is_in_flight() {
-    // Linux lets the window grow to twice the used one (tcp_is_cwnd_limited). The application writes a segment every 4
-    // ms, 25 per round trip.
+    // Linux lets the window grow to twice the part in use (tcp_is_cwnd_limited). The application writes a segment every
+    // 4 ms, 25 per round trip.
     for pacing in [Pacing::Off, Pacing::On] {
         let quic = TcpParams { pacing, app_rate: Some(BitRate(2_000_000)), ..TcpParams::profile(TcpProfile::Quic) };
         let mut path = Path::new(TcpParams { segment_payload: MSS, delayed_ack: 1, ..quic }, None, |_, _| Lot::Arrives);
@@ -107,7 +107,8 @@ fn a_quic_window_does_not_grow_beyond_what_is_in_flight() {
 fn a_paced_quic_sender_with_data_at_hand_uses_its_window_while_it_waits() {
     let params = TcpParams { segment_payload: MSS, delayed_ack: 1, ..TcpParams::profile(TcpProfile::Quic) };
     let mut path = Path::new(params, None, |_, _| Lot::Arrives);
-    // Ten segments at 100 ms. The window of 20 leaves at 1.25 windows per round trip, so within 80 ms from 200 ms on.
+    // Ten segments leave at 100 ms. The window of 20 leaves from 200 ms on, at 1.25 windows per round trip, so within
+    // 80 ms.
     path.run_until(MS(390));
     assert_eq!(path.sender.cwnd() / u64::from(MSS), 40);
 }
@@ -120,7 +121,7 @@ fn the_last_of_a_burst_of_several_segments_asks_for_an_ack() {
         let params = TcpParams { tso_defer, tso: Bytes(tso), autotuning: false, ..plain() };
         let mut path = Path::new(params, Some(20), |_, _| Lot::Arrives);
         path.run_to_completion();
-        // Two of the first ten segments leave at once, the minimum burst, and two for each ACK of one.
+        // Two of the first ten segments leave at once, the minimum burst. Then each ACK of one segment releases two.
         assert_eq!(path.prompt, prompt, "{tso_defer} {tso}");
     }
 }
@@ -137,6 +138,6 @@ fn a_buffer_holds_64_kib_and_the_first_one_a_quarter_of_it() {
         }
         path.step();
     }
-    // Segments of 1000 bytes: 16 of 16 640 bytes, then 65 of 65 536.
+    // With segments of 1000 bytes, 16 fit into 16 640 bytes and 65 into 65 536 bytes.
     assert_eq!(ends, [16, 81, 146, 211]);
 }
