@@ -14,7 +14,7 @@ def abc(*, memory: str | None = ..., meter: Literal['normal', 'fair'] | None = .
     Args:
         memory: Time constant of the rate measurement; the same for all meters of a domain. Default: "3 s".
         meter: Normal or fair meter. Default: "normal".
-        accounting_be: Accounting factor of BE: its packets count as this multiple of their length. Default: 1.0.
+        accounting_be: Accounting factor of BE. A packet counts as this multiple of its length. Default: 1.0.
         accounting_ef: Accounting factor of EF: a surcharge for low delay. Default: 3.0.
     """
 
@@ -25,7 +25,7 @@ def abc2016(*, meter: Literal['token', 'rate'] | None = ..., inertia: str | None
     Args:
         meter: Measurement of activity. Default: "token".
         inertia: Inertia: time constant of the measurement, the same for all meters of a domain. Default: "3 s".
-        burst_allowance: Bytes that do not count after an idle time. Default: "0 B".
+        burst_allowance: Number of bytes that do not count after an idle time. Default: "0 B".
     """
 
 def csfq(*, rate_constant: str | None = ..., share_per: Literal['flow', 'user'] | None = ...) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def ppv(*, place: Literal['random', 'token_buckets'] | None = ..., share_per: Li
         lowest_rate: Rate of the lowest bucket. Default: "10 kbit/s".
         buckets_per_decade: Buckets per decade of rate. Default: 30.0.
         buckets: Number of buckets. Default: 150.
-        bucket_depth: Depth of a bucket as a time at its rate, but at least one full packet. Default: "100 ms".
+        bucket_depth: Depth of a bucket as a time at its rate, but at least one maximum-size packet. Default: "100 ms".
         full_packet: Length of a full packet, the minimum depth of a bucket. Default: "1500 B".
     """
 
@@ -72,7 +72,7 @@ def pvpie(*, place: Literal['random', 'token_buckets'] | None = ..., share_per: 
         lowest_rate: Rate of the lowest bucket. Default: "10 kbit/s".
         buckets_per_decade: Buckets per decade of rate. Default: 30.0.
         buckets: Number of buckets. Default: 150.
-        bucket_depth: Depth of a bucket as a time at its rate, but at least one full packet. Default: "100 ms".
+        bucket_depth: Depth of a bucket as a time at its rate, but at least one maximum-size packet. Default: "100 ms".
         full_packet: Length of a full packet, the minimum depth of a bucket. Default: "1500 B".
     """
 

@@ -21,15 +21,15 @@ def abc(*, q_min: str | None = ..., q_base: str | None = ..., gamma: str | None 
         q_min: Queue below which no packet is dropped. Default: "12 packets".
         q_base: Drop threshold of a packet of average activity. Default: "20 packets".
         gamma: Decrease of the drop threshold per unit of activity above the average. Default: "16 packets".
-        averager_memory: Time constant of the average activity; it should be shorter than that of the meters. Default:
-            "0.3 s".
+        averager_memory: Time constant of the average activity; should be shorter than the time constant of the meters.
+            Default: "0.3 s".
         delay_estimate: Source of the queueing delay when the thresholds are times. Default: "link_rate".
         ecn: Marks ECN-capable packets instead of dropping them, below Q_base + gamma.
         average_over: Weighting of the average activity; default: by packets.
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def abc2016(*, gamma: float | None = ..., average_weight: float | None = ...,
@@ -48,14 +48,14 @@ def abc2016(*, gamma: float | None = ..., average_weight: float | None = ...,
         max_th: Queue at which the base probability reaches `max_p`. Default: "18 packets".
         full_th: Queue at which the base probability reaches 1; `base = "linear"` only. Default: "24 packets".
         max_p: Probability at `max_th`. Default: 0.1.
-        queue_weight: Weight of the present queue in RED's average. Default: 0.002.
+        queue_weight: Weight of the current queue in RED's average. Default: 0.002.
         target: Target delay of PIE; `base = "pie"` only. Default: "15 ms".
         mean_packet: Mean length of a packet, for RED's average over idle times and PIE's minimum backlog. Default:
             "1500 B".
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def afc(*, window: Literal['sliding', 'jumping', 'period_end'] | None = ..., window_packets: int | None = ...,
@@ -73,8 +73,8 @@ def afc(*, window: Literal['sliding', 'jumping', 'period_end'] | None = ..., win
         cache: Maximum number of flows in the cache. Default: 46.
         bitmap_bits: Bits of the bitmap that counts flows. Default: 1024.
         count_interval: Minimum counting interval of the bitmap. Default: "1 s".
-        max_credit: Bound of credit and debt: the amount that a flow collects in this time at zero, or at twice, its
-            share. Default: "10 s".
+        max_credit: Bound of credit and debt, as a time: a flow that sends nothing, or twice its share, reaches the
+            bound in this time. Default: "10 s".
         repay: Keeps dropping packets of a flow in debt even after its share has fallen to the fair share. Default:
             False.
         share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
@@ -86,10 +86,10 @@ def afc(*, window: Literal['sliding', 'jumping', 'period_end'] | None = ..., win
             jumping. Default: True.
         wait: Wait mode: at least `1/p_b` packets between early drops of RED. Default: True.
         mean_packet: Mean length of a packet, for the average after idle times. Default: "1000 B".
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def afd(*, shadow_entries: int | None = ..., sampling_probability: float | None = ...,
@@ -104,17 +104,18 @@ def afd(*, shadow_entries: int | None = ..., sampling_probability: float | None 
         shadow_entries: Number of entries of the shadow buffer. Default: 500.
         sampling_probability: Probability that an arriving packet is sampled. Default: 0.1.
         replacement: Entry that a sample replaces. Default: "oldest".
-        by_bytes: Weights an entry by its packet's length over the MTU; otherwise each entry counts 1. Default: True.
+        by_bytes: Weights an entry by its packet's length divided by the MTU. Otherwise each entry has weight 1.
+            Default: True.
         update_interval: Time between updates of the fair share. Default: "6.25 ms".
         alpha: Gain on the previous queue length. Default: 1.7.
-        beta: Gain on the present queue length. Default: 1.8.
+        beta: Gain on the current queue length. Default: 1.8.
         target: Target queue. Absent: half of the limit.
-        min_fair: Minimum fair share, in full packets of the shadow buffer. Default: 1.0.
+        min_fair: Minimum fair share, in maximum-size packets of the shadow buffer. Default: 1.0.
         share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def afpft(*, share_per: Literal['flow', 'user'] | None = ..., flow_rate: str | None = ...,
@@ -127,11 +128,12 @@ def afpft(*, share_per: Literal['flow', 'user'] | None = ..., flow_rate: str | N
         share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         flow_rate: Rate of virtual time. Shares do not depend on it. Default: "10 kbit/s".
         correct_finish: Subtracts a dropped packet from its flow's finish tag. Default: True.
-        init_finish: Lets the first packet of a core flow set its finish tag. The pseudo-code does not. Default: False.
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        init_finish: Lets the first packet of a core flow set the flow's finish tag. The pseudo-code does not do this.
+            Default: False.
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def afq(*, share_per: Literal['flow', 'user'] | None = ..., queues: int | None = ..., bytes_per_round: str | None = ...,
@@ -143,15 +145,14 @@ def afq(*, share_per: Literal['flow', 'user'] | None = ..., queues: int | None =
     Args:
         share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         queues: Number of FIFO queues. Default: 32.
-        bytes_per_round: Bytes that a flow of weight 1 may send per round; absent: chosen so that `nQ * BpR` is a third
-            of the limit.
+        bytes_per_round: Bytes that a flow of weight 1 may send per round; absent: `nQ * BpR` is a third of the limit.
         bids: Storage of bids. Default: "sketch".
         rows: Rows of the sketch. Default: 4.
         columns: Cells per row. Default: 2048.
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def ahab(*, share_per: Literal['flow', 'user'] | None = ..., rows: int | None = ..., columns: int | None = ...,
@@ -168,12 +169,12 @@ def ahab(*, share_per: Literal['flow', 'user'] | None = ..., rows: int | None = 
         user_memory: Time constant of the users' rates. Default: "4 ms".
         link_memory: Time constant of the link's rates. Default: "16 ms".
         epoch: Time between updates of the limit. Default: "1048576 ns".
-        step: Distance of the two other candidate limits: the limit's highest bit over `2^step`. Default: 1.
+        step: Distance of the two other candidate limits: the limit's highest bit divided by `2^step`. Default: 1.
         least_limit: Minimum of the limit: rate that every user may always send. Default: "1 kbit/s".
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def aifo(*, share_per: Literal['flow', 'user'] | None = ...,
@@ -187,12 +188,12 @@ def aifo(*, share_per: Literal['flow', 'user'] | None = ...,
         share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         rank: Rank by which packets are admitted. Default: "start_tag".
         window: Number of ranks with which the rank of an arriving packet is compared. Default: 20.
-        sample_period: Sampling period of the window: one of this number of packets enters it. Default: 1.
+        sample_period: Sampling period: of this number of packets, one enters the window. Default: 1.
         headroom: Fraction of the limit up to which every packet is admitted. Default: 0.1.
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def ared(*, adaptation: Literal['floyd', 'feng'] | None = ..., min_th: str | None = ..., max_th: str | None = ...,
@@ -221,8 +222,8 @@ def ared(*, adaptation: Literal['floyd', 'feng'] | None = ..., min_th: str | Non
         raise_: Variant `feng`: factor when the average rises above `max_th`. Default: 2.0.
         lower: Variant `feng`: divisor when the average falls below `min_th`. Default: 3.0.
         weight: Weight of a new sample in the average queue, for `weight_rule = "given"`. Default: 0.002.
-        weight_rule: Source of the weight of the average; all but `given` derive it from the rate of the link. Default:
-            "second".
+        weight_rule: Source of the weight of the average. All values except `given` derive the weight from the rate of
+            the link. Default: "second".
         gentle: Gentle mode: between `max_th` and twice `max_th` the drop probability rises linearly to 1 instead of
             jumping. Default: True.
         wait: Wait mode: at least `1/p_b` packets between early drops. Default: True.
@@ -235,10 +236,10 @@ def ared(*, adaptation: Literal['floyd', 'feng'] | None = ..., min_th: str | Non
         ecn: Marks ECN-capable packets instead of dropping them early. Default: False.
         hard_drop: With ECN: still drops packets when the average is above the upper end of the drop curve. Default:
             True.
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def black(*, window: Literal['sliding', 'jumping', 'period_end'] | None = ..., window_samples: int | None = ...,
@@ -255,7 +256,7 @@ def black(*, window: Literal['sliding', 'jumping', 'period_end'] | None = ..., w
         window: Window in which a flow's share is measured. Default: "sliding".
         window_samples: Samples in the window, or in a period. Default: 1000.
         cache: Maximum number of flows in the cache. Default: 46.
-        flow_count: Source of the number of active flows. Default: "bitmap".
+        flow_count: Method to obtain the number of active flows. Default: "bitmap".
         known_flows: Number of active flows, for `flow_count = "known"`. Default: 100.
         bitmap_bits: Bits of the bitmap. Default: 1024.
         count_interval: Minimum counting interval of the bitmap. Default: "1 s".
@@ -268,10 +269,10 @@ def black(*, window: Literal['sliding', 'jumping', 'period_end'] | None = ..., w
             jumping. Default: True.
         wait: Wait mode: at least `1/p_b` packets between early drops of RED. Default: True.
         mean_packet: Mean length of a packet, for the average after idle times. Default: "1000 B".
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def blue(*, increment: float | None = ..., decrement: float | None = ..., freeze: str | None = ...,
@@ -284,12 +285,12 @@ def blue(*, increment: float | None = ..., decrement: float | None = ..., freeze
         increment: Increment of the drop probability at an overflow. Default: 0.0025.
         decrement: Decrement of the drop probability when the link is idle. Default: 0.00025.
         freeze: Minimum time between two changes (freeze time). Default: "100 ms".
-        level: Queue above which arrivals count as overflow, in packets or bytes; absent: only a full queue counts.
+        level: Queue, in packets or bytes, above which an arrival counts as overflow; absent: only at a full queue.
         ecn: Marks ECN-capable packets instead of dropping them early. Default: False.
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def cake(*, isolation: Literal['flow', 'host', 'dual', 'triple'] | None = ..., sets: int | None = ...,
@@ -312,10 +313,10 @@ def cake(*, isolation: Literal['flow', 'host', 'dual', 'triple'] | None = ..., s
         ecn: Marks ECN-capable packets instead of dropping them. Default: True.
         increment: Increment of BLUE's probability at an overflow. Default: 0.00390625.
         decrement: Decrement of BLUE's probability when an empty queue is visited. Default: 0.000244140625.
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def care(*, occasions: int | None = ..., counted_occasions: int | None = ..., capture_probability: float | None = ...,
@@ -332,10 +333,10 @@ def care(*, occasions: int | None = ..., counted_occasions: int | None = ..., ca
         estimator: Estimator of the number of flows. Default: "jackknife_1".
         gate: Queue below which no packet is dropped. Absent: a sixth of the limit, which is 50 of 300 packets.
         share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def cebinae(*, round: str | None = ..., reconfiguration: float | None = ..., rounds: int | None = ...,
@@ -347,21 +348,22 @@ def cebinae(*, round: str | None = ..., reconfiguration: float | None = ..., rou
     """Cebinae.
 
     Args:
-        round: Length of a round; absent: the time to send 50 full packets or a full buffer, whichever is longer.
+        round: Length of a round; absent: the time to send 50 maximum-size packets or a full buffer, whichever is
+            longer.
         reconfiguration: Time between the end of a round and its rotation, as a fraction of the round. Default: 0.0625.
         rounds: Rounds between two decisions. Default: 1.
         tax: Fraction of its rate that the top group loses. Default: 0.01.
-        port_margin: The port counts as saturated above (1 - this fraction) of its rate. Default: 0.01.
-        flow_margin: A flow counts as top above (1 - this fraction) of the largest flow. Default: 0.01.
+        port_margin: The port counts as saturated above `1 - port_margin` of its rate. Default: 0.01.
+        flow_margin: A flow belongs to the top group above `1 - flow_margin` of the largest flow. Default: 0.01.
         share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         cache_slots: Slots in each of the two stages of the flow table. Default: 2048.
-        count_dropped: Counts dropped arrivals in the buckets, too: a group that keeps sending too much then gets
+        count_dropped: Also counts dropped arrivals in the buckets. A group that keeps sending too much then gets
             nothing. Default: True.
         mark_delayed: Marks packets that are postponed to the next round. Default: False.
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def choke(*, draws: int | None = ..., self_adjusting: bool | None = ..., regions: int | None = ...,
@@ -388,10 +390,10 @@ def choke(*, draws: int | None = ..., self_adjusting: bool | None = ..., regions
             jumping. Default: True.
         wait: Wait mode: at least `1/p_b` packets between early drops of RED. Default: True.
         mean_packet: Mean length of a packet, for the average after idle times. Default: "1000 B".
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def cobalt(*, target: str | None = ..., interval: str | None = ..., starts_at_once: bool | None = ...,
@@ -408,14 +410,15 @@ def cobalt(*, target: str | None = ..., interval: str | None = ..., starts_at_on
         ecn: Marks ECN-capable packets instead of dropping them by CoDel. Default: True.
         increment: Increment of BLUE's probability at an overflow. Default: 0.00390625.
         decrement: Decrement of BLUE's probability when the link is idle. Default: 0.000244140625.
-        blue_threshold: Delay above which packets raise BLUE's probability, as overflows do; absent: only overflows
+        blue_threshold: Delay above which a packet raises BLUE's probability like an overflow; absent: only overflows
             raise it.
-        spared_packets: Number of full packets whose transmission time is never too long a delay. Default: 4.
+        spared_packets: A delay up to the transmission time of this number of maximum-size packets is never too long.
+            Default: 4.
         keep_last: Always sends the last packet of the queue. Default: True.
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def codel(*, target: str | None = ..., interval: str | None = ..., ecn: bool | None = ...,
@@ -430,10 +433,10 @@ def codel(*, target: str | None = ..., interval: str | None = ..., ecn: bool | N
             Default: "100 ms".
         ecn: Marks ECN-capable packets instead of dropping them. Default: False.
         root: Square root of the control law. Default: "exact".
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def codel_af(*, share_per: Literal['flow', 'user'] | None = ..., buckets: int | None = ..., target: str | None = ...,
@@ -454,10 +457,10 @@ def codel_af(*, share_per: Literal['flow', 'user'] | None = ..., buckets: int | 
         increment: Increment of BLUE's probability. Default: 0.00390625.
         decrement: Decrement of BLUE's probability when an empty flow is visited. Default: 0.000244140625.
         sparse_first: Sends packets of flows without queued packets first (cheap nasty queueing). Default: False.
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def cp_aqm(*, allowance: str | None = ..., depth: str | None = ..., q_low: str | None = ..., q_high: str | None = ...,
@@ -474,11 +477,11 @@ def cp_aqm(*, allowance: str | None = ..., depth: str | None = ..., q_low: str |
         q_high: Queue above which packets pay the full price. Absent: the limit.
         max_price: Price of a byte at `q_high`. Default: 1.0.
         charge: Packets that pay the congestion price. Default: "arrivals".
-        share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "user".
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        share_per: Unit that gets one share: `flow`, or `user` with all its flows. Default: "user".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def csfq(*, aggregate_constant: str | None = ..., window: str | None = ..., q_threshold: str | None = ...,
@@ -493,17 +496,17 @@ def csfq(*, aggregate_constant: str | None = ..., window: str | None = ..., q_th
         aggregate_constant: Time constant of the arrival and accepted rates. afpft uses 200 ms. Default: "100 ms".
         window: Window after which the fair rate is updated. The ns-2 code uses one constant for this and K_alpha.
             Default: "100 ms".
-        q_threshold: Queue below which the link counts as uncongested. abc2018 gives no value. Half of its limit equals
-            its Q_min and the fraction in afpft Table II. Default: "12 packets".
-        q_min: Queue below which no packet is dropped early: the improvement of abc2018. 0 is the original CSFQ.
+        q_threshold: Queue below which the link counts as uncongested. abc2018 gives no value. Half of the limit is
+            Q_min in abc2018 and the fraction in afpft Table II. Default: "12 packets".
+        q_min: Queue below which no packet is dropped early, an improvement of abc2018. 0 gives the original CSFQ.
             Default: "0 packets".
         variant: Version of the fair-rate estimation. Default: "amended".
         cut_budget: Events that allow further cuts of the fair rate after overflows. Default: "on_entry".
         overflow_bound: Limit of these cuts. Default: "cuts".
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def docsis_qp(*, share_per: Literal['flow', 'user'] | None = ..., critical_delay: str | None = ...,
@@ -519,8 +522,8 @@ def docsis_qp(*, share_per: Literal['flow', 'user'] | None = ..., critical_delay
 
     Args:
         share_per: Unit with its own score: `flow` or `user` (all flows of a user). Default: "flow".
-        critical_delay: Delay of the L queue above which packets are ejected; absent: the delay above which all are
-            marked.
+        critical_delay: Delay of the L queue above which packets are ejected; absent: the delay above which all packets
+            are marked.
         critical_score: Score above which a packet is ejected at the critical delay. Default: "4 ms".
         aging: Rate of marked bits that a flow may sustain. Default: "4.194304 Mbit/s".
         max_score: Maximum score. Default: "5 s".
@@ -528,7 +531,7 @@ def docsis_qp(*, share_per: Literal['flow', 'user'] | None = ..., critical_delay
             (dregs). Default: 5.
         attempts: Buckets tried for each flow. Default: 2.
         max_threshold: Delay of the L queue above which all its packets are marked, on a fast link. Default: "1 ms".
-        range: Width of the marking ramp below that delay. Default: "524288 ns".
+        range: Width of the marking ramp below `max_threshold`. Default: "524288 ns".
         max_frame: Largest frame: packets are never marked below the delay of two such frames. Default: "2000 B".
         target: Target delay of the classic queue. Default: "15 ms".
         update_interval: Time between updates of the probability. Default: "15 ms".
@@ -539,11 +542,12 @@ def docsis_qp(*, share_per: Literal['flow', 'user'] | None = ..., critical_delay
             2. Default: 2.0.
         classic_share: Minimum share of the link for the classic queue. Default: 0.0625.
         decision: Conversion of a probability into decisions. Default: "recur".
-        full_packet: Length of a full packet: no mark or drop while less than two such packets wait. Default: "1500 B".
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        full_packet: Length of a maximum-size packet. No packet is marked or dropped while less than two such packets
+            wait. Default: "1500 B".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def droptail(*, limit: str | None = ..., scheduler: Literal['fifo', 'strict', 'medf'] | None = ...,
@@ -551,10 +555,10 @@ def droptail(*, limit: str | None = ..., scheduler: Literal['fifo', 'strict', 'm
     """Drop-tail.
 
     Args:
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def drr(*, share_per: Literal['flow', 'user'] | None = ..., quantum: str | None = ...,
@@ -565,13 +569,13 @@ def drr(*, share_per: Literal['flow', 'user'] | None = ..., quantum: str | None 
 
     Args:
         share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "user".
-        quantum: Bytes that a queue of weight 1 may send per round; at least a full packet for O(1) cost. Default: "1500
-            B".
+        quantum: Bytes that a queue of weight 1 may send per round. For O(1) cost, at least the size of a maximum-size
+            packet. Default: "1500 B".
         drop_from: Packet of the longest queue that is dropped when the buffer is full. Default: "tail".
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def drr_lds(*, share_per: Literal['flow', 'user'] | None = ..., quantum: str | None = ...,
@@ -582,15 +586,15 @@ def drr_lds(*, share_per: Literal['flow', 'user'] | None = ..., quantum: str | N
 
     Args:
         share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "user".
-        quantum: Bytes that a queue of weight 1 may send per round; at least a full packet for O(1) cost. Default: "1500
-            B".
+        quantum: Bytes that a queue of weight 1 may send per round. For O(1) cost, at least the size of a maximum-size
+            packet. Default: "1500 B".
         drop_from: Packet of the longest queue that is dropped when the buffer is full. Default: "tail".
         max_saving: Maximum deficit that an empty queue can save. Try values up to the size of the buffer; at 0 the
             scheme is DRR. Default: "15 kB".
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def dualpi2(*, target: str | None = ..., update_interval: str | None = ..., alpha: float | None = ...,
@@ -613,11 +617,12 @@ def dualpi2(*, target: str | None = ..., update_interval: str | None = ..., alph
         step_end: Waiting time above which all L packets are marked. Default: "1200 us".
         classic_share: Minimum share of the link for the classic queue. Default: 0.0625.
         decision: Conversion of a probability into decisions. Default: "recur".
-        full_packet: Length of a full packet: no mark or drop while less than two such packets wait. Default: "1500 B".
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        full_packet: Length of a maximum-size packet. No packet is marked or dropped while less than two such packets
+            wait. Default: "1500 B".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def fdpa(*, share_per: Literal['flow', 'user'] | None = ..., queues: int | None = ..., memory: str | None = ...,
@@ -632,12 +637,12 @@ def fdpa(*, share_per: Literal['flow', 'user'] | None = ..., queues: int | None 
         memory: Time constant of the rate measurement. Default: "0.1 s".
         active_time: Time without packets after which a user is no longer active. Default: "0.3 s".
         steps_per_doubling: Priorities lost for each doubling of the rate. Default: 2.0.
-        queue_part: Fraction of the buffer for all priorities below the first together. Those below the second get this
-            fraction of it, and so on; at least one packet. Default: 0.5.
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        queue_part: Fraction of the buffer for all priorities below the first. All priorities below the second get this
+            fraction of that part, and so on; at least one packet. Default: 0.5.
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def fq_codel(*, share_per: Literal['flow', 'user'] | None = ..., buckets: int | None = ..., quantum: str | None = ...,
@@ -656,11 +661,11 @@ def fq_codel(*, share_per: Literal['flow', 'user'] | None = ..., buckets: int | 
         ecn: Marks ECN-capable packets instead of dropping them. Default: True.
         drop_batch: Maximum number of packets dropped at one overflow. Default: 64.
         root: Square root of CoDel's control law. Default: "exact".
-        short_queue: Backlog that must exceed a full packet before CoDel drops. Default: "own".
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        short_queue: Backlog that must exceed a maximum-size packet before CoDel drops. Default: "own".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def fq_pie(*, profile: Literal['rfc8033', 'linux'] | None = ..., share_per: Literal['flow', 'user'] | None = ...,
@@ -684,19 +689,19 @@ def fq_pie(*, profile: Literal['rfc8033', 'linux'] | None = ..., share_per: Lite
         alpha: Gain on the distance from the target, per second. Default: 0.125.
         beta: Gain on the change of the delay, per second. Default: 1.25.
         max_burst: Duration of a burst that a queue accepts without drops. Default: "150 ms".
-        derandomize: Derandomises drops: makes the gaps between them more even. Default: True.
+        derandomize: Derandomises drops, which makes the gaps between them more even. Default: True.
         cap_step: Limits steps to 0.02 once the probability is 0.1 or more. Default: True.
         byte_mode: Makes the drop probability of a packet proportional to its length. Default: False.
-        mean_packet: Mean length of a packet: no drop while at most two of them wait in the same queue; reference of
-            byte mode. Default: "1500 B".
+        mean_packet: Mean length of a packet, and reference of byte mode. No packet is dropped while at most two of this
+            length wait in the same queue. Default: "1500 B".
         ecn: Marks ECN-capable packets instead of dropping them while the probability is low. Default: False.
         ecn_limit: Largest probability at which packets are marked. Default: 0.1.
         overflow: Packet that is dropped when the buffer is full. Default: "arriving".
         drop_batch: Maximum number of packets dropped from the longest queue at one overflow. Default: 64.
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def fred(*, min_th: str | None = ..., max_th: str | None = ..., max_p: float | None = ..., weight: float | None = ...,
@@ -716,10 +721,10 @@ def fred(*, min_th: str | None = ..., max_th: str | None = ..., max_p: float | N
         many_flow: Supports many flows instead of dropping everything above `max_th`. Default: True.
         share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         mean_packet: Mean length of a packet, for idle times and thresholds in bytes. Default: "500 B".
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def hcsfq(*, aggregate_constant: str | None = ..., window: str | None = ..., largest_cut: float | None = ...,
@@ -733,16 +738,15 @@ def hcsfq(*, aggregate_constant: str | None = ..., window: str | None = ..., lar
         aggregate_constant: Time constant of the rates of the port and of its tenants. Default: "100 ms".
         window: Window between two updates of a fair rate. Default: "100 ms".
         largest_cut: Maximum fraction by which one update reduces a fair rate. Default: 0.25.
-        least_share: Minimum of the fair rate that an uncongested window sets, as a fraction of the capacity. Default:
-            0.03125.
+        least_share: Minimum fair rate after an uncongested window, as a fraction of the capacity. Default: 0.03125.
         capacity_factor: Fraction of the link's rate that counts as its capacity. Default: 1.0.
         bypass_below: Length below which packets always pass. Default: "125 B".
         mark_above: Queue above which ECN-capable packets are marked; absent: never.
         q_min: Queue below which no packet is dropped early. Default: "0 packets".
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def htb(*, leaf: Literal['cake', 'fq_codel', 'droptail'] | None = ..., leaf_queues: int | None = ...,
@@ -767,10 +771,10 @@ def htb(*, leaf: Literal['cake', 'fq_codel', 'droptail'] | None = ..., leaf_queu
         margin: Ceiling of a node's class as a fraction of the node's link rate. A value below 1 keeps the queue in the
             tree. Default: 0.95.
         node_rates: Assured rates of the nodes of an access network. Default: "fitting".
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def packs(*, share_per: Literal['flow', 'user'] | None = ...,
@@ -785,11 +789,11 @@ def packs(*, share_per: Literal['flow', 'user'] | None = ...,
         rank: Rank by which packets are ordered. Default: "start_tag".
         queues: Number of queues. Default: 8.
         window: Number of ranks with which the rank of an arriving packet is compared. Default: 20.
-        burstiness: Burst allowance: admission divides the free room by 1 minus this value. Default: 0.0.
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        burstiness: Burst allowance: admission divides the free part of the buffer by `1 - burstiness`. Default: 0.0.
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def pie(*, profile: Literal['rfc8033', 'linux'] | None = ..., target: str | None = ...,
@@ -813,17 +817,17 @@ def pie(*, profile: Literal['rfc8033', 'linux'] | None = ..., target: str | None
         departure_threshold: Bytes of one measurement of the departure rate, for `delay = "departures"`. Default: "16384
             B".
         departure_weight: Weight of a new measurement of the departure rate. Default: 0.25.
-        derandomize: Derandomises drops: makes the gaps between them more even. Default: True.
+        derandomize: Derandomises drops, which makes the gaps between them more even. Default: True.
         cap_step: Limits the increase per update to 0.02 once the probability is 0.1 or more. Default: True.
         byte_mode: Makes the drop probability of a packet proportional to its length. Default: False.
-        mean_packet: Mean length of a packet: no drop while at most two such packets wait; reference of byte mode.
-            Default: "1500 B".
+        mean_packet: Mean length of a packet, and reference of byte mode. No packet is dropped while at most two of this
+            length wait. Default: "1500 B".
         ecn: Marks ECN-capable packets instead of dropping them while the probability is low. Default: False.
         ecn_limit: Largest probability at which packets are marked. Default: 0.1.
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def ppv(*, limit: str | None = ..., scheduler: Literal['fifo', 'strict', 'medf'] | None = ...,
@@ -831,10 +835,10 @@ def ppv(*, limit: str | None = ..., scheduler: Literal['fifo', 'strict', 'medf']
     """Per-packet value.
 
     Args:
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def pvpie(*, target: str | None = ..., update_interval: str | None = ..., alpha: float | None = ...,
@@ -852,12 +856,13 @@ def pvpie(*, target: str | None = ..., update_interval: str | None = ..., alpha:
         beta: Gain on the change of the delay, per second. Default: 1.25.
         max_burst: Duration of a burst that passes without drops. Default: "150 ms".
         delay: Source of the queueing delay. Default: "sojourn".
-        mean_packet: Mean length of a packet: no drop while at most two such packets wait. Default: "1500 B".
+        mean_packet: Mean length of a packet. No packet is dropped while at most two of this length wait. Default: "1500
+            B".
         histogram_memory: Time constant of the histogram of values. Default: "0.3 s".
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def red(*, profile: Literal['ns', 'linux'] | None = ..., min_th: str | None = ..., max_th: str | None = ...,
@@ -872,13 +877,13 @@ def red(*, profile: Literal['ns', 'linux'] | None = ..., min_th: str | None = ..
 
     Args:
         profile: Implementation whose rules apply. Default: "ns".
-        min_th: Average queue below which no packet is dropped early; 0 together with `max_th`: automatic. Default: "5
-            packets".
+        min_th: Average queue below which no packet is dropped early; automatic if both `min_th` and `max_th` are 0.
+            Default: "5 packets".
         max_th: Average queue at which the drop probability reaches `max_p`. Default: "15 packets".
         max_p: Drop probability at `max_th`. Default: 0.02.
         weight: Weight of a new sample in the average queue. Default: 0.002.
-        weight_rule: Source of the weight of the average; all but `given` derive it from the rate of the link. Default:
-            "given".
+        weight_rule: Source of the weight of the average. All values except `given` derive the weight from the rate of
+            the link. Default: "given".
         gentle: Gentle mode: between `max_th` and twice `max_th` the drop probability rises linearly to 1 instead of
             jumping. Default: True.
         wait: Wait mode: at least `1/p_b` packets between early drops. Default: True.
@@ -892,10 +897,10 @@ def red(*, profile: Literal['ns', 'linux'] | None = ..., min_th: str | None = ..
         ecn: Marks ECN-capable packets instead of dropping them early. Default: False.
         hard_drop: With ECN: still drops packets when the average is above the upper end of the drop curve. Default:
             True.
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def red_pd(*, target_rtt: str | None = ..., quiet: float | None = ..., share_per: Literal['flow', 'user'] | None = ...,
@@ -906,12 +911,12 @@ def red_pd(*, target_rtt: str | None = ..., quiet: float | None = ..., share_per
     """RED with preferential dropping.
 
     Args:
-        target_rtt: Target round-trip time: flows that get more than a TCP flow with this round-trip time are monitored,
-            so a larger value monitors fewer flows. Default: "40 ms".
+        target_rtt: Target round-trip time. Flows that get more than a TCP flow with this round-trip time are monitored.
+            Default: "40 ms".
         quiet: Drop rate of an interval up to which RED-PD punishes no flow. Default: 0.001.
         share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
-        min_th: Average queue below which no packet is dropped early; 0 together with `max_th`: automatic. Default: "5
-            packets".
+        min_th: Average queue below which no packet is dropped early; automatic if both `min_th` and `max_th` are 0.
+            Default: "5 packets".
         max_th: Average queue at which the drop probability reaches `max_p`. Default: "15 packets".
         max_p: Drop probability at `max_th`. Default: 0.02.
         weight: Weight of a new sample in the average queue. Default: 0.002.
@@ -919,10 +924,10 @@ def red_pd(*, target_rtt: str | None = ..., quiet: float | None = ..., share_per
             jumping. Default: True.
         wait: Wait mode: at least `1/p_b` packets between early drops. Default: True.
         mean_packet: Mean length of a packet, for idle times and automatic thresholds. Default: "500 B".
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def rfq(*, q_threshold: str | None = ..., step_interval: str | None = ..., low_utilisation: float | None = ...,
@@ -931,14 +936,14 @@ def rfq(*, q_threshold: str | None = ..., step_interval: str | None = ..., low_u
     """Rainbow fair queueing.
 
     Args:
-        q_threshold: Queue at which the colour threshold falls. Default: "12 packets".
+        q_threshold: Queue from which on the colour threshold falls. Default: "12 packets".
         step_interval: Time between steps of the colour threshold. Default: "100 ms".
-        low_utilisation: Fraction of the link's rate below which it counts as underutilised. Default: 0.95.
+        low_utilisation: Fraction of its rate below which the link counts as underutilised. Default: 0.95.
         colours: Number of colours, as in the marker. Default: 45.
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def rifo(*, share_per: Literal['flow', 'user'] | None = ...,
@@ -953,10 +958,10 @@ def rifo(*, share_per: Literal['flow', 'user'] | None = ...,
         rank: Rank by which packets are admitted. Default: "start_tag".
         reset_after: Number of packets after which the range of ranks is reset. Default: 150.
         guaranteed: Fraction of the limit up to which every packet is admitted. Default: 0.1.
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def scrr(*, share_per: Literal['flow', 'user'] | None = ..., variant: Literal['basic', 'nmne', 'neia'] | None = ...,
@@ -967,10 +972,10 @@ def scrr(*, share_per: Literal['flow', 'user'] | None = ..., variant: Literal['b
     Args:
         share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         variant: Enhancements that are enabled. Default: "neia".
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def sfb(*, profile: Literal['ns', 'linux'] | None = ..., levels: int | None = ..., bins: int | None = ...,
@@ -993,8 +998,10 @@ def sfb(*, profile: Literal['ns', 'linux'] | None = ..., levels: int | None = ..
         freeze: Lower bound of the random minimum time between two changes of a bin's probability. Default: "10 ms".
         freeze_most: Upper bound of the random minimum time between two changes of a bin's probability. Default: "50
             ms".
-        bin_size: Packets in a bin from which its probability rises; absent: `1.5*limit/bins`, at least 2.
-        bin_limit: Drops arrivals of a flow whose bins all hold at least this number of packets; absent: no such limit.
+        bin_size: Number of packets in a bin at which its probability starts to rise; absent: `1.5*limit/bins`, at least
+            2.
+        bin_limit: Number of packets in a bin. If all bins of a flow have at least this number, its arrivals are
+            dropped; absent: no such limit.
         decrement_at: Time at which the probability of an empty bin is decremented. Default: "drain".
         unresponsive_at: Probability at which a flow counts as non-responsive. Default: 0.98.
         rehash: Lower bound of the random time between changes of the hash functions. Default: "11 s".
@@ -1005,10 +1012,10 @@ def sfb(*, profile: Literal['ns', 'linux'] | None = ..., levels: int | None = ..
         penalty: Scope of that rate limit. Default: "shared".
         share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         ecn: Marks ECN-capable packets instead of dropping them with `p_min`. Default: False.
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def sfq(*, share_per: Literal['flow', 'user'] | None = ..., profile: Literal['linux', 'ns2'] | None = ...,
@@ -1025,10 +1032,10 @@ def sfq(*, share_per: Literal['flow', 'user'] | None = ..., profile: Literal['li
         depth: Maximum number of packets in one queue (`linux`). Default: 127.
         quantum: Bytes that a queue may send per turn (`linux`). Default: "1514 B".
         perturb: Time between changes of the hash; 0 for none. Default: "0 s".
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def sp_pifo(*, share_per: Literal['flow', 'user'] | None = ...,
@@ -1043,12 +1050,12 @@ def sp_pifo(*, share_per: Literal['flow', 'user'] | None = ...,
         share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         rank: Rank by which packets are ordered. Default: "start_tag".
         queues: Number of queues. Default: 8.
-        push_down: Decrease of the bounds after an inversion. Default: "cost".
+        push_down: Amount by which bounds decrease after an inversion. Default: "cost".
         room: Division of the port's limit among the queues. Default: "split".
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def stfq(*, share_per: Literal['flow', 'user'] | None = ..., limit: str | None = ...,
@@ -1058,10 +1065,10 @@ def stfq(*, share_per: Literal['flow', 'user'] | None = ..., limit: str | None =
 
     Args:
         share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """
 
 def wfq(*, share_per: Literal['flow', 'user'] | None = ..., clock: Literal['gps', 'self_clocked'] | None = ...,
@@ -1072,8 +1079,8 @@ def wfq(*, share_per: Literal['flow', 'user'] | None = ..., clock: Literal['gps'
     Args:
         share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "user".
         clock: Clock that gives the virtual time of a flow that was idle. Default: "gps".
-        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
-        mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
+        mtu: Length of a maximum-size packet, for the offset of MEDF if the limit is in packets. Default: "1500 B".
     """

@@ -91,7 +91,7 @@ METRICS = (
         scope="group",
         path=("path", "lost_share"),
         heading="lost",
-        doc="Packets dropped or lost, as a fraction of all dropped, lost and delivered packets; null without any.",
+        doc="Packets dropped or lost, as a fraction of all dropped, lost and delivered packets; null without packets.",
         about="Delays, drops and marks of the group's packets along their path.",
         unit="1",
         shown_as="%",
@@ -105,7 +105,7 @@ METRICS = (
         scope="group",
         path=("path", "marked_share"),
         heading="marked",
-        doc="Fraction of delivered packets with a mark; null without any.",
+        doc="Fraction of delivered packets with a mark; null without packets.",
         about="Delays, drops and marks of the group's packets along their path.",
         unit="1",
         shown_as="%",
@@ -247,7 +247,7 @@ METRICS = (
             "Throughput of each long-lived flow, user by user: bits on the wire that reached the receiver, per "
             "second."
         ),
-        about="The group's TCP flows; null without any.",
+        about="The group's TCP flows; null without TCP flows.",
         unit="bit/s",
         shown_as="Mbit/s",
         better="high",
@@ -261,10 +261,10 @@ METRICS = (
         path=("udp", "delivered_share"),
         heading="delivered",
         doc=(
-            "Packets received divided by packets sent; null if none was sent. Slightly inexact because of packets in "
-            "flight when the measurement starts and ends."
+            "Packets received divided by packets sent; null if no packet was sent. Packets in flight at the start and"
+            " end of the measurement cause a small error."
         ),
-        about="The group's UDP flows; null without any.",
+        about="The group's UDP flows; null without UDP flows.",
         unit="1",
         shown_as="%",
         better="high",
@@ -307,7 +307,10 @@ METRICS = (
         scope="group",
         path=("transfer_times", "mean_s"),
         heading="mean time",
-        doc="Mean time of completed transfers, exact. This and all following fields are null if none completed.",
+        doc=(
+            "Mean time of completed transfers, exact. This and all following fields are null if no transfer "
+            "completed."
+        ),
         about="All finite transfers that started during the measurement; null without a source of transfers.",
         unit="s",
         better="low",
@@ -418,8 +421,8 @@ METRICS = (
         scope="group",
         path=("voip", "calls"),
         heading="calls",
-        doc="Calls with packets to play; all other fields ignore calls without any.",
-        about="The group's telephone calls; absent without any.",
+        doc="Calls with packets to play; all other fields ignore calls without packets to play.",
+        about="The group's telephone calls; absent without calls.",
         shown=("columns",),
     ),
     Metric(
@@ -431,7 +434,7 @@ METRICS = (
             "Mean opinion score by the E-model, 1 to 4.5, as the mean over the calls. This and all following fields "
             "are null without calls."
         ),
-        about="The group's telephone calls; absent without any.",
+        about="The group's telephone calls; absent without calls.",
         unit="1",
         better="high",
         symbol="MOS",
@@ -444,7 +447,7 @@ METRICS = (
         path=("voip", "worst_mos"),
         heading="worst MOS",
         doc="Mean opinion score of the worst call.",
-        about="The group's telephone calls; absent without any.",
+        about="The group's telephone calls; absent without calls.",
         unit="1",
         better="high",
         symbol="MOS",
@@ -457,7 +460,7 @@ METRICS = (
         path=("voip", "r_factor"),
         heading="R",
         doc="Transmission rating R of the E-model, as the mean over the calls.",
-        about="The group's telephone calls; absent without any.",
+        about="The group's telephone calls; absent without calls.",
         unit="1",
         better="high",
         words="transmission rating R",
@@ -474,7 +477,7 @@ METRICS = (
             "Mouth-to-ear delay: the sum of packetisation, codec look-ahead, delay of the first packet, and playout "
             "buffer."
         ),
-        about="The group's telephone calls; absent without any.",
+        about="The group's telephone calls; absent without calls.",
         unit="s",
         shown_as="ms",
         better="low",
@@ -488,7 +491,7 @@ METRICS = (
         path=("voip", "jitter_s"),
         heading="jitter",
         doc="Interarrival jitter of RFC 3550, as the mean over packets and calls.",
-        about="The group's telephone calls; absent without any.",
+        about="The group's telephone calls; absent without calls.",
         unit="s",
         shown_as="ms",
         better="low",
@@ -503,7 +506,7 @@ METRICS = (
         path=("voip", "lost_share"),
         heading="lost",
         doc="Packets that did not arrive, relative to all packets to play.",
-        about="The group's telephone calls; absent without any.",
+        about="The group's telephone calls; absent without calls.",
         unit="1",
         shown_as="%",
         better="low",
@@ -518,7 +521,7 @@ METRICS = (
         path=("voip", "late_share"),
         heading="late",
         doc="Packets that arrived too late for the playout buffer, relative to all packets to play.",
-        about="The group's telephone calls; absent without any.",
+        about="The group's telephone calls; absent without calls.",
         unit="1",
         shown_as="%",
         better="low",
@@ -607,7 +610,7 @@ METRICS = (
         path=("video", "players"),
         heading="players",
         doc="Players.",
-        about="The group's videos; absent without any.",
+        about="The group's videos; absent without videos.",
         shown=("columns",),
     ),
     Metric(
@@ -615,8 +618,8 @@ METRICS = (
         scope="group",
         path=("video", "bitrate_bps"),
         heading="bitrate",
-        doc="Mean bitrate of the downloaded chunks; null without any.",
-        about="The group's videos; absent without any.",
+        doc="Mean bitrate of the downloaded chunks; null without chunks.",
+        about="The group's videos; absent without videos.",
         unit="bit/s",
         shown_as="Mbit/s",
         better="high",
@@ -629,7 +632,7 @@ METRICS = (
         path=("video", "stalls"),
         heading="stalls",
         doc="Stalls per player: the number of times that its buffer ran empty.",
-        about="The group's videos; absent without any.",
+        about="The group's videos; absent without videos.",
         unit="1",
         better="low",
         shown=("columns", "applications"),
@@ -640,7 +643,7 @@ METRICS = (
         path=("video", "stalled_s"),
         heading="stalled",
         doc="Stalled time per player, without the start-up.",
-        about="The group's videos; absent without any.",
+        about="The group's videos; absent without videos.",
         unit="s",
         better="low",
         words="time stalled",
@@ -652,7 +655,7 @@ METRICS = (
         path=("video", "stalled_share"),
         heading="stalled",
         doc="Stalled time divided by played plus stalled time; null if both are zero.",
-        about="The group's videos; absent without any.",
+        about="The group's videos; absent without videos.",
         unit="1",
         shown_as="%",
         better="low",
@@ -665,7 +668,7 @@ METRICS = (
         path=("video", "switches"),
         heading="switches",
         doc="Chunks per player whose bitrate differs from that of the previous chunk.",
-        about="The group's videos; absent without any.",
+        about="The group's videos; absent without videos.",
         unit="1",
         better="low",
         words="bitrate switches",
@@ -677,7 +680,7 @@ METRICS = (
         path=("video", "startup_s"),
         heading="start-up",
         doc="Time from the opening of the connection to the first picture; null if the run ended first.",
-        about="The group's videos; absent without any.",
+        about="The group's videos; absent without videos.",
         unit="s",
         better="low",
         words="start-up time",
@@ -689,7 +692,7 @@ METRICS = (
         path=("responsiveness", "probes"),
         heading="probes",
         doc="Foreign probes (on separate connections) that were answered.",
-        about="The group's test of responsiveness; absent without any.",
+        about="The group's test of responsiveness; absent without a test.",
         shown=("columns", "applications"),
     ),
     Metric(
@@ -701,7 +704,7 @@ METRICS = (
             "Responsiveness in round trips per minute, the mean of the next two fields. This and all following fields"
             " are null without samples."
         ),
-        about="The group's test of responsiveness; absent without any.",
+        about="The group's test of responsiveness; absent without a test.",
         unit="1/min",
         better="high",
         source="draft-ietf-ippm-responsiveness",
@@ -713,7 +716,7 @@ METRICS = (
         path=("responsiveness", "foreign_rpm"),
         heading="of new connections",
         doc="Round trips per minute on separate connections.",
-        about="The group's test of responsiveness; absent without any.",
+        about="The group's test of responsiveness; absent without a test.",
         unit="1/min",
         better="high",
         words="round trips per minute of new connections",
@@ -726,7 +729,7 @@ METRICS = (
         path=("responsiveness", "loaded_rpm"),
         heading="on load",
         doc="Round trips per minute on load-generating connections.",
-        about="The group's test of responsiveness; absent without any.",
+        about="The group's test of responsiveness; absent without a test.",
         unit="1/min",
         better="high",
         words="round trips per minute on load",
@@ -739,7 +742,7 @@ METRICS = (
         path=("responsiveness", "tcp_f_s"),
         heading="handshake",
         doc="Trimmed mean of handshake times.",
-        about="The group's test of responsiveness; absent without any.",
+        about="The group's test of responsiveness; absent without a test.",
         unit="s",
         better="low",
         words="time of a handshake",
@@ -753,7 +756,7 @@ METRICS = (
         path=("responsiveness", "http_f_s"),
         heading="request",
         doc="Trimmed mean of request times on new connections.",
-        about="The group's test of responsiveness; absent without any.",
+        about="The group's test of responsiveness; absent without a test.",
         unit="s",
         better="low",
         words="time of a request",
@@ -767,7 +770,7 @@ METRICS = (
         path=("responsiveness", "http_l_s"),
         heading="request on load",
         doc="Trimmed mean of round-trip times on load-generating connections.",
-        about="The group's test of responsiveness; absent without any.",
+        about="The group's test of responsiveness; absent without a test.",
         unit="s",
         better="low",
         words="time of a request on load",
@@ -1011,7 +1014,7 @@ METRICS = (
         scope="link",
         path=("state", "records"),
         heading="records",
-        doc="Number of records of flows, users or buckets; 0 for schemes without any.",
+        doc="Number of records of flows, users or buckets; 0 for schemes without records.",
         about="State of the link's scheme at the end of the run, without waiting packets.",
         unit="records",
         better="low",
@@ -1034,8 +1037,8 @@ METRICS = (
         scope="run",
         path=("edge_state", "records"),
         heading="edge records",
-        doc="Number of records of flows, users or buckets; 0 for schemes without any.",
-        about="State of the edge's markers at the end of the run, summed over all users.",
+        doc="Number of records of flows, users or buckets; 0 for schemes without records.",
+        about="State of the markers at the edge at the end of the run, summed over all users.",
         unit="records",
         better="low",
         words="state",
@@ -1047,7 +1050,7 @@ METRICS = (
         path=("edge_state", "bytes"),
         heading="edge state",
         doc="Bytes of state: the fixed part, and the records with their keys.",
-        about="State of the edge's markers at the end of the run, summed over all users.",
+        about="State of the markers at the edge at the end of the run, summed over all users.",
         unit="bytes",
         better="low",
         shown=("columns", "summary", "overview"),
@@ -1077,7 +1080,7 @@ METRICS = (
         scope="series of a group",
         path=("one_way_delay_s",),
         heading="one-way delay",
-        doc="Mean delay from host to receiver of packets that reached the end of their route; null where none did.",
+        doc="Mean delay from host to receiver of packets that reached the end of their route; null without packets.",
         unit="s",
         shown_as="ms",
     ),
@@ -1086,7 +1089,7 @@ METRICS = (
         scope="series of a group",
         path=("rtt_s",),
         heading="RTT",
-        doc="Mean of the round-trip times sampled by TCP senders; null where there are none.",
+        doc="Mean of the round-trip times sampled by TCP senders; null without samples.",
         unit="s",
         shown_as="ms",
     ),
@@ -1095,7 +1098,7 @@ METRICS = (
         scope="series of a group",
         path=("lost_share",),
         heading="lost",
-        doc="Packets dropped, as a fraction of dropped and delivered packets; null where there are none.",
+        doc="Packets dropped, as a fraction of dropped and delivered packets; null without packets.",
         unit="1",
         shown_as="%",
     ),
@@ -1104,7 +1107,7 @@ METRICS = (
         scope="series of a group",
         path=("marked_share",),
         heading="marked",
-        doc="Fraction of delivered packets with a congestion mark; null where there are none.",
+        doc="Fraction of delivered packets with a congestion mark; null without packets.",
         unit="1",
         shown_as="%",
     ),
@@ -1123,7 +1126,7 @@ METRICS = (
         heading="drop threshold",
         doc=(
             "Mean drop threshold of arriving packets, in the unit of the scheme's thresholds (packets, bytes or "
-            "seconds). Null where no packet arrived or the scheme has no threshold."
+            "seconds). Null if no packet arrived or the scheme has no threshold."
         ),
     ),
     Metric(
@@ -1224,8 +1227,8 @@ METRICS = (
         heading="worst share",
         doc=(
             "Goodput of the worst-off evaluated user, relative to the payload of its weighted max-min share of the "
-            "link; at most 1. Shares are per user, however many flows a user has. Schemes that share among flows "
-            "therefore lose where users have several flows; they have a second entry with `share_per=user`."
+            "link; at most 1. Shares are per user, regardless of the number of flows. Schemes that share among flows "
+            "therefore score lower if users have several flows, so they have a second entry with `share_per=user`."
         ),
         unit="1",
         better="high",
@@ -1238,7 +1241,7 @@ METRICS = (
         scope="evaluation",
         path=("jain",),
         heading="Jain",
-        doc="Jain's index of these shares over all evaluated users.",
+        doc="Jain's index of the shares of all evaluated users.",
         unit="1",
         better="high",
         words="Jain's index of the users",
@@ -1266,8 +1269,8 @@ METRICS = (
         path=("harm",),
         heading="harm",
         doc=(
-            "Goodput that a CUBIC flow loses next to another sender, relative to its goodput alone, minus its loss "
-            "next to another CUBIC flow; at least 0."
+            "Fraction of its goodput that a CUBIC flow loses next to another sender, minus the fraction that it loses"
+            " next to another CUBIC flow; at least 0."
         ),
         unit="1",
         better="low",
@@ -1280,7 +1283,7 @@ METRICS = (
         scope="evaluation",
         path=("delay_p99_s",),
         heading="delay p99",
-        doc="99th percentile of the one-way delay without propagation, of the evaluated group in which it is longest.",
+        doc="99th percentile of the one-way delay without propagation, in the evaluated group with the longest delay.",
         unit="s",
         better="low",
         words="99th percentile of the delay",
@@ -1293,8 +1296,8 @@ METRICS = (
         path=("completion",),
         heading="transfers",
         doc=(
-            "95th percentile of transfer times, as the time on an empty link divided by that percentile. 1 means an "
-            "empty link, 0 that more than one transfer in twenty does not finish."
+            "Transfer time on an empty link divided by the 95th percentile of transfer times. 1 means an empty link; "
+            "0 means that more than one transfer in twenty does not finish."
         ),
         unit="1",
         better="high",

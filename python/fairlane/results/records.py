@@ -41,7 +41,7 @@ class StateRecord(TypedDict):
     """State of a scheme."""
 
     records: int
-    """Number of records of flows, users or buckets; 0 for schemes without any."""
+    """Number of records of flows, users or buckets; 0 for schemes without records."""
     bytes: int
     """Bytes of state: the fixed part, and the records with their keys."""
 
@@ -56,12 +56,12 @@ class Performance(TypedDict):
 
 
 class DistributionRecord(TypedDict):
-    """Distribution of times as a histogram whose steps are at most 6.3 % of their times wide."""
+    """Distribution of times as a histogram. A step is at most 6.3 % of its time wide."""
 
     min_s: float
     """Minimum, where the first step starts."""
     end_s: list[float]
-    """End of each step, not part of the step itself; the last is the maximum."""
+    """End of each step, which is not part of the step. The last end is the maximum."""
     share: list[float]
     """Fraction of the samples in each step."""
 
@@ -85,7 +85,7 @@ class VideoRecord(TypedDict):
     players: int
     """Players."""
     bitrate_bps: float | None
-    """Mean bitrate of the downloaded chunks; null without any."""
+    """Mean bitrate of the downloaded chunks; null without chunks."""
     stalls: float
     """Stalls per player: the number of times that its buffer ran empty."""
     stalled_s: float
@@ -103,8 +103,8 @@ class VideoRecord(TypedDict):
 
 
 class ResponsivenessRecord(TypedDict):
-    """A test of responsiveness during the measurement. Means exclude the largest 5 % of samples and are accurate to 3.2
-    %."""
+    """A test of responsiveness during the measurement. Means exclude the largest 5 % of samples. They are accurate to
+    3.2 %."""
 
     probes: int
     """Foreign probes (on separate connections) that were answered."""
@@ -279,13 +279,13 @@ class GroupSeriesRecord(TypedDict):
     rate_bps: list[float]
     """Rate at the end of each bin, measured with TDRM-UTEMA."""
     one_way_delay_s: list[float | None]
-    """Mean delay from host to receiver of packets that reached the end of their route; null where none did."""
+    """Mean delay from host to receiver of packets that reached the end of their route; null without packets."""
     rtt_s: list[float | None]
-    """Mean of the round-trip times sampled by TCP senders; null where there are none."""
+    """Mean of the round-trip times sampled by TCP senders; null without samples."""
     lost_share: list[float | None]
-    """Packets dropped, as a fraction of dropped and delivered packets; null where there are none."""
+    """Packets dropped, as a fraction of dropped and delivered packets; null without packets."""
     marked_share: list[float | None]
-    """Fraction of delivered packets with a congestion mark; null where there are none."""
+    """Fraction of delivered packets with a congestion mark; null without packets."""
 
 
 class TimesSummary(TypedDict):
@@ -329,7 +329,7 @@ class StateSummary(TypedDict):
     """State of a scheme at the end of the runs."""
 
     records: Estimate
-    """Number of records of flows, users or buckets; 0 for schemes without any."""
+    """Number of records of flows, users or buckets; 0 for schemes without records."""
     bytes: Estimate
     """Bytes of state: the fixed part, and the records with their keys."""
 
@@ -346,7 +346,7 @@ class NodeRecord(TypedDict):
     users: int
     """Users of all groups below the node."""
     share: NotRequired[Percentiles | None]
-    """Throughput of these users relative to their max-min shares; null if no user has a demand."""
+    """Throughput of the users below the node, relative to their max-min shares; null if no user has a demand."""
 
 
 class UsersRecord(TypedDict):
@@ -355,7 +355,7 @@ class UsersRecord(TypedDict):
     throughput_bps: Percentiles
     """Throughput in bits on the wire per second."""
     share: NotRequired[Percentiles | None]
-    """Throughput relative to the user's max-min share; null if no user has one."""
+    """Throughput relative to the user's max-min share; null if no user has a max-min share."""
     worst: list[WorstUser]
     """Users with the smallest share, the worst first."""
 
@@ -370,9 +370,9 @@ class PathRecord(TypedDict):
     marked_packets: int
     """Packets that reached their receivers with a congestion mark (CE)."""
     lost_share: float | None
-    """Packets dropped or lost, as a fraction of all dropped, lost and delivered packets; null without any."""
+    """Packets dropped or lost, as a fraction of all dropped, lost and delivered packets; null without packets."""
     marked_share: float | None
-    """Fraction of delivered packets with a mark; null without any."""
+    """Fraction of delivered packets with a mark; null without packets."""
     one_way_delay: NotRequired[TimesRecord | None]
     """Delay from the sending host (including its access link) to the receiver; null if no packet arrived."""
     rtt: NotRequired[TimesRecord | None]
@@ -383,7 +383,7 @@ class VoipRecord(TypedDict):
     """Telephone calls during the measurement; each call has the same weight."""
 
     calls: int
-    """Calls with packets to play; all other fields ignore calls without any."""
+    """Calls with packets to play; all other fields ignore calls without packets to play."""
     mos: float | None
     """Mean opinion score by the E-model, 1 to 4.5, as the mean over the calls. This and all following fields are null
     without calls."""
@@ -406,7 +406,7 @@ class VoipRecord(TypedDict):
 
 
 class ApplicationRecord(TypedDict):
-    """An application; numbers cover all its users."""
+    """An application. All values include all its users."""
 
     name: str
     """Name: `application` of its sources, or their kind."""
@@ -415,7 +415,7 @@ class ApplicationRecord(TypedDict):
     marked_packets: int
     """Delivered packets with a congestion mark."""
     one_way_delay: NotRequired[TimesRecord | None]
-    """Delay from the sending host to the receiver; null without any packet."""
+    """Delay from the sending host to the receiver; null without packets."""
 
 
 TransferClassRecord = TypedDict(
@@ -424,9 +424,9 @@ TransferClassRecord = TypedDict(
         "from": float,  # Lower bound of the class: seconds or bytes.
         "to": float | None,  # Upper bound of the class; null for the last class.
         "completed": int,  # Completed transfers.
-        "share": float,  # Fraction of all completed transfers that are in this class; 0 without any.
-        "mean_s": float | None,  # Mean time of the completed transfers; null if none completed.
-        "slowdown": SlowdownRecord | None,  # Slowdown of the completed transfers, for classes by payload; null if none completed.
+        "share": float,  # Fraction of all completed transfers that are in this class; 0 without transfers.
+        "mean_s": float | None,  # Mean time of the completed transfers; null if no transfer completed.
+        "slowdown": SlowdownRecord | None,  # Slowdown of the completed transfers, for classes by payload; null if no transfer completed.
     },
 )
 """Transfers of one class."""
@@ -478,16 +478,16 @@ class SeriesRecord(TypedDict):
     """Mean number of packets waiting."""
     drop_threshold: list[float | None]
     """Mean drop threshold of arriving packets, in the unit of the scheme's thresholds (packets, bytes or seconds). Null
-    where no packet arrived or the scheme has no threshold."""
+    if no packet arrived or the scheme has no threshold."""
 
 
 class PathSummary(TypedDict):
     """Delays, drops and marks of the group's packets from host to receiver, over all replications."""
 
     lost_share: NotRequired[Estimate | None]
-    """Packets dropped or lost, as a fraction of all dropped, lost and delivered packets; null without any."""
+    """Packets dropped or lost, as a fraction of all dropped, lost and delivered packets; null without packets."""
     marked_share: NotRequired[Estimate | None]
-    """Fraction of delivered packets with a mark; null without any."""
+    """Fraction of delivered packets with a mark; null without packets."""
     one_way_delay: NotRequired[TimesSummary | None]
     """Delay from the sending host (including its access link) to the receiver; null if no packet arrived."""
     rtt: NotRequired[TimesSummary | None]
@@ -558,8 +558,8 @@ class UdpRecord(TypedDict):
     sent_bps: float
     """Bits on the wire sent per second by all users together."""
     delivered_share: float | None
-    """Packets received divided by packets sent; null if none was sent. Slightly inexact because of packets in flight
-    when the measurement starts and ends."""
+    """Packets received divided by packets sent; null if no packet was sent. Packets in flight at the start and end of
+    the measurement cause a small error."""
     flow_paths: list[PathRecord]
     """Delays, drops and marks of each flow, user by user; empty unless `probes.detail` is `flow`."""
 
@@ -572,7 +572,7 @@ class AccessRecord(TypedDict):
     applications: list[ApplicationRecord]
     """Applications, in the order in which groups first mention them."""
     nodes: list[NodeRecord]
-    """The nodes of the tree; node `i` has links `2 i` down and `2 i + 1` up."""
+    """The nodes of the tree. Node `i` has link `2 i` downstream and link `2 i + 1` upstream."""
 
 
 class TransferTimesRecord(TypedDict):
@@ -588,9 +588,9 @@ class TransferTimesRecord(TypedDict):
     offered_bps: float
     """Payload of the started transfers per second: the offered load."""
     mean_bytes: float | None
-    """Mean payload of started transfers; null if none started."""
+    """Mean payload of started transfers; null if no transfer started."""
     mean_s: float | None
-    """Mean time of completed transfers, exact. This and all following fields are null if none completed."""
+    """Mean time of completed transfers, exact. This and all following fields are null if no transfer completed."""
     p50_s: float | None
     """Median, within 3.2 %."""
     p90_s: float | None
@@ -637,12 +637,12 @@ class GroupSummary(TypedDict):
     tcp_flow_throughput_bps: NotRequired[Estimate | None]
     """Throughput of each long-lived flow, user by user: bits on the wire that reached the receiver, per second."""
     udp_delivered_share: NotRequired[Estimate | None]
-    """Packets received divided by packets sent; null if none was sent. Slightly inexact because of packets in flight
-    when the measurement starts and ends."""
+    """Packets received divided by packets sent; null if no packet was sent. Packets in flight at the start and end of
+    the measurement cause a small error."""
     transfers_completed: NotRequired[Estimate | None]
     """Transfers that ended within the run."""
     transfer_mean_s: NotRequired[Estimate | None]
-    """Mean time of completed transfers, exact. This and all following fields are null if none completed."""
+    """Mean time of completed transfers, exact. This and all following fields are null if no transfer completed."""
     transfer_p95_s: NotRequired[Estimate | None]
     """95th percentile, within 3.2 %."""
     transfer_slowdown_mean: NotRequired[Estimate | None]
@@ -684,19 +684,19 @@ class GroupRecord(TypedDict):
     user_paths: list[PathRecord]
     """Delays, drops and marks of each user's packets; empty unless `probes.detail` is `user` or `flow`."""
     tcp: NotRequired[TcpRecord | None]
-    """The group's TCP flows; null without any."""
+    """The group's TCP flows; null without TCP flows."""
     udp: UdpRecord | None
-    """The group's UDP flows; null without any."""
+    """The group's UDP flows; null without UDP flows."""
     transfers: list[TransferRecord]
-    """Finite transfers of TCP sources; one per flow."""
+    """Finite transfers of TCP sources, one per flow."""
     transfer_times: TransferTimesRecord | None
     """All finite transfers that started during the measurement; null without a source of transfers."""
     voip: NotRequired[VoipRecord | None]
-    """The group's telephone calls; absent without any."""
+    """The group's telephone calls; absent without calls."""
     video: NotRequired[VideoRecord | None]
-    """The group's videos; absent without any."""
+    """The group's videos; absent without videos."""
     responsiveness: NotRequired[ResponsivenessRecord | None]
-    """The group's test of responsiveness; absent without any."""
+    """The group's test of responsiveness; absent without a test."""
     access_loss: NotRequired[AccessLossRecord | None]
     """Loss on the group's access links during the measurement; absent without `access_loss`."""
 
@@ -723,7 +723,7 @@ class Summary(TypedDict):
     links: list[LinkSummary]
     """The links."""
     edge_state: StateSummary
-    """State of the edge's markers at the end of the run, summed over all users."""
+    """State of the markers at the edge at the end of the run, summed over all users."""
 
 
 class RunRecord(TypedDict):
@@ -757,7 +757,7 @@ class RunRecord(TypedDict):
     links: list[LinkRecord]
     """The links."""
     edge_state: StateRecord
-    """State of the edge's markers at the end of the run, summed over all users."""
+    """State of the markers at the edge at the end of the run, summed over all users."""
     access: NotRequired[AccessRecord | None]
     """Applications and nodes of an access network; absent on other topologies."""
     series: NotRequired[SeriesRecord | None]

@@ -25,7 +25,7 @@ class TcpKeys(TypedDict, total=False):
     segment_payload: int
     """Maximum segment size (MSS): payload of a full segment in bytes."""
     header_bytes: int
-    """Bytes on the wire of a data segment in addition to its payload, and size of an ACK without data."""
+    """Size of an ACK without data, and bytes on the wire of a data segment in addition to its payload."""
     syn_bytes: int
     """Bytes on the wire of a SYN and of a SYN-ACK."""
     initial_window: int
@@ -36,13 +36,13 @@ class TcpKeys(TypedDict, total=False):
     """Send buffer and receive window: at least one segment; only whole segments are used. The default limits no flow of
     abc2018; the default of ns-3 is 131072 B."""
     delayed_ack: int
-    """In-order segments that one ACK acknowledges; 1 acknowledges each segment."""
+    """Number of in-order segments that one ACK acknowledges; 1 acknowledges each segment."""
     delayed_ack_timeout: str
     """Maximum delay of an ACK."""
     min_rto: str
     """Minimum retransmission timeout, at most `max_rto`."""
     max_rto: str
-    """Limit of the retransmission timeout as it doubles. As in ns-3, it limits only the doubling, not the estimate."""
+    """Upper limit when the retransmission timeout doubles. As in ns-3, it does not limit the estimate."""
     initial_rto: str
     """Retransmission timeout before the first RTT sample, at least `min_rto`. Rarely used, since the handshake provides
     a sample."""
@@ -58,13 +58,13 @@ class TcpKeys(TypedDict, total=False):
     rtt_tick: str
     """Unit to which RTT samples are rounded, at least one unit; 0 for exact samples."""
     syn_timeout: str
-    """Timeout of the first SYN; it doubles with each retransmission."""
+    """Timeout of the first SYN, doubled with each retransmission."""
     dupack_threshold: int
     """Duplicate ACKs that start a fast retransmission."""
     limited_transmit: bool
     """Sends one new segment for each duplicate ACK before the fast retransmission (limited transmit)."""
     sack: bool
-    """Lets the receiver report segments beyond gaps, and the sender use these reports in recovery. Implies
+    """Lets the receiver report segments above gaps, and the sender use these reports in recovery. Implies
     timestamps."""
     recovery: Literal["newreno", "prr"]
     """Sending rate during loss recovery: `newreno` pauses until the new window permits sending, `prr` sends in
@@ -87,11 +87,11 @@ class TcpKeys(TypedDict, total=False):
     ecn: bool
     """Makes data packets ECN-capable; marks reduce the window once per round trip."""
     quickack: int
-    """Segments that a receiver acknowledges immediately at the start of a connection and after a duplicate; 0 for
-    none."""
+    """Number of segments that a receiver acknowledges immediately at the start of a connection and after a duplicate; 0
+    for none."""
     sack_delay: str
-    """Delay of ACKs that report segments beyond a gap, to combine them, from the fourth ACK on. It is at most a
-    twentieth of the RTT, plus up to 0.1 ms; 0 for none."""
+    """Delay of ACKs that report segments above a gap, from the fourth ACK on, to combine them. The actual delay is at
+    most a twentieth of the RTT, plus up to 0.1 ms; 0 for no delay."""
     gro_timeout: str
     """Delay of an ACK to combine up to 64 KiB, as in a receiver with GRO."""
     loss_detection: Literal["dupack", "rack", "scoreboard", "packet_threshold"]
@@ -100,21 +100,22 @@ class TcpKeys(TypedDict, total=False):
     impatient_timer: bool
     """Lets only the first ACK of new data in a recovery restart the retransmission timer."""
     recovery_sends_at_once: bool
-    """Sends some segments immediately, regardless of window and pacing: the first retransmission of a recovery and, for
-    each ACK in it that ends at a segment not yet retransmitted, one segment, lost or else new."""
+    """Sends some segments immediately, regardless of window and pacing: the first retransmission of a recovery, and one
+    segment for each ACK in recovery that ends at a segment not yet retransmitted. This is a lost segment or, if there
+    is none, a new one."""
     sack_duplicates: bool
-    """Treats an ACK with new SACK information as a duplicate even if its number advances. Then the window does not grow
-    and the timer does not restart. A recovery starts with the third such ACK in a row, or with one that shows the
+    """Treats an ACK with new SACK information as a duplicate even if its number advances. Such an ACK does not make the
+    window grow or restart the timer. A recovery starts with the third such ACK in a row, or with one that shows the
     second outstanding segment as lost."""
     rtt_of_first: bool
-    """Reports to the congestion control the RTT of the first segment that an ACK covers, which includes the delay of a
-    delayed ACK, instead of the RTT of the newest segment."""
+    """Reports the RTT of the first segment that an ACK covers to the congestion control, instead of the RTT of the
+    newest segment. This RTT includes the delay of a delayed ACK."""
     tlp: bool
     """Sends a tail loss probe before the timeout."""
     frto: bool
     """Detects spurious timeouts: checks whether segments sent before the timeout arrive (F-RTO)."""
     undo: bool
-    """Undoes a window reduction once timestamps or D-SACKs show that nothing was lost."""
+    """Undoes a window reduction once timestamps or D-SACKs show that no segment was lost."""
     hystart: Literal["off", "classic", "plusplus"]
     """Rule that ends slow start before losses do, if the sender uses slow start."""
     after_idle: Literal["keep", "restart", "decay"]
@@ -131,13 +132,13 @@ class TcpKeys(TypedDict, total=False):
     time."""
     autotuning: bool
     """Receive-buffer autotuning: the receive window starts at 64 KiB and grows with the data per round trip, up to
-    `socket_buffer`. Data that widen it are acknowledged immediately."""
+    `socket_buffer`. Data that widen the window are acknowledged immediately."""
     accurate_ecn: bool
     """With `ecn`, lets the receiver report the number of marks to the sender (accurate ECN), instead of echoing a mark.
     Always true with congestion controls that need it."""
     app_rate: str
     """Payload rate at which the application writes, from `app_limited_from` to `app_limited_until`; 0 is a pause.
-    Outside that period, and without this key, it always has data to send."""
+    Outside that period, and without this key, the application always has data to send."""
     app_limited_from: str
     """Simulated time from which `app_rate` applies."""
     app_limited_until: str
@@ -310,11 +311,11 @@ class WebKeys(TypedDict, total=False):
     whole_segments: bool
     """Rounds sizes up to whole TCP segments, which increases the mean. Otherwise sizes are rounded to bytes."""
     limit: int
-    """Maximum number of open transfers of a user; further ones are refused and counted."""
+    """Maximum number of open transfers of a user. Further transfers are refused and counted."""
     segment_payload: int
     """Maximum segment size (MSS): payload of a full segment in bytes."""
     header_bytes: int
-    """Bytes on the wire of a data segment in addition to its payload, and size of an ACK without data."""
+    """Size of an ACK without data, and bytes on the wire of a data segment in addition to its payload."""
     syn_bytes: int
     """Bytes on the wire of a SYN and of a SYN-ACK."""
     initial_window: int
@@ -325,13 +326,13 @@ class WebKeys(TypedDict, total=False):
     """Send buffer and receive window: at least one segment; only whole segments are used. The default limits no flow of
     abc2018; the default of ns-3 is 131072 B."""
     delayed_ack: int
-    """In-order segments that one ACK acknowledges; 1 acknowledges each segment."""
+    """Number of in-order segments that one ACK acknowledges; 1 acknowledges each segment."""
     delayed_ack_timeout: str
     """Maximum delay of an ACK."""
     min_rto: str
     """Minimum retransmission timeout, at most `max_rto`."""
     max_rto: str
-    """Limit of the retransmission timeout as it doubles. As in ns-3, it limits only the doubling, not the estimate."""
+    """Upper limit when the retransmission timeout doubles. As in ns-3, it does not limit the estimate."""
     initial_rto: str
     """Retransmission timeout before the first RTT sample, at least `min_rto`. Rarely used, since the handshake provides
     a sample."""
@@ -347,13 +348,13 @@ class WebKeys(TypedDict, total=False):
     rtt_tick: str
     """Unit to which RTT samples are rounded, at least one unit; 0 for exact samples."""
     syn_timeout: str
-    """Timeout of the first SYN; it doubles with each retransmission."""
+    """Timeout of the first SYN, doubled with each retransmission."""
     dupack_threshold: int
     """Duplicate ACKs that start a fast retransmission."""
     limited_transmit: bool
     """Sends one new segment for each duplicate ACK before the fast retransmission (limited transmit)."""
     sack: bool
-    """Lets the receiver report segments beyond gaps, and the sender use these reports in recovery. Implies
+    """Lets the receiver report segments above gaps, and the sender use these reports in recovery. Implies
     timestamps."""
     recovery: Literal["newreno", "prr"]
     """Sending rate during loss recovery: `newreno` pauses until the new window permits sending, `prr` sends in
@@ -376,11 +377,11 @@ class WebKeys(TypedDict, total=False):
     ecn: bool
     """Makes data packets ECN-capable; marks reduce the window once per round trip."""
     quickack: int
-    """Segments that a receiver acknowledges immediately at the start of a connection and after a duplicate; 0 for
-    none."""
+    """Number of segments that a receiver acknowledges immediately at the start of a connection and after a duplicate; 0
+    for none."""
     sack_delay: str
-    """Delay of ACKs that report segments beyond a gap, to combine them, from the fourth ACK on. It is at most a
-    twentieth of the RTT, plus up to 0.1 ms; 0 for none."""
+    """Delay of ACKs that report segments above a gap, from the fourth ACK on, to combine them. The actual delay is at
+    most a twentieth of the RTT, plus up to 0.1 ms; 0 for no delay."""
     gro_timeout: str
     """Delay of an ACK to combine up to 64 KiB, as in a receiver with GRO."""
     loss_detection: Literal["dupack", "rack", "scoreboard", "packet_threshold"]
@@ -389,21 +390,22 @@ class WebKeys(TypedDict, total=False):
     impatient_timer: bool
     """Lets only the first ACK of new data in a recovery restart the retransmission timer."""
     recovery_sends_at_once: bool
-    """Sends some segments immediately, regardless of window and pacing: the first retransmission of a recovery and, for
-    each ACK in it that ends at a segment not yet retransmitted, one segment, lost or else new."""
+    """Sends some segments immediately, regardless of window and pacing: the first retransmission of a recovery, and one
+    segment for each ACK in recovery that ends at a segment not yet retransmitted. This is a lost segment or, if there
+    is none, a new one."""
     sack_duplicates: bool
-    """Treats an ACK with new SACK information as a duplicate even if its number advances. Then the window does not grow
-    and the timer does not restart. A recovery starts with the third such ACK in a row, or with one that shows the
+    """Treats an ACK with new SACK information as a duplicate even if its number advances. Such an ACK does not make the
+    window grow or restart the timer. A recovery starts with the third such ACK in a row, or with one that shows the
     second outstanding segment as lost."""
     rtt_of_first: bool
-    """Reports to the congestion control the RTT of the first segment that an ACK covers, which includes the delay of a
-    delayed ACK, instead of the RTT of the newest segment."""
+    """Reports the RTT of the first segment that an ACK covers to the congestion control, instead of the RTT of the
+    newest segment. This RTT includes the delay of a delayed ACK."""
     tlp: bool
     """Sends a tail loss probe before the timeout."""
     frto: bool
     """Detects spurious timeouts: checks whether segments sent before the timeout arrive (F-RTO)."""
     undo: bool
-    """Undoes a window reduction once timestamps or D-SACKs show that nothing was lost."""
+    """Undoes a window reduction once timestamps or D-SACKs show that no segment was lost."""
     hystart: Literal["off", "classic", "plusplus"]
     """Rule that ends slow start before losses do, if the sender uses slow start."""
     after_idle: Literal["keep", "restart", "decay"]
@@ -420,13 +422,13 @@ class WebKeys(TypedDict, total=False):
     time."""
     autotuning: bool
     """Receive-buffer autotuning: the receive window starts at 64 KiB and grows with the data per round trip, up to
-    `socket_buffer`. Data that widen it are acknowledged immediately."""
+    `socket_buffer`. Data that widen the window are acknowledged immediately."""
     accurate_ecn: bool
     """With `ecn`, lets the receiver report the number of marks to the sender (accurate ECN), instead of echoing a mark.
     Always true with congestion controls that need it."""
     app_rate: str
     """Payload rate at which the application writes, from `app_limited_from` to `app_limited_until`; 0 is a pause.
-    Outside that period, and without this key, it always has data to send."""
+    Outside that period, and without this key, the application always has data to send."""
     app_limited_from: str
     """Simulated time from which `app_rate` applies."""
     app_limited_until: str
@@ -589,7 +591,7 @@ class ProbesKeys(TypedDict, total=False):
     """Keys of the table `probes`."""
 
     series_interval: str
-    """Bin width of the time series; without it no series are recorded."""
+    """Bin width of the time series. If absent, no series are recorded."""
     series_link: str
     """Link whose time series are recorded, by name; default: the first."""
     series_memory: str
@@ -597,8 +599,8 @@ class ProbesKeys(TypedDict, total=False):
     detail: Literal["group", "user", "flow"]
     """Level of detail of delays, round-trip times, losses and marks."""
     user_rows: bool
-    """Records the values of each user and flow, instead of percentiles and the worst-off users. The default is true,
-    except on an access network."""
+    """Records the values of each user and flow, instead of percentiles and the worst-off users. The default is false on
+    an access network, otherwise true."""
     delay_distribution: bool
     """Records the distribution of the one-way delay of each group, in addition to its quantiles."""
     transfer_times: list[str]
