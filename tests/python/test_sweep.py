@@ -569,25 +569,27 @@ def test_the_picture_without_a_metric_is_that_of_share_delay_and_use(swept: Swee
     assert as_bytes(swept.plot(column=True), ".pdf") == (tmp_path / "out" / "sweep.pdf").read_bytes()
 
 
-def test_many_lines_have_a_panel_each(swept: SweepResult) -> None:
-    panels = swept.plot("utilisation.bottleneck", over="groups[1].users")
+@pytest.mark.parametrize(
+    ("schemes", "panels", "first"),
+    [(4, 2, ["users 1", "users 2"]), (8, 16, ["droptail0, users 1", "droptail0, users 2"])],
+)
+def test_many_lines_have_a_panel_for_each_value_of_a_key_or_else_one_each(
+    swept: SweepResult, schemes: int, panels: int, first: list[str]
+) -> None:
     # Two schemes at three delays are few enough for one pair of axes.
-    assert len(panels.axes) == 1
+    assert len(swept.plot("utilisation.bottleneck", over="groups[1].users").axes) == 1
     document = swept.document()
     document["points"] = [
-        {
-            **point,
-            "at": {
-                "queue.scheme": f"{point['at']['queue.scheme']}{copy}",
-                **{k: v for k, v in point["at"].items() if k != "queue.scheme"},
-            },
-        }
-        for copy in range(2)
+        {**point, "at": {**point["at"], "queue.scheme": f"{point['at']['queue.scheme']}{copy}"}}
+        for copy in range(schemes // 2)
         for point in document["points"]
     ]
     drawn = draw(document, "utilisation.bottleneck")
-    assert [axes.get_title("left") for axes in drawn.axes][:2] == ["droptail0, users 1", "droptail0, users 2"]
-    assert len(drawn.axes) == 8
+    assert [axes.get_title("left") for axes in drawn.axes][:2] == first
+    assert [len(axes.containers) for axes in drawn.axes] == [2 * schemes // panels] * panels
+    many = ["throughput_ratio", "throughput_bps", "goodput_bps", "one_way_delay_p99_s", "utilisation"]
+    with pytest.raises(fairlane.UserError, match=rf"{9 * panels} panels, 16 fit into a column"):
+        draw(document, many, column=True)
 
 
 def test_a_picture_of_what_there_is_not_names_what_there_is(swept: SweepResult) -> None:

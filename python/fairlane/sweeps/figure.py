@@ -67,13 +67,15 @@ def draw(
     if over is None:
         over = _last_that_varies(points, keys) if metric is not None else _with_few_lines(points, keys)
     words = Words(known)
-    lines = _lines(points, keys, over, words)
-    styles = _styles(points, lines)
-    parts = [lines] if len(lines) <= MOST_IN_ONE else [{name: of_line} for name, of_line in lines.items()]
+    parts = _parts(points, keys, over, words)
+    styles = _styles(points, {line: of_line for part in parts.values() for line, of_line in part.items()})
     panels = [(name, part) for name in names for part in parts]
     left_out = len(panels) - MOST_PANELS if metric is None else 0
+    if column and metric is not None and len(panels) > MOST_PANELS:
+        raise UserError(f"plot: {len(panels)} panels, {MOST_PANELS} fit into a column; name fewer metrics or groups")
     panels = panels[: MOST_PANELS if left_out > 0 else None]
-    columns = plots.even_columns(len(panels), 2 if column else PANEL_COLUMNS)
+    most = 2 if column else PANEL_COLUMNS
+    columns = len(parts) if 1 < len(parts) <= most else plots.even_columns(len(panels), most)
     rows = math.ceil(len(panels) / columns)
     size_in = plots.SIZE_IN if columns == 1 else (max(plots.SIZE_IN[0], 1.9 * columns), 1.4 + 2.0 * rows)
     axis = _Axis([point["at"][over] for point in points], (plots.COLUMN_IN if column else size_in[0]) / columns)
@@ -83,7 +85,7 @@ def draw(
     title += f"\n{HOW}" if len(panels) > 1 else ""
     with plots.panels(len(panels), title, columns, size_in, sharex=True, sharey=len(metrics) == 1) as (drawn, grid):
         for axes, (name, part) in zip(grid, panels, strict=True):
-            for line, of_line in part.items():
+            for line, of_line in parts[part].items():
                 _draw_line(axes, of_line, name, over, axis, {"label": line, **styles[line]})
             axis.label(axes)
         for own in metrics:
@@ -99,7 +101,7 @@ def draw(
                 grid, columns, [_panel_name(name, part, metrics, names, parts) for name, part in panels], across
             )
             drawn.supylabel(metric_of(names[0]).label if len(metrics) == 1 else "", fontsize=10)
-        if len(parts) == 1:
+        if len(parts) == 1 or len(styles) < len(parts) * len(parts[panels[0][1]]):
             plots.legend(drawn, grid[0])
     if column:
         plots.for_column(drawn)
@@ -127,12 +129,10 @@ def _last_that_varies(points: Sequence[SweepPoint], keys: Sequence[str]) -> str:
     return (several or list(keys))[-1]
 
 
-def _panel_name(
-    name: str, part: Mapping[str, Any], metrics: Collection[str], names: Sequence[str], parts: Sequence[Any]
-) -> str:
-    """Title of a panel: metric, group or link, and line, as far as they differ between panels."""
+def _panel_name(name: str, part: str, metrics: Collection[str], names: Sequence[str], parts: Collection[str]) -> str:
+    """Title of a panel: metric, group or link, and part, as far as they differ between panels."""
     own = label_of(name) if len(metrics) > 1 else ", ".join(name.split(".")[1:])
-    return ", ".join([*([for_figure(own)] if len(names) > 1 else []), *(part if len(parts) > 1 else [])])
+    return ", ".join([*([for_figure(own)] if len(names) > 1 else []), *([part] if len(parts) > 1 else [])])
 
 
 def _lines(points: Sequence[SweepPoint], keys: Sequence[str], over: str, words: Words) -> dict[str, list[SweepPoint]]:
@@ -144,6 +144,24 @@ def _lines(points: Sequence[SweepPoint], keys: Sequence[str], over: str, words: 
         parts = (display_name(at[key]) if key == SCHEME else f"{words.short(key, others)} {at[key]}" for key in others)
         lines.setdefault(for_figure(", ".join(parts)), []).append(point)
     return lines
+
+
+def _parts(
+    points: Sequence[SweepPoint], keys: Sequence[str], over: str, words: Words
+) -> dict[str, dict[str, list[SweepPoint]]]:
+    """Lines by title of their panel: all in one, or one panel per value of a key, or one per line."""
+    lines = _lines(points, keys, over, words)
+    if len(lines) <= MOST_IN_ONE:
+        return {"": lines}
+    for key in reversed([key for key in keys if key not in (over, SCHEME)]):
+        others = [other for other in keys if other != key]
+        parts: dict[str, list[SweepPoint]] = {}
+        for point in points:
+            parts.setdefault(for_figure(f"{words.short(key, keys)} {point['at'][key]}"), []).append(point)
+        found = {title: _lines(own, others, over, words) for title, own in parts.items()}
+        if len(found) > 1 and all(len(of_part) <= MOST_IN_ONE for of_part in found.values()):
+            return found
+    return {name: {name: of_line} for name, of_line in lines.items()}
 
 
 def _styles(points: Sequence[SweepPoint], lines: Mapping[str, Sequence[SweepPoint]]) -> dict[str, dict[str, Any]]:
