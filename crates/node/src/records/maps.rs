@@ -361,8 +361,7 @@ records! {
 
     /// State of a neighbour: if it reads labels.
     struct NeighbourState = neighbour {
-        /// Time until which labels may be written. For a neighbour that never answered, the time at which it was first
-        /// seen.
+        /// Time until which labels may be written; if the neighbour has never answered, when it was first seen.
         until_ns: u64,
         /// Time of the last question.
         asked_ns: u64,
