@@ -53,9 +53,9 @@ _Static_assert(__builtin_offsetof(struct fair_csfq_params, log2_full) == 40, "fa
 /* State of a CSFQ port: logarithms in Q31, FAIR_LOG2_OF_ZERO_Q31 if there is no rate. */
 struct fair_csfq {
 	__s64 log2_alpha; /* Fair rate. */
-	__s64 largest_label; /* Maximum label of the current uncongested window. */
+	__s64 largest_label; /* Largest label in the current uncongested window. */
 	__u64 window_start_ns; /* Start of the window. */
-	__u64 sums[2]; /* Sums of A and F: rate * K_alpha in bytes, Q16. */
+	__u64 sums[2]; /* Sums that represent the rates A and F: rate * K_alpha in bytes, Q16. */
 	__u64 pending[2]; /* Bytes of the current tick, Q16. */
 	__u64 last_tick; /* Time since the start of the measurement. */
 	__u32 is_congested; /* True if A exceeds C. */

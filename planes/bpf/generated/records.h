@@ -35,7 +35,7 @@ enum { USER_IS_SOURCE = 0, USER_IS_DESTINATION = 1 };
 enum { KIND_FREE = 0, KIND_ADDRESS = 1, KIND_DEFAULT = 2, KIND_OVERFLOW = 3, KIND_UNPARSED = 4, KIND_VLAN = 5, KIND_MARK = 6, KIND_SERVICE = 7, KIND_TAGS = 8, KIND_SESSION = 9, KIND_TUNNEL = 10 };
 enum { PLACE_DEFAULT = 0, PLACE_OVERFLOW = 2, PLACE_UNPARSED = 4, PLACE_FIRST = 6 };
 
-/* Position of the label in a packet mark: a bit for the class, above it the upper bits of the activity plus 1. */
+/* Position of the label in a packet mark: a bit for the class, and above this bit the upper bits of the activity */
 struct mark_bits {
 	__u32 mask; /* Bits of the label. */
 	__u32 shift; /* Lowest bit of the label. */
@@ -53,12 +53,12 @@ struct node_config {
 	__u64 start_ns; /* t0 of all meters, on the monotonic clock. */
 	__u64 netns; /* Inode of the network namespace of the ports. */
 	__u64 user_timeout_ns; /* Idle time after which a meter is freed. */
-	__u64 sweep_ns; /* Time of a search of the whole table for idle users. */
+	__u64 sweep_ns; /* Duration of a search of the whole table for idle users. */
 	struct fair_decay decay; /* Decay of M_AM, or of K of CSFQ. */
 	__s64 log2_memory; /* log2 of the memory in ns, Q31. A reload must not change it. */
 	__u32 factor_q20[2]; /* Accounting factor of each class. */
 	__s64 log2_tick; /* For CSFQ, log2 of a tick divided by the memory, Q31. */
-	__u32 scheme; /* Quantity that labels carry and ports decide by. */
+	__u32 scheme; /* Scheme, which determines the quantity in labels. */
 	__u32 marks; /* Number of users by mark. */
 	__u32 kinds; /* Kinds of identifiers in use, one bit each. */
 	__u32 first_address; /* First slot of per-address meters. */
@@ -125,7 +125,7 @@ _Static_assert(__builtin_offsetof(struct number_key, second) == 8, "number_key.s
 /* Rule: meter, rate and class of a user. */
 struct rule {
 	__s64 offset; /* Contribution of the reference rate to the label, Q31. */
-	__u32 place; /* Slot of its meter as a source; the next slot is its meter as a destination. */
+	__u32 place; /* Slot of the user's meter as a source. The next slot is the meter as a destination. */
 	__u32 address_limit; /* Maximum number of per-address meters; 0 if all addresses share one. */
 	__u32 class_rule; /* Rule for which packets are expedited. */
 	__u32 reserved; /* Zero. */
@@ -137,7 +137,7 @@ _Static_assert(__builtin_offsetof(struct rule, address_limit) == 12, "rule.addre
 _Static_assert(__builtin_offsetof(struct rule, class_rule) == 16, "rule.class_rule");
 _Static_assert(__builtin_offsetof(struct rule, reserved) == 20, "rule.reserved");
 
-/* A user by mark; the first matching entry counts. */
+/* A user identified by a mark. The first matching entry applies. */
 struct mark_rule {
 	__u32 value; /* Bits under the mask. */
 	__u32 mask; /* Significant bits. */
@@ -148,9 +148,9 @@ _Static_assert(__builtin_offsetof(struct mark_rule, value) == 0, "mark_rule.valu
 _Static_assert(__builtin_offsetof(struct mark_rule, mask) == 4, "mark_rule.mask");
 _Static_assert(__builtin_offsetof(struct mark_rule, rule) == 8, "mark_rule.rule");
 
-/* A user: meter and counters. Packets that found it locked are added to the fields `late`. */
+/* A user: meter and counters. The fields `late` count packets that arrived while the meter was locked. */
 struct user {
-	__u32 lock; /* Lock of the meter; used by programs, the tool writes zero. */
+	__u32 lock; /* Lock of the meter. Only programs use it; the tool writes zero. */
 	__s32 activity; /* Label of the last packet. */
 	struct fair_meter meter; /* Amount S, and time of the last count. */
 	__u64 pending; /* For CSFQ, bytes of the current tick, Q16. */
@@ -159,7 +159,7 @@ struct user {
 	__u64 bytes; /* Bytes metered, including the IP header. */
 	__u64 dropped; /* Packets dropped by AQMs of this node. */
 	struct user_key key; /* Identity of the meter. */
-	__u32 owner; /* For an address: slot of the user whose limit it counts for. */
+	__u32 owner; /* For an address: slot of the user whose limit includes it. */
 	__u32 port; /* For an address: slot of the port at which it first arrived. */
 	__u32 addresses; /* For a user: number of its per-address meters. */
 	__u32 reserved; /* Zero. */
@@ -187,7 +187,7 @@ _Static_assert(__builtin_offsetof(struct user, late_bytes) == 120, "user.late_by
 
 /* State of the search for idle users, one slice of the table at a time. */
 struct pool {
-	__u32 fresh; /* Number of slots that were ever used for addresses; later ones are untouched. */
+	__u32 fresh; /* Number of slots that were ever used for addresses. Later slots have never been used. */
 	__u32 cursor; /* Start of the next slice. */
 	__u32 live; /* Number of per-address meters. */
 	__u32 most_looked; /* Maximum number of slots in a slice so far. */
@@ -222,9 +222,9 @@ struct port_config {
 	__u32 qdisc_class[2]; /* skb->priority of each class; 0 leaves it unchanged. */
 	__u32 asks; /* True if labels wait until the far end announces that it reads them. */
 	__u32 reserved; /* Zero. */
-	__u64 quiet_until_ns; /* Time until which a port that reads labels does not announce it; 0 if it does. */
+	__u64 quiet_until_ns; /* Time until which a port that reads labels does not announce this; 0 if it does. */
 	__s64 q_min; /* Q_min. */
-	__s64 q_base; /* Q_base; for CSFQ the threshold of its queue. */
+	__s64 q_base; /* Q_base; for CSFQ the queue threshold. */
 	__s64 gamma; /* Gamma. */
 	__s64 limit; /* Q_max; 0 for none. */
 	struct fair_decay decay; /* Decay of M_AA. */
@@ -280,13 +280,13 @@ _Static_assert(__builtin_offsetof(struct port_counts, marked) == 40, "port_count
 _Static_assert(__builtin_offsetof(struct port_counts, control) == 48, "port_counts.control");
 _Static_assert(__builtin_offsetof(struct port_counts, control_excess) == 56, "port_counts.control_excess");
 
-/* State of a port. Packets that found it locked are added to the fields `late`. */
+/* State of a port. The fields `late` count packets that arrived while the state was locked. */
 struct port_state {
-	__u32 lock; /* Lock of all but the fields `late`; used by programs, the tool writes zero. */
-	__s32 average; /* A_avg before the last packet; for CSFQ log2 of the fair rate, the lowest label without an estimate. */
+	__u32 lock; /* Lock of all fields except `late`. Only programs use it; the tool writes zero. */
+	__s32 average; /* A_avg before the last packet. For CSFQ, log2 of the fair rate, or the lowest label without an estimate. */
 	struct fair_averager averager; /* A_avg. */
 	__u64 free_at_ns; /* Time at which the virtual queue will be empty. */
-	__s64 queue; /* Queue found by the last packet, in the unit of the port. */
+	__s64 queue; /* Queue at the arrival of the last packet, in the unit of the port. */
 	__s64 threshold; /* T_drop of the last packet; for CSFQ Q_min. */
 	struct port_counts counts; /* Packets counted under the lock. */
 	__u64 control_at_ns; /* Theoretical arrival time of the control rate limiter. */
@@ -326,11 +326,11 @@ _Static_assert(__builtin_offsetof(struct neighbour_key, mac) == 4, "neighbour_ke
 _Static_assert(__builtin_offsetof(struct neighbour_key, carrier) == 10, "neighbour_key.carrier");
 _Static_assert(__builtin_offsetof(struct neighbour_key, reserved) == 11, "neighbour_key.reserved");
 
-/* State of a neighbour: whether it reads labels. */
+/* State of a neighbour: if it reads labels. */
 struct neighbour {
-	__u64 until_ns; /* Time until which labels may be written; for a neighbour that never answered, when it was first seen. */
+	__u64 until_ns; /* Time until which labels may be written; if the neighbour has never answered, when it was first seen. */
 	__u64 asked_ns; /* Time of the last question. */
-	__u32 nonce; /* Nonce that its answer must repeat. */
+	__u32 nonce; /* Nonce that the neighbour's answer must repeat. */
 	__u32 reserved; /* Zero. */
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct neighbour) == 24, "neighbour");
@@ -345,7 +345,7 @@ struct link_state {
 	__u64 until_ns; /* Time until which labels may be sent to the last neighbour that answered. */
 	__u64 answered_ns; /* Time of the port's last announcement that it reads labels. */
 	__u64 late_ns; /* Time of the last label that arrived while the port did not announce that it reads them. */
-	__u64 held_back; /* Packets sent without a label that was due. */
+	__u64 held_back; /* Packets sent without the label that they should have. */
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct link_state) == 40, "link_state");
 _Static_assert(__builtin_offsetof(struct link_state, asked_ns) == 0, "link_state.asked_ns");
@@ -364,8 +364,8 @@ struct ingress_stats {
 	__u64 malformed; /* Packets with truncated or inconsistent headers. */
 	__u64 too_many_tags; /* Packets with more tags than are parsed. */
 	__u64 pppoe_not_ip; /* PPPoE packets that are not IP: discovery, control. */
-	__u64 mpls_not_ip; /* MPLS packets that are not IP below at most four labels. */
-	__u64 no_room; /* Packets of addresses that found the table full. */
+	__u64 mpls_not_ip; /* MPLS packets without IP after at most four labels. */
+	__u64 no_room; /* Packets of addresses for which the table has no free slot. */
 	__u64 user_full; /* Packets of addresses whose user has its maximum number of meters. */
 	__u64 port_full; /* Packets of addresses that arrived at a port with its maximum number of meters. */
 	__u64 expired; /* Expired users. */
@@ -390,7 +390,7 @@ _Static_assert(__builtin_offsetof(struct ingress_stats, too_large) == 104, "ingr
 /* Counters of the program that passes frames to the forwarder, one set per processor. */
 struct redirect_stats {
 	__u64 oversized; /* Frames dropped because they are too long. */
-	__u64 without_checksum; /* Frames dropped because their checksum was left to a network card. */
+	__u64 without_checksum; /* Frames dropped because the sender left the checksum to a network card. */
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct redirect_stats) == 16, "redirect_stats");
 _Static_assert(__builtin_offsetof(struct redirect_stats, oversized) == 0, "redirect_stats.oversized");
