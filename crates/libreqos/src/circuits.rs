@@ -74,7 +74,7 @@ pub enum Column {
 }
 
 /// Names of the columns in the order of [`Column`], and in the form that `ShapedDevice::csv_layout` compares: only
-/// letters and digits, in lower case. LibreQoS also writes them this way (`circuit_id`).
+/// letters and digits, in lower case. Names that LibreQoS itself writes, such as `circuit_id`, have the same form.
 const COLUMNS: [(&str, [&str; 2]); 11] = [
     ("Circuit ID", ["circuitid", ""]),
     ("Circuit Name", ["circuitname", ""]),

@@ -62,7 +62,8 @@ impl Arena {
         }
     }
 
-    /// Returns true for layouts that the arena serves: at least a cache line, which benefits, and no larger alignment.
+    /// Returns true for layouts that the arena serves: at least a cache line, since smaller blocks would not benefit,
+    /// and at most the alignment of a line.
     pub fn suits(layout: Layout) -> bool {
         layout.size() >= LINE && layout.align() <= LINE
     }

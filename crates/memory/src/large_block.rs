@@ -8,11 +8,11 @@ use std::ptr::{self, NonNull};
 
 /// Bytes of a large page.
 pub const LARGE_PAGE: usize = 2 << 20;
-/// Maximum page size of supported systems in bytes. A length in such pages is also a whole number of the system's
-/// pages.
+/// Maximum page size of supported systems in bytes. Lengths are rounded up to a multiple of it, which is a multiple of
+/// the system's page size, too.
 const PAGE: usize = 64 << 10;
 
-/// Returns true if a block is large. The layout alone tells this, so freeing needs no look-up.
+/// Returns true if a block is large. This depends only on the layout, so freeing needs no look-up.
 pub fn is_large(layout: Layout) -> bool {
     layout.size() >= LARGE_PAGE && layout.align() <= LARGE_PAGE
 }

@@ -151,8 +151,8 @@ fn options_that_are_no_labels_are_left_alone() {
     let programs = link("ipv6_option");
     let right = ipv6_with(0, &LABEL, &[9; 60]);
     assert_eq!(ingress(&programs, &right).1, VALID | 0x0010_2030);
-    // (offset, byte): next header, another type, lengths 3 and 5, wrong upper byte of a label, a longer header without
-    // padding.
+    // Each pair is an offset and a byte: next header, another type, lengths 3 and 5, wrong upper byte of a label, and a
+    // longer header without padding.
     for (at, byte) in [(20, 60), (56, 0x3e), (56, 0x00), (57, 3), (57, 5), (58, 0xfb), (58, 0), (55, 1), (55, 255)] {
         let mut wrong = right.clone();
         wrong[at] = byte;
@@ -227,7 +227,8 @@ fn options_that_hosts_write_become_padding_and_never_change_a_decision() {
     }
     assert_eq!(honest.ingress_stats().unwrap().stripped, 0);
     assert_eq!(forged.ingress_stats().unwrap().stripped, stripped);
-    // Queues are 0 to 29 packets, and packets are dropped from 12 or 20 on, so a third to six tenths are dropped.
+    // Queues have 0 to 29 packets. Packets are dropped from 12 or from 20 packets on, so between a third and six tenths
+    // are dropped.
     assert!((600..1300).contains(&drops), "{drops}");
 }
 

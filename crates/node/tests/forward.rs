@@ -157,7 +157,7 @@ def told(ttl, payload, to):
             return kind, code, info
 print(told(1, 100, "10.8.0.9"), told(64, 1200, "10.8.0.9"), told(64, 100, "192.0.2.1"))
 "#;
-    // Time exceeded; fragmentation needed and the MTU; no route to the network.
+    // The errors are: time exceeded; fragmentation needed, with the MTU; no route to the network.
     assert_eq!(testbed.python(program).trim(), "(11, 0, 0) (3, 4, 1000) (3, 0, 0)");
     let ping = r#"
 import socket, struct
@@ -183,7 +183,7 @@ fn any_tags(io: &'static str) {
     let testbed = Testbed::on(io, false);
     let _forwarder = testbed.forward("[[ports]]\ninterface = \"p0\"\n[[ports]]\ninterface = \"p1\"\n");
     let addresses = [2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 1];
-    // No tag, 802.1Q, 802.1ad over 802.1Q, each followed by an unused protocol.
+    // The frames have no tag, an 802.1Q tag, or an 802.1ad and an 802.1Q tag, each followed by an unused protocol.
     let tags: [&[u8]; 3] = [&[], &[0x81, 0, 0x60, 5], &[0x88, 0xa8, 0, 7, 0x81, 0, 0, 9]];
     let sent: Vec<Vec<u8>> =
         tags.iter().map(|tags| [&addresses[..], tags, &[0x88, 0xb5], &[7; 1490]].concat()).collect();

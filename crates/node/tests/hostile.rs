@@ -65,7 +65,7 @@ fn headers_that_contradict_themselves_are_unparsed_and_counted() {
     skip_unless_possible!();
     let programs = node();
     let right = ipv4([10, 0, 0, 1], 0, 100);
-    // (offset, byte): versions 0, 5, 6 and 15; header lengths 0 and 4 words.
+    // Each pair is an offset and a byte: IP versions 0, 5, 6 and 15, and header lengths of 0 and 4 words.
     for (at, byte) in [(14, 0x05), (14, 0x55), (14, 0x65), (14, 0xf5), (14, 0x40), (14, 0x44)] {
         let mut wrong = right.clone();
         wrong[at] = byte;
@@ -172,7 +172,8 @@ fn forged_marks_and_tags_never_change_a_decision() {
         assert_eq!(verdicts[0], verdicts[1], "{i}");
         drops += u32::from(verdicts[0].1 != PASS);
     }
-    // Queues are 0 to 29 packets, and packets are dropped from 12 or 20 on, so a third to six tenths are dropped.
+    // Queues have 0 to 29 packets. Packets are dropped from 12 or from 20 packets on, so between a third and six tenths
+    // are dropped.
     assert!((600..1300).contains(&drops), "{drops}");
 }
 

@@ -10,8 +10,8 @@ use std::process::Command;
 /// Sends 28 packets one by one into a TBF that passes only the first. The queue that the AQM used for each packet must
 /// equal tc's count.
 ///
-/// 1400 bytes of payload are 1442 bytes of Ethernet. The burst of 1600 bytes passes one packet. The second lacks 1284
-/// bytes, which take two minutes at 80 bit/s.
+/// A payload of 1400 bytes makes a frame of 1442 bytes. The burst of the TBF, 1600 bytes, passes one frame. For the
+/// second frame 1284 bytes of tokens are missing, which take two minutes at 80 bit/s.
 fn backlog_equals_that_of_tc(thresholds: &str, key: &str, units_per: i64) {
     let lab = Lab::one_node();
     lab.run("n", "tc qdisc add dev out0 root handle 1: tbf rate 80bit burst 1600 limit 100000");
@@ -402,7 +402,8 @@ fn frames_cut_off_anywhere_pass_the_meter() {
     lab.python("c", frames);
     let status = lab.status("n", &config);
     assert_eq!(status["ingress"]["metered"], 120, "{status}");
-    // IPv4 headers are complete from 34 bytes on, IPv6 headers from 54: 20 and 40 frames have none.
+    // IPv4 headers are complete from 34 bytes on, IPv6 headers from 54 bytes on. So 20 and 40 frames have no complete
+    // header.
     assert_eq!(status["ingress"]["malformed"], 60, "{status}");
     lab.node_ok("n", "detach", &config);
 }

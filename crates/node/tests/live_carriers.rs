@@ -75,7 +75,7 @@ impl Domain {
         );
     }
 
-    /// Makes a TCP transfer in large segments, which only the last network card may split.
+    /// Makes a TCP transfer in GSO packets, which only the last interface may segment.
     fn transfer(&self, to: &str, bytes: u32) {
         let family = if to.contains(':') { "AF_INET6" } else { "AF_INET" };
         self.exchange(
@@ -145,7 +145,7 @@ fn labels_travel_in_an_option_and_forged_ones_are_padding() {
     domain.send_frames("a", "mid0", &ipv6_frame("02000a03000202000a030001", "fd03", forged), 5);
     let (at_a, at_b) = domain.status();
     assert_eq!((count(&at_a, "stripped"), count(&at_b, "trusted")), (25, 50));
-    // Packets that are segmented later are labelled as a whole.
+    // A GSO packet gets one label before it is segmented.
     domain.transfer("fd02::2", 3_000_000);
     let (at_a, at_b) = domain.status();
     assert!(count(&at_b, "trusted") > 60, "{at_b}");
@@ -171,7 +171,7 @@ fn packets_without_room_are_dropped_and_counted(carrier: &str) {
         );
         domain.lab.python("c", &program);
     };
-    // 1492 bytes of IPv6 fit with their label, 1493 do not.
+    // An IPv6 packet of 1492 bytes fits with its label, one of 1493 bytes does not.
     send(1444);
     send(1445);
     let (at_a, at_b) = domain.status();
@@ -231,7 +231,7 @@ fn routes_that_leave_room_for_labels_tell_senders_the_path_mtu() {
             (0, 0, 0),
             "{carrier}"
         );
-        // Each packet has at most 64 kB.
+        // GSO packets have at most 64 kB.
         assert!(count(&at_b, "trusted") > 15, "{at_b}");
     }
 }
@@ -262,7 +262,7 @@ fn labels_travel_in_a_shim_and_forged_ones_are_refused() {
     domain.send_frames("a", "mid0", &format!("02000a03000202000a030001{shim}{packet}"), 5);
     let (at_a, at_b) = domain.status();
     assert_eq!((count(&at_a, "refused"), count(&at_b, "trusted")), (25, 60), "{at_a}");
-    // Packets that are segmented later are labelled as a whole.
+    // A GSO packet gets one label before it is segmented.
     domain.transfer("fd02::2", 3_000_000);
     let (at_a, at_b) = domain.status();
     assert!(count(&at_b, "trusted") > 70, "{at_b}");

@@ -235,7 +235,7 @@ fn aggregated_packets_count_as_those_on_the_wire() {
         let (packets, bytes) = (of(metered, "packets"), of(metered, "bytes"));
         let received: Json = serde_json::from_str(&lab.run("n", "ip -j -s link show in0")).unwrap();
         let came = received[0]["stats64"]["rx"]["packets"].as_u64().unwrap();
-        // Segments have at most 1448 bytes; many arrived as aggregates.
+        // TCP segments have at most 1448 bytes; many of them arrived together in one GSO packet.
         assert!(packets > BYTES / 1448 && packets > 2 * came, "{packets} {came} {status}");
         // Retransmissions count again, for example of a first SYN while the neighbour is resolved.
         let payload = bytes - packets * (ip + 32);

@@ -522,7 +522,7 @@ fn of_two_routers_on_a_link_only_the_one_that_reads_labels_gets_any() {
     assert_eq!(traffic.lost(&[]), Vec::<f64>::new());
 }
 
-/// The requests to the far end are made from packets of 64 kB whose checksums are not computed yet.
+/// The requests to the far end are also made from GSO packets with partial checksums.
 #[test]
 fn packets_that_are_cut_up_later_ask_as_well() {
     skip_unless_live!();

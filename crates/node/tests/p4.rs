@@ -108,9 +108,10 @@ fn say_the_same(name: &str) {
 
 #[test]
 fn the_numbers_follow_from_the_configuration() {
-    // Q_min 12, Q_base 20, gamma 16 and limit 24 packets are in sixteenths; the queue has twice the limit. The
-    // accounting factor 3 is in Q20. 50 Mbit/s are 4166 maximum-size packets per second. A rate of 20 kbit/s is one
-    // octave, 2^31, below 10 kbit/s. 192.0.2.0/28 is a prefix of 96 + 28 bits.
+    // Q_min (12 packets), Q_base (20), gamma (16) and the limit (24) are in sixteenths of a packet. The switch's queue
+    // has room for twice the limit. The accounting factor 3 is in Q20. 50 Mbit/s are 4166 maximum-size packets per
+    // second. With a reference rate of 20 kbit/s, labels are one octave (2^31) lower than with 10 kbit/s. 192.0.2.0/28
+    // is a prefix of 96 + 28 bits.
     let cli = std::fs::read_to_string(root().join("crates/node/tests/golden/switch.p4cli")).unwrap();
     let words = |start: &str| -> Vec<&str> {
         cli.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{start}")).split(' ').collect()
@@ -129,8 +130,9 @@ fn the_numbers_follow_from_the_configuration() {
 
 #[test]
 fn the_numbers_of_csfq_follow_from_the_configuration() {
-    // K_c is 100 ms in ns; log2(C/10 kbit/s) = log2(5000) is in Q31. S at rate C is C K_alpha/8 = 625 000 bytes in Q16.
-    // The thresholds of 0 and 12 packets and the limit of 24 are in sixteenths. A tick is at most 2^-19 of K.
+    // K_c is 100 ms in ns. log2(C/10 kbit/s) = log2(5000) is in Q31. S at rate C is C K_alpha/8 = 625 000 bytes, in
+    // Q16. The thresholds (0 and 12 packets) and the limit (24 packets) are in sixteenths of a packet. A tick is at
+    // most 2^-19 of K.
     let cli = std::fs::read_to_string(root().join("crates/node/tests/golden/switch-csfq.p4cli")).unwrap();
     let words = |start: &str| -> Vec<i64> {
         let line = cli.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{start}"));

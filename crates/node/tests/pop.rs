@@ -39,11 +39,11 @@ const GOLDEN_RATIO: f64 = 1.618_033_988_749_895;
 /// Rate of each bottleneck.
 const RATE_MBPS: f64 = 24.0;
 
-/// The thresholds of the bottleneck depend on its intended number of flows. Losses in a window below four packets need
-/// timeouts (three duplicate acknowledgements, RFC 5681 3.2), and BBR keeps at least four packets in flight. So
-/// `q_base` has room for four packets per flow, if all users have as many flows as the busiest one. Almost no packets
-/// are in flight on the path itself. `q_min` and `gamma` have the same ratios to `q_base` as in the P4 paper, 6 and 16
-/// to 20. The unit is bytes, not packets, since acknowledgements share the queue.
+/// The thresholds of the bottleneck depend on its intended number of flows. Fast retransmit needs three duplicate
+/// acknowledgements (RFC 5681 3.2), so losses in a window of less than four packets cause timeouts. BBR keeps at least
+/// four packets in flight. So `q_base` has room for four packets per flow, if all users have as many flows as the
+/// busiest one. Almost no packets are in flight on the path itself. `q_min` and `gamma` have the same ratios to
+/// `q_base` as in the P4 paper, 6 and 16 to 20. The unit is bytes, not packets, since acknowledgements share the queue.
 const FRAME_BYTES: usize = 1518;
 const WINDOW_PACKETS: usize = 4;
 const MOST_FLOWS: usize = 4;
@@ -105,7 +105,7 @@ impl Subscriber {
         [Line::Plain, Line::Session, Line::Tags][self.number / self.sites % 3]
     }
 
-    /// Every second subscriber has two addresses.
+    /// Returns the subscriber's addresses: two for every second subscriber, otherwise one.
     fn addresses(&self) -> Vec<String> {
         let kind = self.site() * 4 + self.line() as usize;
         let [.., high, low] = self.number.to_be_bytes();
@@ -181,7 +181,7 @@ impl Pop {
         self.subscribers.iter().filter(move |subscriber| subscriber.site() == site)
     }
 
-    /// Makes nodes bridge all their ports. Disables late segmentation and merging of packets.
+    /// Makes nodes bridge all their ports. Disables checksum offload, TSO, GSO and GRO at the hosts.
     fn bridge(&self) {
         let lab = &self.lab;
         let trunk: Vec<&str> = ["trunk"].into_iter().chain(self.sites().map(|site| SITE_PORTS[site])).collect();
@@ -636,7 +636,8 @@ fn two_thousand_subscribers_of_a_tree_get_their_shares() {
         verdict(worst[1]),
         verdict(both)
     );
-    // docs/node.md has the values. Faults give less: 0.5 with an average over packets, 0.17 to 0.24 without ABC.
+    // docs/node.md has the values. Other versions reach less: 0.5 with an average over packets instead of bytes, 0.17
+    // to 0.24 without ABC.
     assert!(worst.iter().chain([&both]).all(|worst| *worst >= 0.6), "{worst:?} {both}");
     assert!(worst.iter().zip(without).all(|(with, without)| *with > 2.0 * without), "{worst:?} {without:?}");
 }

@@ -106,7 +106,7 @@ fn addresses_that_fall_on_one_entry_count_for_whom_they_are() {
     for [a, b, c, d] in addresses() {
         assert_eq!(packets(&each, &prefix(&format!("{a}.{b}.{c}.{d}"))), 2);
     }
-    // 256 addresses for each of twelve users.
+    // Each of twelve users has 256 addresses.
     let prefixes: Vec<String> = (0..12).map(|c| format!("10.0.{c}.0/24")).collect();
     let users: Json = prefixes.iter().map(|prefix| json!({"prefix": prefix})).collect();
     let shared = replayed_later(&config(&json!({}), &json!({"users": users})));

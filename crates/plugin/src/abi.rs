@@ -61,7 +61,7 @@ pub struct Parameter {
     pub most: *const c_char,
     /// All values of a choice, separated by commas; otherwise null.
     pub choices: *const c_char,
-    /// Description.
+    /// Description of the parameter.
     pub doc: *const c_char,
 }
 
@@ -111,7 +111,7 @@ pub struct SchemeTable {
     pub summary: *const c_char,
     /// Marker that writes the scheme's labels, or null.
     pub marker: *const c_char,
-    /// Parameters.
+    /// Parameters of the scheme.
     pub parameters: *const Parameter,
     /// Number of parameters.
     pub parameter_count: usize,
@@ -156,7 +156,7 @@ pub struct LibraryTable {
     pub name: *const c_char,
     /// Version of the library.
     pub release: *const c_char,
-    /// Schemes.
+    /// Tables of the schemes.
     pub schemes: *const *const SchemeTable,
     /// Number of schemes.
     pub scheme_count: usize,

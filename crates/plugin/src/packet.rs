@@ -13,7 +13,7 @@ pub struct CPacket {
     pub label: f64,
     /// Transport connection.
     pub flow: u32,
-    /// User.
+    /// User of the packet.
     pub user: u32,
     /// Length in bytes at the IP layer, at least 1.
     pub bytes: u32,

@@ -1,4 +1,4 @@
-//! Congestion controls written in Python: registered by name, called under the interpreter's lock.
+//! Congestion controls written in Python: registered by name, called under the GIL.
 
 use crate::external::describe;
 use fairlane_schemes::base::units::{BitRate, Time};

@@ -1,7 +1,7 @@
 //! Ends active runs before the interpreter exits.
 //!
-//! A thread that requests the interpreter's lock during the exit never gets it, and joining that thread hangs. `atexit`
-//! functions are called while the lock is still available.
+//! A thread that requests the GIL during the exit never gets it, and joining that thread hangs. `atexit` functions are
+//! called while the GIL is still available.
 
 use fairlane_sim::engine::batch::Batch;
 use fairlane_sim::engine::watched_run::WatchedRun;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Work that runs in threads.
 pub trait Run: Send + Sync {
-    /// Stops the work and waits for its threads, which may need the interpreter's lock for that.
+    /// Stops the work and waits for its threads, which may need the GIL for that.
     fn end(&self);
 }
 

@@ -1,4 +1,4 @@
-//! Schemes written in Python: registered by name and called under the interpreter's lock. Their packets stay outside
+//! Schemes written in Python: registered by name and called under the GIL. Their packets stay outside
 //! Python.
 
 use crate::library;
@@ -50,8 +50,8 @@ pub fn find(name: &str) -> Option<ExternalScheme> {
 }
 
 /// Runs `work` of a thread with one thread state of the interpreter. Otherwise each call of a scheme would create and
-/// destroy one, which took most of the time. Between calls the thread does not hold the interpreter's lock, so other
-/// threads run and signals are handled.
+/// destroy one, which took most of the time. Between calls the thread does not hold the GIL, so other threads run and
+/// signals are handled.
 pub fn with_thread_state(work: &mut (dyn FnMut() + Send)) {
     Python::attach(|py| py.detach(work));
 }

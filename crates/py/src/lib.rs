@@ -301,7 +301,7 @@ impl Batch {
     }
 }
 
-/// Ends the threads, which may be waiting for the interpreter's lock to call a scheme.
+/// Ends the threads, which may be waiting for the GIL to call a scheme.
 impl Drop for Batch {
     fn drop(&mut self) {
         Python::attach(|py| py.detach(|| self.0.end()));

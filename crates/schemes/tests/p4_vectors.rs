@@ -212,7 +212,7 @@ impl Seen {
 
 #[test]
 fn vectors_of_csfq_cover_the_estimator() {
-    // C = 50 Mbit/s, S in bytes Q16, K_alpha 5 ms: log2(50e6 / 8 * 0.005 * 2^16) = 30.93.
+    // S at rate C is 50 Mbit/s times K_alpha = 5 ms, in bytes and Q16: log2(50e6 / 8 * 0.005 * 2^16) = 30.93.
     let full = (libm::log2(50e6 / 8.0 * 0.005 * 65_536.0) * (1u64 << 31) as f64) as i64;
     let (vectors, setups) = (vectors(Scheme::Csfq), Scheme::Csfq.setups());
     let mut switch = Switch::new(&setups[0]);

@@ -1,4 +1,4 @@
-//! The simulator as seven WebAssembly functions, for the playground (`web/`).
+//! The simulator as six WebAssembly functions, for the playground (`web/`).
 //!
 //! A call reads the host's input from [`fairlane_input`] and stores an [`answer::Answer`]: byte arrays, called parts,
 //! whose addresses [`fairlane_part`] returns. The answer is valid until the next call.

@@ -104,7 +104,7 @@ mod tests {
         let later = check_name("Müller\u{9b}2J").unwrap_err();
         assert!(later.contains("U+009B at place 7"), "{later}");
         let long = check_name(&"a".repeat(5000)).unwrap_err();
-        // 39 characters, an ellipsis, 39 characters.
+        // The result has 39 characters, an ellipsis, and 39 characters.
         assert_eq!(long.find(" has 5000 characters"), Some(2 * 39 + '…'.len_utf8() + 2), "{long}");
     }
 

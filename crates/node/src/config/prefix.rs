@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 /// A prefix of addresses; the bits after its length are zero. A single address is a prefix of full length. The text
-/// `::ffff:a.b.c.d` is parsed as `a.b.c.d`, since the kernel's maps have one key for both.
+/// `::ffff:a.b.c.d` is parsed as `a.b.c.d`, since both have the same key in the kernel's maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Prefix {
     address: IpAddr,

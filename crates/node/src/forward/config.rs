@@ -155,7 +155,7 @@ impl FromStr for Address {
 /// A route to a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Destinations.
+    /// Destinations of the route.
     pub prefix: Prefix,
     /// Index of the outgoing port.
     pub port: usize,

@@ -448,7 +448,8 @@ mod tests {
         let mut large = big(&router, 973);
         let (reason, icmp) = told(&mut router, &mut large, NOW);
         let icmp = icmp.unwrap();
-        // Destination unreachable, fragmentation needed, MTU 1000 (RFC 1191, 4); 576 bytes in all (RFC 1812, 4.3.2.3).
+        // The error is "destination unreachable, fragmentation needed" with MTU 1000 (RFC 1191, 4). It has 576 bytes in
+        // total (RFC 1812, 4.3.2.3).
         assert_eq!((reason, &icmp[..2], &icmp[6..8], icmp.len()), (Reason::TooBig, &[3, 4][..], &[3, 232][..], 556));
         let mut fits = big(&router, 972);
         assert_eq!(router.route(&mut fits, 0, NOW), Action::Arp(1, Instead::Packet));

@@ -1,5 +1,6 @@
-//! Ports that use `AF_XDP`. A frame stays in its memory until it has been sent. An XDP program passes every arriving
-//! frame to the port's socket, with the arrival time before the frame. The kernel's stack does not receive the frame.
+//! Ports that use `AF_XDP`. The forwarder does not copy frames: a frame stays in the chunk in which it arrived until it
+//! has been sent. An XDP program passes every arriving frame to the port's socket, with the arrival time before the
+//! frame. The kernel's stack does not receive the frame.
 //!
 //! A single-threaded forwarder reads one receive queue per interface, so interfaces with several queues are rejected.
 //! Some offloads make frames at XDP differ from frames on the wire. If such an offload can be detected, the port is
@@ -7,8 +8,8 @@
 //! - *VLAN offload*: tags removed by a card are missing at XDP, so `rxvlan` must be off. At veth the tags are restored.
 //! - *Checksum offload*: veth flags each frame with a partial checksum. Such frames are dropped and counted, as with
 //!   `AF_PACKET`.
-//! - *Aggregated frames* (TSO, GSO): the kernel disables them at the other end of a veth while the program is attached,
-//!   and cards with large receive offload reject the program. GRO comes after XDP.
+//! - *Segmentation and receive offload*: while the program is attached, the kernel disables TSO and GSO at the other
+//!   end of a veth. Cards with LRO (large receive offload) reject the program. GRO comes after XDP.
 //! - *Frames longer than `frame_size`* are dropped and counted; the kernel rejects an MTU of several pages.
 
 use super::config::ForwardConfig;

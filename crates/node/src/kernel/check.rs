@@ -266,7 +266,7 @@ fn port_warnings(config: &NodeConfig, port: &Port, link: &Link, qdisc: Option<&s
     texts
 }
 
-/// Warns about thresholds in packets if one packet may have up to 64 kB.
+/// Warns about thresholds in packets if one GSO packet may have up to 64 kB.
 fn aggregates(config: &NodeConfig, port: &Port, link: &Link) -> Option<String> {
     let counts = |port: &Port| {
         port.queue.scheme != QueueScheme::DropTail

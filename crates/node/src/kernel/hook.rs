@@ -1,9 +1,10 @@
-//! Programs at the hooks of a port: TCX if the kernel has it, otherwise clsact filters. Ports that receive shims also
-//! have an XDP program before them.
+//! Programs at the hooks of a port: TCX if the kernel has it, otherwise clsact filters. Ports that receive labels in
+//! shims also have an XDP program before them.
 //!
-//! The pin in the node's folder keeps a TCX link alive, the qdisc a clsact filter. Links and filters are replaced
-//! atomically, so no packet passes unprocessed. Other programs at the same port stay: TCX links are separate, filters
-//! have a priority and handle, and clsact is removed only if the tool created it and it has no other filters.
+//! The pin in the node's folder keeps a TCX link alive; the qdisc keeps a clsact filter alive. Links and filters are
+//! replaced atomically, so no packet passes unprocessed. Programs of others at the same port stay attached: each TCX
+//! link is separate, our filters have their own priority and handle, and clsact is removed only if the tool created it
+//! and it has no other filters.
 
 use super::tcx::{self, Side};
 use super::{KernelError, clsact};

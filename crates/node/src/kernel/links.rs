@@ -32,9 +32,9 @@ pub enum Framing {
 /// A network interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Link {
-    /// Index.
+    /// Index of the interface.
     pub index: u32,
-    /// Name.
+    /// Name of the interface.
     pub name: String,
     /// True if the interface is up.
     pub is_up: bool,
@@ -42,7 +42,7 @@ pub struct Link {
     pub mtu: Option<u32>,
     /// First header of its packets.
     pub framing: Framing,
-    /// Maximum number of segments that one packet may become when sent.
+    /// Maximum number of segments in a GSO packet that is sent.
     pub gso_max_segs: Option<u32>,
     /// True if the interface has an XDP program.
     pub has_xdp: bool,

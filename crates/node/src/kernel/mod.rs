@@ -57,7 +57,7 @@ pub enum KernelError {
     /// The packets of this kind of interface cannot be parsed.
     #[error("ports: the interface \"{interface}\" {problem}")]
     Framing {
-        /// Interface.
+        /// Name of the interface.
         interface: String,
         /// Problem with it.
         problem: String,
@@ -68,7 +68,7 @@ pub enum KernelError {
     /// The folder for pins cannot be used.
     #[error("node.pin_path: {path}: {problem}")]
     PinPath {
-        /// Folder.
+        /// Path of the folder.
         path: PathBuf,
         /// Problem with it.
         problem: String,

@@ -65,11 +65,11 @@ pub enum Key {
 /// An entry of a table. An entry without a match is the table's default action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Table.
+    /// Name of the table.
     pub table: &'static str,
     /// Match.
     pub key: Option<Key>,
-    /// Action.
+    /// Name of the action.
     pub action: &'static str,
     /// Parameters of the action, in order.
     pub params: Params,
@@ -78,7 +78,7 @@ pub struct Entry {
 /// A queue of the switch itself, outside of P4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queue {
-    /// Port.
+    /// Number of the port.
     pub port: usize,
     /// Capacity in packets.
     pub depth_packets: Option<u32>,

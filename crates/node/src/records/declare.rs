@@ -41,7 +41,7 @@ pub struct Layout {
     pub doc: &'static str,
     /// Size in bytes.
     pub size: usize,
-    /// Alignment.
+    /// Alignment in bytes.
     pub align: usize,
     /// Fields, in order.
     pub fields: Vec<Field>,

@@ -119,7 +119,7 @@ impl Refused {
 #[derive(Debug)]
 pub struct Request {
     packet: Packet,
-    /// Event.
+    /// The reported event.
     pub event: Event,
     /// Number of skipped addresses that no subscriber can have.
     pub passed_over: u64,

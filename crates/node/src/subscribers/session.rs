@@ -29,7 +29,7 @@ pub struct SessionState {
     /// Time of the latest record that changed the session, in seconds since 1970.
     #[serde(default)]
     pub at: u64,
-    /// Addresses.
+    /// Addresses of the session.
     pub addresses: Addresses,
 }
 

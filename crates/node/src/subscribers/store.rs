@@ -44,16 +44,16 @@ pub enum StoreError {
     /// A system call fails.
     #[error("{path}: {}", in_words(.source))]
     System {
-        /// File.
+        /// Path of the file.
         path: PathBuf,
-        /// Reason.
+        /// Error of the system call.
         source: io::Error,
     },
     /// A write fails, and the partial write cannot be undone.
     #[error("{path}: {}; taking away what was written of it: {}; it may be there in part", in_words(.source),
         in_words(.problem))]
     Partly {
-        /// File.
+        /// Path of the file.
         path: PathBuf,
         /// Reason why the write was incomplete.
         source: io::Error,

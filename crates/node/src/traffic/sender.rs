@@ -24,13 +24,13 @@ choices! {
 /// Parameters of a sender.
 #[derive(Clone, Debug)]
 pub struct Sending {
-    /// Receiver.
+    /// Address and port of the receiver.
     pub to: SocketAddr,
     /// Rate, including IP and UDP headers.
     pub rate: BitRate,
     /// Payload of a packet, at least [`PayloadHeader::BYTES`].
     pub payload: usize,
-    /// Gaps.
+    /// Distribution of the gaps between packets.
     pub gaps: Gaps,
     /// Width of the jitter of constant gaps, as a multiple of the gap: 0.1 means up to 5 % in either direction.
     pub jitter: f64,
@@ -128,8 +128,8 @@ mod tests {
             let deviation = (draws.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / f64::from(n)).sqrt();
             (mean * 1e3, deviation / mean)
         };
-        // 1500 B at 12 Mbit/s: 1 ms. The coefficient of variation is 0, width/sqrt(12), 1; the tolerance is five
-        // standard errors.
+        // The mean gap is 1500 B / 12 Mbit/s = 1 ms. The coefficient of variation is 0 for constant gaps,
+        // width/sqrt(12) with jitter, and 1 for exponential gaps. The tolerance is five standard errors.
         let (root_n, close) = (f64::from(n).sqrt(), |a: f64, b: f64, error: f64| (a - b).abs() < 5.0 * error);
         for (gaps, jitter, variation) in
             [(Gaps::Constant, 0.0, 0.0), (Gaps::Constant, 1.0, 1.0 / 12f64.sqrt()), (Gaps::Exponential, 0.0, 1.0)]

@@ -281,7 +281,8 @@ mod tests {
     fn a_flow_above_its_share_is_shut_out_until_its_packets_have_left_the_window() {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut afc = four_flows(AfcParams { max_credit: Time::ZERO, ..Default::default() }, &mut rng);
-        // Fair is slightly below 1/4 (1024 ln(1024/1020) = 4.008), so ten of forty packets are slightly above it.
+        // The estimated number of flows is 1024 ln(1024/1020) = 4.008, so Fair is slightly below 1/4, and ten of forty
+        // packets are slightly above Fair.
         assert_eq!(offer(&mut afc, (0, 1000), 60, 2000, &mut rng), Verdict::Drop);
         assert_eq!(afc.drop_probability(), Some(1.0));
         // A packet of another flow displaces the oldest packet of the window, which belongs to flow 0. Nine packets are
@@ -428,8 +429,8 @@ mod tests {
         (0..5000).for_each(|flow| _ = offer(&mut afc, (flow, 1000), 0, u64::from(flow), &mut rng));
         let full = afc.state_size();
         assert_eq!((empty.records, full.records), (0, 46));
-        // A record has 40 bytes, its key and two links 16 (with padding), its entry in the table 9. A packet in the
-        // ring has 8 bytes.
+        // A record takes 40 bytes, its key and two links take 16 (with padding), and its entry in the table takes 9. A
+        // packet in the ring takes 8 bytes.
         assert_eq!(full.bytes - empty.bytes, 46 * (40 + 16 + 9) + 1000 * 8);
         let readings = readings(|report| afc.report(report));
         assert_eq!(

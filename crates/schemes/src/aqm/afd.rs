@@ -191,7 +191,7 @@ impl Aqm for Afd {
     }
 }
 
-/// Sampled arrivals and each flow's amount of them: eq. (1) and (2).
+/// Sampled arrivals, and their amount for each flow: eq. (1) and (2).
 #[derive(Clone, Debug)]
 struct ShadowBuffer {
     /// Flow and weight of each sample.
@@ -354,7 +354,7 @@ mod tests {
         let drops =
             (0..1000).filter(|n| offer(&mut afd, u32::from(n % 5 == 4), 1500, &mut rng) == Verdict::Drop).count();
         // 800 packets have the drop probability 1 - 100/400 and 200 have 0, so 600 drops are expected, with a binomial
-        // deviation of 12.2. The test allows five of them.
+        // deviation of 12.2. The test allows five times that.
         assert!(drops.abs_diff(600) < 62, "{drops}");
         offer(&mut afd, 1, 1500, &mut rng);
         assert!(afd.drop_probability().unwrap() < 0.02); // 100 or 101 entries
@@ -382,8 +382,8 @@ mod tests {
             afd.shadow.bytes_of(0) / 1500
         };
         assert_eq!(survivors(Replacement::Oldest), 0);
-        // Each of 500 entries survives 500 draws with (1 - 1/500)^500 = 0.3675: 184 expected. The deviation is below
-        // 10.8; the test allows five of them.
+        // Each of 500 entries survives 500 draws with probability (1 - 1/500)^500 = 0.3675, so 184 are expected to
+        // survive. The standard deviation is below 10.8; the test allows five times that.
         assert!(survivors(Replacement::Random).abs_diff(184) < 54);
     }
 
@@ -392,7 +392,8 @@ mod tests {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut afd = Afd::new(&AfdParams { shadow_entries: 100_000, ..Default::default() }, &buffer(), RATE);
         (0..100_000).for_each(|flow| _ = offer(&mut afd, flow, 1500, &mut rng));
-        // Binomial(100000, 0.1): deviation 94.9; five are allowed.
+        // The count of 100 000 draws with probability 0.1 has a standard deviation of 94.9; the test allows five times
+        // that.
         assert!(afd.shadow.entries.len().abs_diff(10_000) < 475, "{}", afd.shadow.entries.len());
         let mut afd = sample_all(AfdParams { replacement: Replacement::Oldest, ..Default::default() });
         (0..10_000).for_each(|flow| _ = offer(&mut afd, flow, if flow % 2 == 0 { 0 } else { 1500 }, &mut rng));

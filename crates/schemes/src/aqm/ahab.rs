@@ -357,9 +357,10 @@ mod tests {
 
     #[test]
     fn users_get_their_max_min_shares() {
-        // 80 + 60 + 20 on 100: the shares are 40, 40 and 20. A filter overestimates by L/2K right after a packet: 0.25
-        // Mbit/s with 250 B and 4 ms, which is 0.3 to 0.4 % of the two rates. The rest is random: 20 000 packets pass
-        // in 1 s with p about 1/2, a standard deviation of 0.5 %.
+        // Users send 80, 60 and 20 Mbit/s over a link of 100 Mbit/s, so the shares are 40, 40 and 20 Mbit/s. Right
+        // after a packet, a filter overestimates a rate by L/2K: 0.25 Mbit/s with 250 B and 4 ms, which is 0.3 to 0.4 %
+        // of the two higher rates. The rest of the tolerance is for random drops: 20 000 packets pass in 1 s with p of
+        // about 1/2, a standard deviation of 0.5 %.
         let got = shares(&AhabParams::default(), 250, &[(80.0, 0.0), (60.0, 0.0), (20.0, 0.0)], 500.0, 1500.0);
         for (got, fair) in got.iter().zip([40.0, 40.0, 20.0]) {
             assert!((got - fair).abs() < 0.03 * fair, "{got:?}");

@@ -299,8 +299,8 @@ mod tests {
         for _ in 0..200_000 {
             o.sampled(draw(), draw(), Time::ZERO);
         }
-        // Matches are Binomial(200000, 1/20): mean 10000, standard deviation 97, so 20 within 1 %. The test allows five
-        // of them.
+        // Of 200 000 samples, 10 000 are expected to match, with a standard deviation of 97. So the estimate is 20
+        // flows to within 1 %; the test allows five standard deviations.
         assert!((o.flows - 20.0).abs() < 1.0, "{}", o.flows);
         // Without a match the estimate is unchanged.
         let before = o.flows;
@@ -313,7 +313,7 @@ mod tests {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut queue = black(BlackParams::default(), RedPartParams::default(), QueueLimit::Packets(2));
         (0..100).for_each(|flow| _ = offer(&mut queue, &mut rng, flow, &[1500]));
-        // The standard error is 2.2 %; five are allowed.
+        // The standard error is 2.2 %; the test allows five times that.
         assert!((queue.sampler.occupancy.flows / 100.0 - 1.0).abs() < 0.12, "{}", queue.sampler.occupancy.flows);
         assert_eq!((queue.state_size().records, queue.backlog().packets), (2, 2));
     }
@@ -341,13 +341,15 @@ mod tests {
     #[test]
     fn drops_linearly_up_to_twice_the_fair_fraction() {
         let mut rng = Rng::stream(1, 0, "test", 0);
-        // Hit = 0.4 +- 0.0155 (binomial, 1000 samples). Fair 1/3: p = 0.2 +- 0.047; Fair 1/5: p = 1.
+        // With 1000 samples, Hit is 0.4 with a binomial standard deviation of 0.0155. A Fair of 1/3 gives p = 0.2 with
+        // a standard deviation of 0.047, and a Fair of 1/5 gives p = 1.
         for (known, low, high) in [(2, 0.0, 0.0), (3, 0.0, 0.44), (5, 0.77, 1.0), (6, 1.0, 1.0)] {
             let mut queue = loaded(known, &mut rng);
             let drops = (0..1000).filter(|_| judge(&mut queue, 0, &mut rng)).count();
             let p = queue.drop_probability().unwrap();
             assert!((low..=high).contains(&p), "{known}: {p}");
-            // Binomial(1000, p): standard deviation 15.8 at most; five are allowed.
+            // The count of 1000 draws with probability p has a standard deviation of at most 15.8; the test allows five
+            // times that.
             assert!((drops as f64 - 1000.0 * p).abs() < 80.0, "{known}: {drops} {p}");
             assert!(offer(&mut queue, &mut rng, 7_777, &[1500]).0.is_empty()); // never sampled
         }

@@ -157,7 +157,7 @@ mod tests {
             let hit = if ecn { Verdict::Mark } else { Verdict::Drop };
             (0..10_000).filter(|_| blue.admit(&TestPacket::default(), &view, Time::ZERO, &mut rng) == hit).count()
         };
-        // The count is binomial with a standard deviation of 40; five are allowed.
+        // The count is binomial with a standard deviation of 40; the test allows five times that.
         assert!(verdicts(false).abs_diff(2000) < 200);
         assert!(verdicts(true).abs_diff(2000) < 200);
     }

@@ -202,7 +202,8 @@ mod tests {
                 !offer(&mut copy, &mut rng, 7, &[1500]).0.is_empty()
             })
             .count();
-        // Binomial(10000, 3/10): standard deviation 45.8; five are allowed.
+        // The count of 10 000 draws with probability 3/10 has a standard deviation of 45.8; the test allows five times
+        // that.
         assert!(matched.abs_diff(3000) < 230, "{matched}");
     }
 
@@ -213,7 +214,8 @@ mod tests {
             queue.red.arrival(Backlog { packets: average, bytes: 0 }, 1500, Time::ZERO);
             queue.sampler.draws(&queue.red)
         };
-        // Regions have one packet from 4 to 12. The number of draws is twice ceil(avg - 4), and 1 above max_th.
+        // The range from 4 to 12 packets has regions of one packet. The number of draws is twice ceil(avg - 4), and 1
+        // above max_th.
         assert_eq!([5, 6, 9, 12, 13, 23].map(&mut draws_at), [2, 4, 10, 16, 1, 1]);
         assert_eq!(draws_at(4), 2); // at min_th itself: the first region
         let own = ChokeParams { self_adjusting: true, draws_beyond: 16, ..Default::default() };

@@ -371,7 +371,7 @@ mod tests {
             aqm.drop_probability().unwrap()
         };
         close(run(400, 1000..1100), 0.0); // not above it
-        // p rises at 1100, 1106, 1112 ... 1154, because changes must be more than 5 ms apart.
+        // p rises at 1100, 1106, 1112 ... 1154 ms, because changes must be more than 5 ms apart.
         close(run(401, 1100..1160), 10.0 / 256.0);
     }
 

@@ -247,8 +247,9 @@ mod tests {
     fn drops_grow_with_the_square_root_of_their_number() {
         let mut cobalt = Cobalt::default();
         assert!(run(&mut cobalt, 0..10, SHORT).is_empty());
-        // (C2) at 10 sets next = 110. Then count = 2, 3, 4, 5: next = 110 + 70.71 = 180.71, + 57.74 = 238.45, + 50 =
-        // 288.45, + 44.72 = 333.17. Signals come at the first full millisecond after each.
+        // At 10 ms, (C2) sets next = 110 ms. The counts 2 to 5 then set next to 110 + 70.71 = 180.71 ms, + 57.74 =
+        // 238.45 ms, + 50 = 288.45 ms, + 44.72 = 333.17 ms. Each signal comes at the first full millisecond from next
+        // on.
         assert_eq!(run(&mut cobalt, 10..334, LONG), [110, 181, 239, 289]);
         assert_eq!(cobalt.count, 5);
     }
@@ -258,11 +259,11 @@ mod tests {
         let mut cobalt = Cobalt::default();
         run(&mut cobalt, 0..10, SHORT);
         run(&mut cobalt, 10..334, LONG);
-        // next = 333.17. With short delays count falls to 4 at 334 (next + 50 = 383.17) and to 3 at 384 (+ 57.74 =
-        // 440.91).
+        // next is 333.17 ms. With short delays, the count falls to 4 at 334 ms (next + 50 = 383.17 ms) and to 3 at 384
+        // ms (next + 57.74 = 440.91 ms).
         assert!(run(&mut cobalt, 334..400, SHORT).is_empty());
         assert_eq!(cobalt.count, 3);
-        // The delay is too long again at 400. (C2) sets next = 400 + 100 / sqrt(3) = 457.74.
+        // The delay is too long again at 400 ms. (C2) sets next = 400 + 100 / sqrt(3) = 457.74 ms.
         assert_eq!(run(&mut cobalt, 400..459, LONG), [458]);
         // After a long pause one packet runs all steps of (C4), and (C5) starts again.
         assert!(!cobalt.judge(&AIM, false, false, Time::from_secs(10), &mut rng()).drop);
@@ -280,7 +281,8 @@ mod tests {
         // A drop leaves next in the past, so the next packet is dropped at the same time.
         let mut cobalt = Cobalt { count: 100, next: Time::ZERO, dropping: true, ..Default::default() };
         let drops = (0..10).filter(|_| cobalt.judge(&AIM, true, false, Time::from_millis(20), &mut rng()).drop).count();
-        // With steps of 9.95, 9.90 and 9.85 ms, signals are due at 0, 9.95 and 19.85, but 29.70 is too late.
+        // With steps of 9.95, 9.90 and 9.85 ms, signals are due at 0, 9.95 and 19.85 ms. The next one, at 29.70 ms, is
+        // too late.
         assert_eq!(drops, 3);
     }
 
@@ -300,12 +302,12 @@ mod tests {
         // CAKE's COBALT signals as soon as the delay is too long after `next`.
         let mut cake = Cobalt { count: 1, ..Default::default() };
         assert!(cake.judge(&AIM, true, true, Time::from_secs(1), &mut Rng::stream(1, 0, "cobalt", 0)).mark);
-        // The delay is too long from 5000 on. The first signal comes 100 ms later, the next ones after 70.71 and 57.74
-        // ms.
+        // The delay is too long from 5000 ms on. The first signal comes 100 ms later, the next ones after 70.71 and
+        // 57.74 ms.
         let mut cobalt = Cobalt::default();
         assert_eq!(signals(&mut cobalt, &mut (5000..5230).map(|ms| (ms, true))), [5100, 5171, 5229]);
-        // With count 4, a short delay at 5230 moves next to 5280. Then count 3 gives next + 57.74 = 5337.74, and count
-        // 2 adds 70.71, which is 5408.45.
+        // With count 4, a short delay at 5230 ms moves next to 5280 ms. Then count 3 gives next + 57.74 = 5337.74 ms,
+        // and count 2 adds 70.71 ms, which is 5408.45 ms.
         assert_eq!(cobalt.count, 4);
         assert!(signals(&mut cobalt, &mut (5230..5340).map(|ms| (ms, false))).is_empty());
         assert_eq!(cobalt.count, 2);
@@ -329,8 +331,8 @@ mod tests {
         for us in [5000, 5001, 7500, 10_001, 10_002, 15_002] {
             cobalt.overflowed(&AIM, at(us));
         }
-        // 5000 is not more than 5 ms after 0. 5001 and 10 002 are more than 5 ms after the previous change; 15 002 is
-        // not.
+        // p rises only more than 5 ms after its previous rise, whose time is initially 0. This holds at 5001 and 10 002
+        // us, but not at 5000 or 15 002 us.
         assert_eq!(cobalt.probability(), 2.0 / 256.0);
         assert!(cobalt.is_dropping() && cobalt.count == 1);
         for us in [15_002, 15_003, 20_003, 20_004] {
@@ -349,7 +351,8 @@ mod tests {
         let mut cobalt = Cobalt { probability: 0.25, ..Default::default() };
         let mut rng = rng();
         let drops = (0..10_000).filter(|_| cobalt.judge(&AIM, false, true, Time::ZERO, &mut rng).drop).count();
-        // Binomial(10 000, 1/4): mean 2500, standard deviation 43.3; five are allowed.
+        // The count of 10 000 draws with probability 1/4 has the mean 2500 and a standard deviation of 43.3; the test
+        // allows five times that.
         assert!(drops.abs_diff(2500) < 217, "{drops}");
     }
 }

@@ -298,7 +298,8 @@ mod tests {
             codel.step_root();
             f64::from(codel.inverse_root) / 65_536.0
         };
-        // x (3 - count x^2)/2 from x = 1: 0.5, 0.5625, 0.4878 and so on up to count 20, where it is close to 0.2236.
+        // Each count updates the root x, from x = 1, to `x * (3 - count * x^2) / 2`: 0.5, 0.5625, 0.4878 and so on up
+        // to count 20, where x is close to 1/sqrt(20) = 0.2236.
         let roots: Vec<f64> = (2..=20).map(&mut root_of).collect();
         for (at, expected) in [(0, 0.5), (1, 0.5625), (2, 0.4878), (18, 0.2236)] {
             assert!((roots[at] - expected).abs() < 5e-4, "{roots:?}");
@@ -459,7 +460,7 @@ mod tests {
         assert_eq!(codel.count(), first);
         assert_eq!(codel.judge(&AIM, Time::ZERO, 30_000, true, Time::from_millis(1000)), Verdict::Accept);
         assert!(!codel.is_dropping());
-        // The first period of drops left last_count = 1. 100 ms later the count restarts at first - 1.
+        // The first period of drops left last_count = 1. 100 ms after it, the count restarts at first - 1.
         assert_eq!(run(&mut codel, 1001, 1102), 1);
         assert_eq!(codel.count(), first - 1);
         // After more than 16 intervals with a delay below the target, the count restarts at 1.

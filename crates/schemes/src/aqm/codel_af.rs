@@ -315,7 +315,7 @@ mod tests {
             assert!(!found.is_too_long(Time::from_micros(allowed_us), target));
             assert!(found.is_too_long(Time::from_micros(allowed_us + 1), target));
         }
-        // For a single flow the rules equal CoDel.
+        // For a single flow, the rules equal those of CoDel.
         let alone = Occupancy { flow_packets: 7, packets: 7, active_flows: 1 };
         assert!(!alone.is_too_long(target, target) && alone.is_too_long(target + Time(1), target));
     }
@@ -340,8 +340,8 @@ mod tests {
 
     #[test]
     fn only_the_flow_that_fills_the_queue_is_told() {
-        // Flow 2 has one or two of 50 packets, which wait for 60 ms. Its delay counts as at most 60 * 2 * 2 / 50 = 4.8
-        // ms, below the target.
+        // Flow 2 has one or two of the 50 packets in the queue, which wait for 60 ms. Its delay counts as at most 60 *
+        // 2 * 2 / 50 = 4.8 ms, below the target.
         let (drops, marks) = beside_a_long_flow(Ecn::NotEct);
         assert!(!drops.is_empty() && drops.iter().all(|&flow| flow == 1) && marks == 0, "{drops:?}");
         let (drops, marks) = beside_a_long_flow(Ecn::Ect0);

@@ -243,8 +243,8 @@ mod tests {
     use crate::testing::{TestPacket, read_queue, readings, refusal};
     use serde_json::json;
 
-    /// An allowance of 8 kbit/s (1000 bytes per second) and a bucket depth of 3000 bytes. The price rises between
-    /// backlogs of 10 and 20 packets of 1000 bytes.
+    /// Returns parameters with an allowance of 8 kbit/s (1000 bytes per second) and a bucket depth of 3000 bytes. The
+    /// price rises between backlogs of 10 and 20 packets of 1000 bytes.
     fn params() -> CpAqmParams {
         CpAqmParams { allowance: BitRate(8000), depth: Bytes(3000), ..Default::default() }
     }

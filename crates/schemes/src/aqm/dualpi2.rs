@@ -568,7 +568,7 @@ mod tests {
             2,
         );
         assert_eq!(counts, (8_998, 0));
-        // Random decisions: standard deviation sqrt(1000*0.04*0.96) = 6.2; five are allowed.
+        // Random decisions have a standard deviation of sqrt(1000*0.04*0.96) = 6.2; the test allows five times that.
         let (dropped, _) =
             serve(&sharing(SharingParams { decision: Decision::Random, ..Default::default() }), 0.2, Ecn::NotEct, 1000);
         assert!(dropped.abs_diff(40) < 31, "{dropped}");

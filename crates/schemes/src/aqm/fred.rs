@@ -365,7 +365,7 @@ mod tests {
             }
         }
         // Gaps are uniform over 1..=19, as in RED without wait. With 20 000 arrivals and a drop every 10, 105 are
-        // expected for each gap. The standard deviation is 10; five are allowed.
+        // expected for each gap. The standard deviation is 10; the test allows five times that.
         assert!(gaps[1..].iter().all(|count| count.abs_diff(105) < 52), "{gaps:?}");
     }
 

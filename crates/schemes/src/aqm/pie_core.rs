@@ -92,17 +92,19 @@ params! {
     }
 }
 
-// `profile = "linux"` follows `sch_pie.c` of Linux 6.12, where it differs:
+// With `profile = "linux"`, PIE follows `sch_pie.c` of Linux 6.12. The differences from RFC 8033:
 //
-// - (L1) Updates occur at ticks of 4 ms (HZ = 250), from 0.5 s on. The timer wheel adds one tick, so 15 ms become 20
-//   ms: `PieParams::ticker`.
-// - (L2) No packet is dropped while the current d, not d of the last update, is below target/2: `PieState::exempts`.
-// - (L3) Arrivals while two maximum-size packets wait are not exempt.
-// - (L4) `dp += 0.02` if d > 250 ms: `PieState::update`.
-// - (L5) `p -= p/64` if `d = d_old = 0`, unless a packet waits.
-// - (L6) The time between departures shortens the burst allowance; (5) also resets the sum of p: `PieState::departed`.
-// - (L7) A drop or a random hit restarts the sum of p. A mark at 8.5 does not, so every later packet is marked:
-//   `PieState::decide`.
+// - (L1) Updates occur at ticks of 4 ms (HZ = 250), from 0.5 s on. The timer wheel adds one tick, so an interval of 15
+//   ms becomes 20 ms: `PieParams::ticker`.
+// - (L2) No packet is dropped while the current delay d is below target/2. RFC 8033 uses d of the last update:
+//   `PieState::exempts`.
+// - (L3) An arrival is not exempt while exactly two maximum-size packets wait.
+// - (L4) If d > 250 ms, an update adds another 0.02 to p: `PieState::update`.
+// - (L5) If `d = d_old = 0` and no packet waits, an update subtracts p/64 from p.
+// - (L6) The time between departures shortens the burst allowance. Rule (5) also resets the sum of p:
+//   `PieState::departed`.
+// - (L7) A drop or a random hit resets the sum of p. A mark because the sum has reached 8.5 does not, so every later
+//   packet is marked: `PieState::decide`.
 
 /// A tick of Linux at HZ = 250.
 const JIFFY: Time = Time::from_millis(4);
@@ -464,8 +466,8 @@ mod tests {
         let mut ticker = params.ticker();
         let ticks: Vec<_> = std::iter::from_fn(|| ticker.due(Time::from_millis(545))).collect();
         assert_eq!(ticks, [500, 520, 540].map(Time::from_millis));
-        // alpha*(d - target) is 0.125*0.235 and 0.125*0.245; at p = 0.2 the scale is 1. The step is limited to 0.02,
-        // and above 250 ms another 0.02 is added.
+        // For delays of 250 and 260 ms, alpha*(d - target) is 0.125*0.235 and 0.125*0.245. At p = 0.2 the scale is 1.
+        // The step is limited to 0.02; above 250 ms another 0.02 is added.
         let after = |delay_ms| {
             let (params, mut state) = linux(delay_ms, 0.2);
             state.update(&params, 1e6);
@@ -522,13 +524,14 @@ mod tests {
             core.catch_up(Time::from_millis(15));
             core.probability()
         };
-        // 0.125*(25-15 ms) + 1.25*(25-21 ms) = 0.00125 + 0.005 = 0.00625.
+        // Before the division by `divisor`, p grows by 0.125*(25-15 ms) + 1.25*(25-21 ms) = 0.00125 + 0.005 = 0.00625.
         for (p, divisor) in
             [(0.0, 2048.0), (2e-6, 512.0), (2e-5, 128.0), (2e-4, 32.0), (2e-3, 8.0), (0.02, 2.0), (0.2, 1.0)]
         {
             close(after(p, 21.0, 25.0), p + 0.00625 / divisor);
         }
-        // The delay jumps from 0 to 100 ms: 0.125*0.085 + 1.25*0.1 = 0.1356, limited to 0.02 from p = 0.1 on.
+        // The delay jumps from 0 to 100 ms, so p would grow by 0.125*0.085 + 1.25*0.1 = 0.1356. From p = 0.1 on, the
+        // growth is limited to 0.02.
         close(after(0.1, 0.0, 100.0), 0.12);
         close(after(0.05, 0.0, 100.0), 0.05 + 0.135_625 / 2.0);
         close(after(0.99, 200.0, 1000.0), 1.0);

@@ -146,8 +146,8 @@ mod tests {
 
     #[test]
     fn queue_stops_where_the_last_line_ends() {
-        // Classic RED: packets 0 to 2 pass (2 crosses min_th). For packet 3, p_b = 0.5 and c = 2, and wait mode gives
-        // 0.5/(2-1) = 0.5.
+        // Classic RED: packets 0 to 2 pass; packet 2 crosses min_th. For packet 3, p_b = 0.5 and c = 2, so wait mode
+        // gives 0.5/(2-1) = 0.5.
         let drops = offer(&immediate(false, true, false), Ecn::NotEct, 100);
         assert!(drops.0.iter().all(|(_, reason, backlog)| *reason == DropReason::Aqm && backlog.packets <= 4));
         assert_eq!(drops.0.len(), 96);

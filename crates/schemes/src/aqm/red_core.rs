@@ -411,10 +411,10 @@ impl RedCore {
 ///
 /// | number | rule | code |
 /// |---|---|---|
-/// | (L1) | `avg += W*(q - floor(avg))`; after an idle time of t us no sample, but (L2) | `linux::fade` |
-/// | (L2) | `s = min(31, floor(x*2^k*r))`, `x = floor(t/2^k)`: `avg /= 2^s`; for s = 0 `avg -= avg*min(t/2^k, 1/2)` | the same |
-/// | (L3) | `r = -ln(1-W)/(15.625*us per mean packet)`, k the least for which `31/r < 512*2^k` | the same |
-/// | (L4) | drop if `c*floor(avg-min_th) >= floor(U*(max_th-min_th)/max_p)`, U drawn for each gap; all drop from max_th on | `RedCore::decide` |
+/// | (L1) | `avg += W*(q - floor(avg))`; the arrival after an idle time of t us applies (L2) instead | `linux::fade` |
+/// | (L2) | `x = floor(t/2^k)`, `s = min(31, floor(x*2^k*r))`: `avg /= 2^s`; if s = 0: `avg -= avg*min(t/2^k, 1/2)` | the same |
+/// | (L3) | `r = -ln(1-W)/(15.625*us per mean packet)`; k is the smallest integer with `31/r < 512*2^k` | the same |
+/// | (L4) | drop if `c*floor(avg-min_th) >= floor(U*(max_th-min_th)/max_p)` (U: uniform, drawn once per gap), or avg >= max_th | `RedCore::decide` |
 ///
 /// `tc` counts r in ticks of 64 ns, the kernel in us. The average therefore fades 15.625 times slower than the kernel's
 /// comment says. `gentle`, `wait`, `weight_rule`, `size_scaling` and `forced_restarts` have no effect.
@@ -557,7 +557,8 @@ mod tests {
         close(core.average(), 10.5);
         core.arrival(backlog(20), 1500, Time::ZERO);
         close(core.average(), 10.5 + 10.0 / 512.0);
-        // 500 B at 10 Mbit/s take 6250 ticks. r = 3.1281e-7/us and 31/r/512 = 193.6 ms, so a cell has 2^18 us.
+        // A packet of 500 B at 10 Mbit/s takes 6250 ticks of 64 ns. r = 3.1281e-7 per us and 31/r/512 = 193.6 ms, so a
+        // cell has 2^18 us.
         let faded = |ms| linux::fade(8.0, 1.0 / 512.0, 2500.0, Time::from_millis(ms));
         close(faded(26), 8.0 * (1.0 - 26_000.0 / 262_144.0));
         assert_eq!([132, 1000, 3000].map(faded), [4.0; 3]); // 11 cells: 0.902 of the first shift
@@ -566,8 +567,8 @@ mod tests {
 
     #[test]
     fn linux_draws_a_threshold_for_each_gap() {
-        // floor(avg - min_th) is 5 of 10, and max_p = 0.1. A gap of n packets requires 5 n >= floor(100 U), so n is 1
-        // to 20.
+        // floor(avg - min_th) is 5 packets, max_th - min_th is 10 and max_p is 0.1. A gap of n packets requires 5 n >=
+        // floor(100 U), so n is 1 to 20.
         let mut core = with_average(linux(5.0, 0.002), 10.5);
         let mut rng = Rng::stream(1, 0, "test", 0);
         assert_eq!(core.decide(backlog(10), 1500, &mut rng), RedDecision::Pass);
@@ -579,8 +580,8 @@ mod tests {
                 counts[std::mem::take(&mut gap)] += 1;
             }
         }
-        // Gaps are uniform, except that n = 1 covers the 6 values 0..=5 of the 100, and n = 20 only 4. The mean is
-        // 10.31, which gives about 1940 gaps for each n.
+        // Gaps are uniform, except that n = 1 is drawn for 6 (0 to 5) of the 100 values of floor(100 U), and n = 20 for
+        // only 4. The mean gap is 10.31, so about 1940 gaps of each n are expected.
         let expected = |values: f64| 400_000.0 / 10.31 * values / 100.0;
         for (gap, &count) in counts.iter().enumerate().skip(1) {
             let values = if gap == 1 {
@@ -626,7 +627,7 @@ mod tests {
 
     /// Numbers of arrivals between drops at a constant p_b of 1/20.
     fn gaps(wait: bool, drops: usize) -> Vec<u32> {
-        // At avg = 10, p_b is (avg - 5)/10 * 0.1 = 1/20. A weight of 0 keeps the average there.
+        // At an average of 10, p_b is (10 - 5)/10 * 0.1 = 1/20. A weight of 0 keeps the average there.
         let settings = RedParams { wait, max_p: 0.1, weight: 0.0, ..Default::default() };
         let mut core = with_average(settings, 10.0);
         let mut rng = Rng::stream(1, 0, "test", 0);
@@ -643,9 +644,9 @@ mod tests {
 
     #[test]
     fn equations_5_and_6_make_the_gap_between_drops_uniform() {
-        // Without wait the hazard at n is 1/(20-n), so each gap in 1..=19 has probability 1/19. With wait it is
-        // 1/(40-n) from 20 on, so each gap in 20..=39 has probability 1/20. Of 38 000 gaps, 2000 are expected for each
-        // length, with a standard deviation of 44.
+        // Without wait, the n-th packet after a drop is dropped with probability 1/(20-n), so each gap in 1..=19 has
+        // probability 1/19. With wait, this probability is 1/(40-n) from n = 20 on, so each gap in 20..=39 has
+        // probability 1/20. Each gap is expected 2000 times, with a standard deviation of 44.
         for (wait, low, high) in [(false, 1, 19), (true, 20, 39)] {
             let drops = 2000 * (high - low + 1);
             let mut counts = vec![0u32; high + 1];
@@ -682,7 +683,7 @@ mod tests {
         assert_eq!(core.decide(backlog(9), 1500, &mut rng), RedDecision::Pass);
         assert_eq!(core.count, 1);
         core.arrival(backlog(15), 1500, Time::ZERO);
-        // c = 2 and p_b = 0.99: c*p_b > 1.
+        // With c = 2 and p_b = 0.99, c*p_b is above 1, so the packet is dropped.
         assert_eq!(core.decide(backlog(9), 1500, &mut rng), RedDecision::Early);
         // An almost empty queue restarts the count.
         core.decide(backlog(1), 1500, &mut rng);
@@ -720,7 +721,7 @@ mod tests {
         // With p_b = 0.05 and c = 5, p_b/(1-0.25) = 1/15. This is multiplied by 3 for 1500 B and by 0.08 for 40 B.
         close(probability(SizeScaling::After, 1500), 3.0 / 15.0);
         close(probability(SizeScaling::After, 40), 0.08 / 15.0);
-        // p_b = 0.15, c = 5: 0.15/0.25.
+        // With p_b = 0.15 and c = 5, p_a is 0.15/(1 - 0.75).
         close(probability(SizeScaling::Before, 1500), 0.6);
         close(probability(SizeScaling::After, u32::MAX), 1.0);
         close(probability(SizeScaling::Before, u32::MAX), 1.0);
@@ -742,7 +743,7 @@ mod tests {
         };
         let mut core = core(automatic.clone());
         assert_eq!((core.min_th(), core.max_th()), (6.25, 18.75));
-        // 3*(20 ms + 0.4 ms) = 61.2 ms < 100 ms: w = 1 - exp(-1/(10*0.1*2500)).
+        // 3*(20 ms + 0.4 ms) = 61.2 ms is less than 100 ms, so ten_rtt uses 100 ms: w = 1 - exp(-1/(10*0.1*2500)).
         close(core.weight, 1.0 - (-1.0f64 / 2500.0).exp());
         // At 1 Mbit/s min_th has its lower bound, 5 packets.
         core.set_link_rate(BitRate(1_000_000));
@@ -752,7 +753,7 @@ mod tests {
         let weight = |weight_rule| RedCore::new(RedParams { weight_rule, ..automatic }, RATE).weight;
         close(weight(WeightRule::Second), 1.0 - (-1.0f64 / 2500.0).exp());
         close(weight(WeightRule::TenthSecond), 1.0 - (-10.0f64 / 2500.0).exp());
-        // 3*(100 ms + 0.4 ms) = 0.3012 s.
+        // The time constant is ten times 3*(100 ms + 0.4 ms) = 0.3012 s.
         let far = RedParams { link_delay: Time::from_millis(100), ..automatic };
         close(RedCore::new(far, RATE).weight, 1.0 - (-1.0f64 / (10.0 * 0.3012 * 2500.0)).exp());
     }

@@ -8,7 +8,7 @@ use crate::contract::packet::Packet;
 /// State of the queue for active queue management.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueView {
-    /// Backlog.
+    /// The packets that wait, in number and bytes.
     pub backlog: Backlog,
     /// Arrival time of the packet at the head; `None` if no packet waits.
     pub head_enqueued_at: Option<Time>,

@@ -120,7 +120,7 @@ pub trait QueueDiscipline<P: Packet> {
     /// Returns the next packet to transmit at `now`, or `None` if no packet waits. The link then becomes idle at `now`,
     /// and may call this again at the same time.
     fn dequeue(&mut self, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P>;
-    /// Backlog.
+    /// The packets that wait, in number and bytes.
     fn backlog(&self) -> Backlog;
     /// True if the discipline decides on packets only at arrival and sends them in order of arrival. A port may then
     /// store all packets itself, and call `admit`, `departed` and `idle` instead of `enqueue` and `dequeue`.

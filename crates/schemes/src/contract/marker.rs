@@ -42,11 +42,11 @@ pub struct MeterSpec {
 /// Meters users' traffic at the edge and labels their packets. This type stores the data shared by all meters of a
 /// domain; each meter has a small separate state.
 pub trait Marker {
-    /// Name.
+    /// Name of the marker.
     const SCHEME: MarkerScheme;
     /// The label that ports prefer most, so the best one for a user to forge.
     const BEST_LABEL: f64;
-    /// Parameters.
+    /// Parameters of the marker.
     type Params: ParamSet + Clone + Debug + PartialEq;
     /// State of one meter.
     type State: Clone + Debug;

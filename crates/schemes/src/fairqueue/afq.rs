@@ -333,7 +333,8 @@ mod tests {
 
     #[test]
     fn packets_wait_for_the_round_of_their_bid() {
-        // BpR is 1000. Flow 0 bids 600, 1200 and 1800: rounds 0, 1, 1. Flow 1 bids 500, 999 and 1500: rounds 0, 0, 1.
+        // BpR is 1000 bytes. The bids of flow 0 are 600, 1200 and 1800, for rounds 0, 1 and 1. The bids of flow 1 are
+        // 500, 999 and 1500, for rounds 0, 0 and 1.
         for bids in STORES {
             let (mut queue, mut rng) = port(&with(bids, 8), 100, &Weights::equal());
             offer(&mut queue, &mut rng, 0, &[600, 600, 600]);
@@ -366,7 +367,7 @@ mod tests {
                 assert_eq!(drain(&mut queue, &mut rng).len(), 3);
                 assert!(queue.dequeue(Time::ZERO, &mut rng, &mut Drops::default()).is_none());
             }
-            // The rounds are 0-3, 4-7 and 8-11. An idle time adds one round, even if it is reported twice.
+            // The packets use rounds 0-3, 4-7 and 8-11. An idle time adds one round, even if it is reported twice.
             assert_eq!(queue.round, 12);
         }
     }

@@ -139,8 +139,8 @@ mod tests {
     fn rule_2_by_hand() {
         let (mut queue, _) = port(&AifoParams { window: 4, headroom: 0.25, ..Default::default() }, 8);
         [10.0, 20.0, 30.0, 40.0].into_iter().for_each(|rank| queue.placement.window.arrived(rank));
-        // With c packets, the quantile may be up to (8 - c)/8/0.75: 1 up to c = 2, then 5/6, 2/3, 1/2, 1/3, 1/6. Ranks
-        // 15, 25, 35 and 45 have the quantiles 1/4, 1/2, 3/4 and 1.
+        // With c packets, quantiles up to (8 - c)/8/0.75 are admitted: 1 up to c = 2, then 5/6, 2/3, 1/2, 1/3 and 1/6.
+        // Ranks 15, 25, 35 and 45 have the quantiles 1/4, 1/2, 3/4 and 1.
         let last_admitted = [15.0, 25.0, 35.0, 45.0].map(|rank| {
             let (mut queue, mut last) = (queue.clone(), None);
             for length in 0..8 {
@@ -155,10 +155,11 @@ mod tests {
     #[test]
     fn a_flow_that_is_ahead_is_dropped_and_one_that_is_behind_gets_in() {
         let (mut queue, mut rng) = port(&AifoParams { window: 10, ..Default::default() }, 20);
-        // Tags are 0, 8000 and 16 000, each above the whole window. These three are admitted while c <= k C = 2. Then
-        // the tag stays at 24 000. With c = 3 the quantile may be 17/20/0.9 = 0.94. The first quantile, 3 of 3, exceeds
-        // this; 3 of 4 and later ones do not. With c = 4 the quantile of tag 32 000 may be 0.89. 5 lower ranks of 5, of
-        // 6 and so on cause a drop or two for each.
+        // The limit C is 20 packets, k = 0.1, and c packets wait. The tags 0, 8000 and 16 000 are above the whole
+        // window, but their packets are admitted because c <= k C = 2. Then the flow's next tag is 24 000. With c = 3,
+        // quantiles up to 17/20/0.9 = 0.94 are admitted. The quantile of tag 24 000 is first 3 of 3, which exceeds
+        // 0.94; then 3 of 4, which does not. With c = 4, quantiles up to 0.89 are admitted. Tag 32 000 is above 5 of 5,
+        // 5 of 6 ... entries of the window, which costs the flow one or two drops.
         let dropped = offer(&mut queue, &mut rng, 0, &[1000; 6]).0;
         assert_eq!(dropped.iter().map(|drop| drop.1).collect::<Vec<_>>(), [DropReason::Aqm, DropReason::Aqm]);
         let before = queue.backlog().packets;

@@ -145,10 +145,11 @@ mod tests {
 
     #[test]
     fn the_distributions_have_the_moments_of_their_definitions() {
-        // The uniform distribution on 0 ..= 99 has the mean 49.5, Poisson 50. The exponential one with mean 25, rounded
-        // down and truncated at 100, has 1/(e^0.04 - 1) - 100/(e^4 - 1) = 22.64; mirrored at 100, 77.36. Convex is a
-        // Poisson variable of mean 100, modulo 100. It is 100 or more with probability 0.5133, so the mean is 100 -
-        // 51.33. Standard errors of the means of 100 000 draws are at most 0.15.
+        // Expected means: 49.5 for the uniform distribution on 0 ..= 99, and 50 for the Poisson distribution. An
+        // exponential variable of mean 25, rounded down and truncated at 100, has the mean 1/(e^0.04 - 1) - 100/(e^4 -
+        // 1) = 22.64; mirrored at 100, it has 77.36. Convex is a Poisson variable of mean 100, modulo 100. The variable
+        // is 100 or more with probability 0.5133, so the mean is 100 - 51.33 = 48.67. Standard errors of the means of
+        // 100 000 draws are at most 0.15.
         let expected = [
             (RankSource::Uniform, 49.5),
             (RankSource::Poisson, 50.0),

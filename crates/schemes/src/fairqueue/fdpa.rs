@@ -295,9 +295,10 @@ mod tests {
 
     #[test]
     fn priority_falls_with_the_logarithm_of_the_rate_above_the_share() {
-        // 4 users share 10 Mbit/s, 2.5 Mbit/s each. 1 Mbit/s is below the share. 3 Mbit/s gives 1 + floor(2 log2 1.2 =
-        // 0.53) = 1, 4 Mbit/s 1 + floor(1.36) = 2, 20 Mbit/s 1 + floor(6) = 7. The estimate is too high by up to L / M
-        // = 0.12 Mbit/s.
+        // Four users share 10 Mbit/s, so each has a share of 2.5 Mbit/s. A user at 1 Mbit/s, below its share, has
+        // priority 0. A rate of 3 Mbit/s gives priority 1 + floor(2 log2 1.2) = 1, 4 Mbit/s gives 1 + floor(1.36) = 2,
+        // and 20 Mbit/s gives 1 + floor(6) = 7. The estimated rate is too high by up to one packet per memory, L / M =
+        // 0.12 Mbit/s.
         let rates = [1e6, 3e6, 4e6, 20.5e6];
         assert_eq!(priorities(&FdpaParams::default(), &Weights::equal(), &rates), [0, 1, 2, 7]);
         // Weights 1, 3, 4 and 2 give shares of 1, 3, 4 and 2 Mbit/s. A tenth more than the share lowers the priority by
@@ -332,8 +333,8 @@ mod tests {
         // The first 41 packets have priority 0, and 9 of them fit. These are served, then the burst repeats.
         while queue.dequeue(Time::ZERO, &mut rng, &mut drops).is_some() {}
         (0..80).for_each(|_| queue.enqueue(packet(0, 1500), Time::ZERO, &mut rng, &mut drops));
-        // 9.6 to 19.2 Mbit/s are 1.9 to 3.8 shares: priorities 2, 3 and 4 in this order. The first two packets of
-        // priority 2 fill the quarter of 10 packets for priority 2 and below.
+        // 9.6 to 19.2 Mbit/s are 1.9 to 3.8 times the share, which gives priorities 2, 3 and 4 in this order. Packets
+        // of priority 2 and below may use a quarter of the 10 packets. The first two packets of priority 2 fill it.
         let lengths: Vec<_> = (0..8).map(|priority| queue.queues.length(priority).packets).collect();
         assert_eq!(lengths, [0, 0, 2, 0, 0, 0, 0, 0]);
         // A user below its share may use the rest of the buffer, and is served first.
@@ -347,9 +348,9 @@ mod tests {
 
     #[test]
     fn a_user_below_its_share_loses_nothing_to_users_above_it() {
-        // The last user shares a link of 10 Mbit/s with others. These send 20 and 14 Mbit/s, with priorities 6 and 5;
-        // or 2.4, 3.4, 4.8 and 6.8 Mbit/s (1.2 to 3.4 shares), with priorities 1 to 4. Each of them could fill its
-        // queue.
+        // The last user shares a link of 10 Mbit/s with users that exceed their shares. These send 20 and 14 Mbit/s
+        // (priorities 6 and 5), or 2.4, 3.4, 4.8 and 6.8 Mbit/s (1.2 to 3.4 times the share, priorities 1 to 4). Each
+        // of them could fill the queue of its priority.
         for rates in [&[20e6, 14e6, 2e6][..], &[2.4e6, 3.4e6, 4.8e6, 6.8e6, 1.6e6]] {
             for limit in [24, 100].map(QueueLimit::Packets) {
                 let sizes = vec![1500; rates.len()];
@@ -364,7 +365,8 @@ mod tests {
 
     #[test]
     fn no_order_of_arrival_lets_the_lower_priorities_take_more_than_their_part() {
-        // 12 of 24 packets from priority 1 on, 6 from 2 on, 3 from 3 on, one from 4 on.
+        // Packets of priority 1 or more may fill 12 of 24 packets; from priority 2 on it is 6, from 3 on 3, and from 4
+        // on one.
         for (order, expected) in [
             ([1, 2, 3, 4, 5, 6, 7], [0, 12, 0, 0, 0, 0, 0, 0]),
             ([7, 6, 5, 4, 3, 2, 1], [0, 6, 3, 2, 0, 0, 0, 1]),

@@ -219,7 +219,8 @@ mod tests {
         let (mut queue, mut rng) = port(&FqCodelParams::default(), 10);
         assert!(offer(&mut queue, &mut rng, 1, &[100, 200, 300, 400, 500, 600, 700, 800]).0.is_empty());
         assert!(offer(&mut queue, &mut rng, 2, &[10, 10]).0.is_empty());
-        // The longest queue has 3600 B: 100 + ... + 600 = 2100 is the first sum of at least 1800.
+        // The longest queue has 3600 B. Packets are dropped until half of it is gone: 100 + ... + 600 = 2100 is the
+        // first sum of at least 1800.
         let drops = offer(&mut queue, &mut rng, 2, &[10]);
         assert!(drops.0.iter().all(|drop| drop.1 == DropReason::PushedOut));
         let lengths: Vec<_> = drops.0.iter().map(|drop| drop.0.wire_bytes).collect();

@@ -297,7 +297,8 @@ mod tests {
     fn a_full_buffer_drops_the_arrival_or_cuts_the_longest_queue() {
         for (overflow, dropped, left) in [
             (Overflow::Arriving, vec![(2, 10)], vec![(1, 500), (1, 400), (1, 300), (2, 10)]),
-            // The longest queue has 1200 B. The first packet has 500 B; with the second one, 900 >= 600.
+            // The longest queue has 1200 B, so packets are dropped until at least 600 B are gone. The first packet has
+            // 500 B, and the first two have 900 B.
             (Overflow::Longest, vec![(1, 500), (1, 400)], vec![(1, 300), (2, 10), (2, 10)]),
         ] {
             let (mut queue, mut rng) = port(&FqPieParams { overflow, ..Default::default() }, 4);

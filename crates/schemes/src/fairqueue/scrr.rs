@@ -127,7 +127,8 @@ impl Absent {
 /// Time for which the record of a flow without packets is kept: `SCRR_GC_AGE`.
 const FORGET_AFTER: Time = Time::from_secs(3);
 
-/// The queues of one port, their round and its clock. Virtual time counts bytes per unit of weight.
+/// The queues of one port, their round, and the virtual clock of the round. Virtual time counts bytes per unit of
+/// weight.
 #[derive(Clone, Debug)]
 pub struct Scrr<P> {
     /// Each packet with its start tag, which only some variants use.
@@ -367,8 +368,8 @@ mod tests {
         let (mut queue, mut rng) = port(ScrrVariant::Neia, 24);
         offer(&mut queue, &mut rng, 0, &[1000, 1000, 1000]);
         offer(&mut queue, &mut rng, 1, &[1500, 1500]);
-        // Two new queues have two turns per round. Flow 0 starts at A' + L = 1000, flow 1 at 1500, so F = 2000 and
-        // 3000.
+        // Two new queues have two turns per round. Flow 0 starts at A' + L = 1000 and flow 1 at 1500 bytes, so their
+        // finish tags F are 2000 and 3000.
         assert_eq!(serve(&mut queue, &mut rng, 2), [0, 1]);
         assert_eq!((queue.clock, queue.latest_start), (0.0, 1500.0));
         // Flow 0 starts at 2000 and its turn begins a round: A = 2000. Flow 1 has S = 3000 and F = 4500, and leaves.

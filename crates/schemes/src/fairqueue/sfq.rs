@@ -352,7 +352,8 @@ mod tests {
         // = 2 packets are rejected.
         assert_eq!(offer(&mut queue, &mut rng, flows[1], &[1500; 20]).0.len(), 11);
         assert_eq!(queue.backlog().packets, 22);
-        // left is 18, 17, 16 for 0, 1, 2 packets. For 3 packets it is 15, below 16 buckets, and 3 > 2.
+        // While the third flow has 0, 1 or 2 packets, left is 18, 17 or 16. With 3 packets, left is 15, less than the
+        // 16 buckets, and 3 > 2, so the next packet is rejected.
         assert_eq!(offer(&mut queue, &mut rng, flows[2], &[1500; 20]).0.len(), 17);
         // An empty port stores a packet even if the rule of ns-2 rejects it.
         let (mut queue, mut rng) = port(&ns2(), 1);

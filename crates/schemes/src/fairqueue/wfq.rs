@@ -325,9 +325,9 @@ mod tests {
 
     #[test]
     fn virtual_time_slows_down_with_every_busy_flow() {
-        // The link has 10 Mbit/s. User 0 sends 5000 B at 0. User 1 sends 1000 B at 1.6 ms, when V = 16 000 bit, so F =
-        // 24 000. While both users are backlogged, V advances at 5 Mbit/s, so GPS finishes user 1 at V = 24 000, 1.6 ms
-        // later. Then V advances at 10 Mbit/s again.
+        // The link has 10 Mbit/s. User 0 sends 5000 B at 0. User 1 sends 1000 B at 1.6 ms, when V is 16 000 bit, so its
+        // finish tag F is 24 000 bit. While both users are backlogged, V advances at 5 Mbit/s, so GPS finishes user 1
+        // at V = 24 000 bit, 1.6 ms later. Then V advances at 10 Mbit/s again.
         let (mut queue, mut rng) = port(&GPS, 100, &Weights::equal());
         let mut offer = |queue: &mut Wfq<_>, user, bytes, micros| {
             queue.enqueue(packet(user, bytes), Time::from_micros(micros), &mut rng, &mut Drops::default());
@@ -386,7 +386,7 @@ mod tests {
         (0..3).for_each(|_| offer(&mut queue, 0, 1000));
         queue.dequeue(Time::ZERO, &mut rng, &mut Drops::default());
         assert_eq!(queue.virtual_time, 8000.0);
-        // User 1 starts at V = 8000, so its F = 15 200 is less than F = 16 000 of the second packet.
+        // User 1 starts at V = 8000 bit, so its finish tag of 15 200 is below that of the second packet, 16 000.
         offer(&mut queue, 1, 900);
         assert_eq!(drain(&mut queue, &mut rng), [(1, 900), (0, 1000), (0, 1000)]);
         assert_eq!((queue.virtual_time, queue.state_size().records), (0.0, 0));

@@ -1,6 +1,7 @@
 //! The activity averager of one port in integers: UTEMA over accepted packets, abc2018 eq. (6) to (9).
 //!
-//! In real numbers, for an accepted packet of activity A at time t:
+//! In real numbers, for an accepted packet of activity A at time t, with the memory M, the weighted sum S of activities
+//! and the weighted number N of packets:
 //!
 //! ```text
 //! g = exp(-(t - t_last)/M),  S = g*S + A,  N = g*N + 1,  A_avg = S/N

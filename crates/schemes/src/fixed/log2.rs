@@ -73,7 +73,7 @@ mod tests {
     const UNIT_Q31: f64 = 1.0 / (1u64 << 31) as f64;
 
     fn check(x: u64) -> Result<(), String> {
-        // Above 2^53 the conversion to f64 has an error of 2^-53 of x, which is 1.6e-16 in the logarithm.
+        // Above 2^53 the conversion to f64 has a relative error of up to 2^-53, which is 1.6e-16 in the logarithm.
         let real = libm::log2(x as f64);
         let error = log2_q31(x) as f64 * UNIT_Q31 - real;
         let coarse = f64::from(log2_q16(x)) / 65_536.0 - real;

@@ -8,7 +8,8 @@
 //! A = log2(S) - log2(T) - log2(R_r)                       (3), (5)
 //! ```
 //!
-//! S is in bytes, T in nanoseconds. One constant contains R_r and the unit conversions.
+//! M is the memory and R_r the user's reference rate. S, the weighted sum of bytes, is in bytes, and T, the measured
+//! time, is in nanoseconds. One constant contains R_r and the unit conversions.
 //!
 //! Error of the activity compared with the formula in real numbers, for packets of a*L >= 40 bytes:
 //!
@@ -49,7 +50,7 @@ pub(super) const SUM_BITS: u32 = 16;
 /// Below this number of ticks, 2^-3 to 2^-2 memories, T is computed from the first terms of its series.
 pub(super) const YOUNG_TICKS: u64 = 1 << 17;
 
-/// ln 2 / 24 in Q32.
+/// Coefficient of y^2 in the series of log2(T): ln 2 / 24, in Q32.
 pub(super) const LN2_24TH_Q32: u64 = 124_043_520;
 
 /// Accounting factor a_PHB of a traffic class, in Q20.
@@ -276,8 +277,8 @@ mod tests {
 
     #[test]
     fn first_packet_at_the_start_shows_the_long_run_value() {
-        // R_m = L/M = 12000 bit / 3 s = 4 kbit/s: log2(0.4) = -1.3219. A packet after a very long idle time gives the
-        // same label.
+        // After a first packet, R_m = L/M = 12 000 bit / 3 s = 4 kbit/s, and the label is log2(0.4) = -1.3219. A packet
+        // after a very long idle time gives the same label.
         let mut meter = FixedMeter::new(5);
         let params = FixedMeterParams::new(Time::from_secs(3), BitRate(10_000)).unwrap();
         let expected = Activity::from_f64(0.4f64.log2());
@@ -353,7 +354,7 @@ mod tests {
             pair.label(65_535, 1.0, now);
         }
         assert!(pair.worst < BOUND, "{:e}", pair.worst);
-        // log2(100 Gbit/s over 1 kbit/s) = 26.575.
+        // The activity is log2(100 Gbit/s / 1 kbit/s) = 26.575.
         assert!((pair.label(65_535, 1.0, now) - 26.575).abs() < 0.001);
         for gap in [1u64 << 40, 1 << 41, 1 << 50] {
             now += gap;
@@ -368,7 +369,7 @@ mod tests {
         let mut meter = FixedMeter::new(0);
         assert_eq!(meter.label(&params, 0, Accounting::ONE, 7), Activity::MIN);
         let factor = Accounting::new(1000.0).unwrap();
-        // 4.29e9 bytes * 1000 * 2^16 units are 2^57.97: 66 packets fill the sum.
+        // A packet of 4.29e9 bytes with the factor 1000 adds 2^57.97 units of 2^-16 bytes, so 66 packets fill the sum.
         for _ in 0..66 {
             meter.label(&params, u32::MAX, factor, 7);
         }

@@ -145,7 +145,8 @@ mod tests {
 
     #[test]
     fn the_published_errors_of_105_flows() {
-        // rho = 105/256 = 0.410: sqrt(e^0.410 - 1.410) / (0.410 * 16) = 4.74 %; rho = 0.1025 with 1024 bits: 2.25 %.
+        // With 256 bits, rho = 105/256 = 0.410, and the standard error is sqrt(e^0.410 - 1.410) / (0.410 * 16) = 4.74
+        // %. With 1024 bits, rho = 0.1025, and the standard error is 2.25 %.
         assert!((standard_error(105.0, 256) - 0.0474).abs() < 0.0001);
         assert!((standard_error(105.0, 1024) - 0.0225).abs() < 0.0001);
         // For small rho, e^rho - rho - 1 approaches rho^2/2, so the error approaches 1/sqrt(2b) for any small number of
@@ -163,9 +164,9 @@ mod tests {
             let mean = errors.iter().sum::<f64>() / runs as f64;
             let deviation = (errors.iter().map(|e| e * e).sum::<f64>() / runs as f64).sqrt();
             let expected = standard_error(f64::from(flows), bits);
-            // Tolerances are five standard errors. For the mean that is sigma/sqrt(4000), plus the bias (e^rho - rho -
-            // 1)/(2n) of the paper. For the deviation it is 1/sqrt(8000) = 1.1 %, doubled because the formula is of
-            // first order.
+            // The tolerances are five standard errors. The standard error of the mean is sigma/sqrt(4000); the mean
+            // also has the bias of the paper, (e^rho - rho - 1)/(2n). The standard error of the deviation is
+            // 1/sqrt(8000) = 1.1 %, doubled because the formula is of first order.
             let bias = f64::from(flows) / f64::from(bits) * expected * expected / 2.0;
             assert!((mean - bias).abs() < 5.0 * expected / (runs as f64).sqrt(), "{flows} {bits}: mean {mean}");
             assert!((deviation / expected - 1.0).abs() < 0.08, "{flows} {bits}: {deviation} is not {expected}");
@@ -212,7 +213,7 @@ mod tests {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut counter = FlowCounter::new(1024, Time::from_secs(1), 1);
         (0..50).for_each(|key| assert!(!counter.count(key, Time::ZERO, &mut rng)));
-        // The standard error is 2.1 % (1/sqrt(2b)); five are allowed.
+        // The standard error is 2.1 % (1/sqrt(2b)); the test allows five times that.
         assert!((counter.flows() / 50.0 - 1.0).abs() < 0.11, "{}", counter.flows());
     }
 }

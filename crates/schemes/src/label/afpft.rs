@@ -311,7 +311,8 @@ mod tests {
         let mut rig = Rig::packets(10);
         (0..3).for_each(|_| rig.offer(0, CORE));
         assert_eq!(rig.queue.state_size().records, 1);
-        // First packet: v = 0, and finish stays 0. Second: the tag is max(0, 0), and finish is 1. Third: the tag is 1.
+        // The first packet is offered at v = 0, and finish stays 0. The second packet gets the tag max(0, 0), and
+        // finish becomes 1. The third packet gets the tag 1.
         assert_eq!([rig.serve(), rig.serve(), rig.serve()], [Some((0, 0.0)), Some((0, 0.0)), Some((0, 1.0))]);
         assert_eq!(rig.queue.state_size().records, 0);
         rig.offer(0, CORE);

@@ -485,10 +485,10 @@ mod tests {
 
     #[test]
     fn a_late_user_is_not_shut_out_of_an_idle_link() {
-        // From 5 s on a flow sends ten packets at once, as TCP does, and then 500 B every 800 us for 0.5 s (5 Mbit/s,
-        // 625 packets). It is alone, or another flow sends 100 kbit/s from the start. Alpha starts at 10 Mbit/s and is
-        // at least 5.6 Mbit/s after two windows. Then the label is at least 1 - e^-2 = 86 % of the rate and grows to 99
-        // %, so eq. (5) drops less than 5 % of the last 400 packets.
+        // From 5 s on, a flow sends ten packets at once, as TCP does. Then it sends 500 B every 800 us for 0.5 s (5
+        // Mbit/s, 625 packets). The flow is alone, or another flow sends 100 kbit/s from the start. Alpha starts at 10
+        // Mbit/s and is at least 5.6 Mbit/s after two windows. By then the label is at least 1 - e^-2 = 86 % of the
+        // flow's rate, and it grows to 99 %. So eq. (5) drops less than 5 % of the last 400 packets.
         for light_rate in [0.0, 0.1] {
             let mut bench = Bench::new(&HcsfqParams::default(), &[1.0, 1.0]);
             for tick in 0..13_750u64 {

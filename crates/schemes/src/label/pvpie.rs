@@ -246,7 +246,7 @@ mod tests {
         let mut queue = ManagedQueue::new(&buffer, BitRate(10_000_000), aqm);
         let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
         let (mut delays, mut served, mut low) = (0.0, 0u32, 0u32);
-        // 20 Mbit/s on 10 Mbit/s in packets of 1500 B, with values uniform from -24 to -20.
+        // 20 Mbit/s are offered to a link of 10 Mbit/s, in packets of 1500 B with values uniform from -24 to -20.
         for tick in 0..200_000u64 {
             let now = Time::from_micros(600 * tick);
             let label = -24.0 + 4.0 * rng.open01();

@@ -280,8 +280,9 @@ mod tests {
             bank.label(0, &mut packet, Time::from_millis(tick), &mut rng);
             counts[packet.label as usize] += u32::from(tick > 1000);
         }
-        // 4 Mbit/s at weight 2 are 2 Mbit/s = 200 c_1. 4*log2(200) = 30.6, so 31 is the highest colour. Colours up to
-        // 26 end at c_1*2^(26/4) = 905 kbit/s, a fraction of 0.4525; five binomial standard deviations are 0.008.
+        // A user with 4 Mbit/s and weight 2 counts as 2 Mbit/s = 200 c_1. 4*log2(200) = 30.6, so 31 is the highest
+        // colour. Colours up to 26 end at c_1*2^(26/4) = 905 kbit/s, a fraction of 0.4525. Five binomial standard
+        // deviations are 0.008.
         assert!(counts[31] > 0 && counts[32..].iter().all(|&count| count == 0), "{counts:?}");
         let low: u32 = counts[..=26].iter().sum();
         assert!((f64::from(low) / 100_000.0 - 0.4525).abs() < 0.008, "{low}");

@@ -1,9 +1,14 @@
 //! The exponential rate estimator of CSFQ, also used by other markers. Weights depend on time, not on the number of
 //! packets.
 //!
-//! Source: the estimator of the ns-2 code of CSFQ, as implemented in its independent ports: `acc += L; if T = 0 keep; r
-//! = (1-e^(-T/K))*acc/T + e^(-T/K)*r; acc = 0`, where T is the time since the last update. For equal packets at equal
-//! gaps the estimate is exact, for any K.
+//! Source: the estimator of the ns-2 code of CSFQ, as implemented in its independent ports. A packet of L bits adds L
+//! to `acc`. If the time T since the last update is 0, the rate r does not change. Otherwise, with the time constant K:
+//!
+//! ```text
+//! r = (1 - e^(-T/K)) * acc/T + e^(-T/K) * r,  acc = 0
+//! ```
+//!
+//! For equal packets at equal gaps the estimate is exact, for any K.
 //!
 //! Cost: one exponential and one division per distinct arrival time; 8 + 16 N bytes for N rates of one port.
 //!
@@ -101,7 +106,7 @@ mod tests {
         assert!(!burst.update(averaging, [12_000.0, 12_000.0], Time::ZERO));
         assert_eq!(burst.rates(), [0.0, 0.0]);
         assert!(burst.update(averaging, [12_000.0, 0.0], Time::from_millis(100)));
-        // 36 000 and 12 000 bit arrive within one K, with weight 1 - 1/e.
+        // 36 000 and 12 000 bit arrive within one K, so they have the weight 1 - 1/e.
         let weight = 1.0 - (-1f64).exp();
         assert!((burst.rates()[0] - weight * 360e3).abs() < 1e-6 && (burst.rates()[1] - weight * 120e3).abs() < 1e-6);
     }

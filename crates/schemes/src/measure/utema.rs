@@ -10,6 +10,9 @@
 //! | UTEMA | `S = g*S + x`, `N = g*N + 1`, mean `S/N` |
 //! | TDRM-UTEMA | `S = g*S + L`, `T = M*(1 - exp(-(t - t0)/M))`, rate `S/T` |
 //!
+//! M is the memory, S the weighted sum of values x or amounts L, N the weighted number of values, t_last the time of
+//! the last update, and t0 the start of the measurement.
+//!
 //! Cost: one exponential and one division per update. State: 24 bytes per rate, without the memory M, and 48 bytes per
 //! mean, including M.
 //!
@@ -26,7 +29,7 @@ use crate::base::units::Time;
 /// The memory M of averages.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
-    /// 1/M in 1/ps.
+    /// Inverse of the memory, 1/M, in 1/ps.
     per_picosecond: f64,
 }
 
@@ -37,7 +40,7 @@ impl Memory {
         Self { per_picosecond: 1.0 / length.0 as f64 }
     }
 
-    /// 1/M in 1/s.
+    /// Inverse of the memory, 1/M, in 1/s.
     #[must_use]
     #[inline]
     pub fn per_second(self) -> f64 {
@@ -211,9 +214,9 @@ mod tests {
     fn equations_1_to_4_by_hand() {
         // M is 2 s and t0 = 0. Packets arrive at t = 1 s and 3 s.
         let mut meter = RateMeter::new(Time::from_secs(2), Time::ZERO);
-        // S = L, T = 2(1 - e^-0.5).
+        // After the first update, S = L and T = 2(1 - e^-0.5).
         close(meter.update(L, Time::from_secs(1)), L / (2.0 * (1.0 - (-0.5f64).exp())), 1e-9);
-        // S = L e^-1 + L, T = 2(1 - e^-1.5).
+        // After the second update, S = L e^-1 + L and T = 2(1 - e^-1.5).
         let sum = L * (-1.0f64).exp() + L;
         close(meter.update(L, Time::from_secs(3)), sum / (2.0 * (1.0 - (-1.5f64).exp())), 1e-9);
         close(meter.weighted_sum(), sum, 1e-9);
@@ -294,7 +297,7 @@ mod tests {
         assert_eq!(mean.mean(), 0.0);
         mean.update(4.0, Time::from_secs(1));
         close(mean.mean(), 4.0, 0.0);
-        // g = exp(-2): S = 4g + 10, N = g + 1.
+        // With g = exp(-2), S is 4g + 10 and N is g + 1.
         let g = (-2.0f64).exp();
         mean.update(10.0, Time::from_secs(2));
         close(mean.mean(), (4.0 * g + 10.0) / (g + 1.0), 1e-12);

@@ -200,7 +200,7 @@ mod tests {
         spans.iter().for_each(|&span| histogram.record(Time(span)));
         let steps: Vec<_> = histogram.steps().map(|(end, count)| ((end * 1e12).round(), count)).collect();
         let upto = |end: f64| steps.iter().filter(|step| step.0 <= end).map(|step| step.1).sum::<u64>();
-        // From 32 on a step is 2 ps, from 64 on 4 ps. 40 and 41 share the first step.
+        // From 32 ps on a step has 2 ps, from 64 ps on it has 4 ps. The times 40 and 41 ps share the first step.
         assert_eq!(steps[..4], [(42.0, 2), (44.0, 0), (46.0, 0), (48.0, 1)]);
         assert_eq!((upto(100.0), upto(104.0), steps.last()), (3, 4, Some(&(1000.0, 1))));
         assert_eq!(DelayHistogram::default().steps().count(), 0);
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn the_order_of_spans_does_not_matter_and_room_is_made_for_their_octaves_alone() {
-        // 3 ps, 1 us = 2^19.9 ps (three times) and 2 s = 2^40.9 ps.
+        // The times are 3 ps, 1 us = 2^19.9 ps (three times) and 2 s = 2^40.9 ps.
         let spans = [Time(3), Time::from_micros(1), Time::from_secs(2), Time::from_micros(1), Time::from_micros(1)];
         let quantiles = |spans: &mut dyn Iterator<Item = &Time>| {
             let mut histogram = DelayHistogram::default();

@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn full_packets_leave_at_the_opportunities_and_the_trace_begins_anew_at_its_end() {
-        // 2, 5 and 5 ms, then repeated from 5 ms on: 7, 10, 10, 12 ...
+        // The opportunities are at 2, 5 and 5 ms. The trace repeats from 5 ms on: 7, 10, 10, 12 ms ...
         let mut course = course(&[2, 5, 5]);
         let mut now = Time::ZERO;
         for ms in [2, 5, 5, 7, 10, 10, 12] {
@@ -177,8 +177,9 @@ mod tests {
     #[test]
     fn small_packets_that_wait_share_an_opportunity_and_long_ones_take_several() {
         let mut course = course(&[1]);
-        // 500 + 700 use 1200 of the first 1500 bytes. 400 needs 100 bytes of the second opportunity. 4000 = 1400 + 1500
-        // + 1100.
+        // The packets of 500 and 700 bytes use 1200 of the 1500 bytes of the first opportunity. The packet of 400 bytes
+        // also needs 100 bytes of the second opportunity. The packet of 4000 bytes takes 1400 + 1500 + 1100 bytes of
+        // three opportunities.
         let ends = [500, 700, 400, 4000, 400].map(|bytes| {
             let at = course.at;
             course.transmit(bytes, at)

@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn lengths_in_turn_take_their_own_times() {
-        // 1500 B and 54 B at 10 Mbit/s: 1.2 ms and 43.2 us.
+        // At 10 Mbit/s, 1500 B take 1.2 ms and 54 B take 43.2 us.
         let mut serialiser = Serialiser::new(BitRate(10_000_000));
         let times = [1500, 1500, 54, 54, 1500, 0].map(|bytes| serialiser.time_of(bytes).0 / 1_000_000);
         assert_eq!(times, [1200, 1200, 43, 43, 1200, 0]);

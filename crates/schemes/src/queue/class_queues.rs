@@ -2,8 +2,8 @@
 //!
 //! Source: abc2018 III-D2. The schedulers are plain FIFO, strict priority, and MEDF (modified earliest deadline first).
 //! MEDF stamps a packet with its arrival time, and sends the head with the smaller stamp + offset first. The offset is
-//! 0 for EF and `delta_BE * Q_max * MTU / C_b` for BE. Comparing the heads is enough because stamps do not decrease
-//! within a queue.
+//! 0 for EF and `delta_BE * Q_max * MTU / C_b` for BE: a multiple of the time in which a link of rate C_b sends a full
+//! buffer of Q_max packets. Comparing the heads is enough because stamps do not decrease within a queue.
 //!
 //! Deviations: 1. The classes share the limit; the paper implies this (Q = Q_BE + Q_EF).
 //! 2. If deadlines are equal, EF is sent first; the paper does not specify this.
@@ -135,8 +135,8 @@ mod tests {
 
     #[test]
     fn medf_lets_be_pass_once_its_offset_is_over() {
-        // Delta_BE = 2 * 24 * 1500 * 8 / 10 Mbit/s = 57.6 ms: a BE packet of 0 ms precedes an EF packet of 58 ms, but
-        // not one of 57 ms.
+        // Delta_BE = 2 * 24 * 1500 * 8 / 10 Mbit/s = 57.6 ms. So a BE packet that arrived at 0 ms precedes an EF packet
+        // that arrived at 58 ms, but not one that arrived at 57 ms.
         assert_eq!(order_of_service(Scheduler::Medf, &[(BE, 0), (EF, 57), (EF, 58)]), [1, 0, 2]);
         assert_eq!(queues(Scheduler::Medf).be_offset, Time::from_micros(57_600));
     }

@@ -1,9 +1,9 @@
 //! The length of a queue in the unit of thresholds: packets, bytes, or the expected delay of an arrival.
 //!
-//! Source: abc2018 III-C2. On links whose rate varies, expected queueing delays replace lengths and thresholds. The
-//! paper gives no formula. We use the backlog divided by the link rate. The rate is known, or measured from departures
-//! (ratio of exponentially weighted sums of bits and of busy time, memory 0.1 s). Alternatively, we use the waiting
-//! time of the head of the queue, which reacts later by one queueing delay.
+//! Source: abc2018 III-C2. On links whose rate varies, thresholds are expected queueing delays instead of packets or
+//! bytes. The paper gives no formula. We use the backlog divided by the link rate. The rate is known, or measured from
+//! departures (ratio of exponentially weighted sums of bits and of busy time, memory 0.1 s). Alternatively, we use the
+//! waiting time of the head of the queue, which reacts later by one queueing delay.
 
 use crate::base::units::{QueueMeasure, Threshold, Time};
 use crate::choices;

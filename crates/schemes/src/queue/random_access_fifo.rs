@@ -177,7 +177,8 @@ mod tests {
         queue.remove(hole);
         let mut counts = [0u32; 12];
         (0..100_000).for_each(|_| counts[queue.at(queue.draw(&mut rng).unwrap()).flow as usize] += 1);
-        // Binomial(100000, 1/10): mean 10000, standard deviation 94.9; five are allowed.
+        // The count of 100 000 draws with probability 1/10 has the mean 10 000 and a standard deviation of 94.9; the
+        // test allows five times that.
         for (flow, &count) in counts.iter().enumerate() {
             let expected = if flow == 0 || flow == 5 { 0 } else { 10_000 };
             assert!(count.abs_diff(expected) < if expected == 0 { 1 } else { 475 }, "{counts:?}");

@@ -32,7 +32,7 @@ struct Entry {
 pub struct Sorted<P> {
     /// The packet.
     pub packet: P,
-    /// Tag.
+    /// Tag by which the packet is sorted.
     pub tag: f64,
     /// Arrival number, as returned by [`SortedQueue::push`].
     pub arrival: u64,

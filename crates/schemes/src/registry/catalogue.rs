@@ -31,7 +31,7 @@ pub struct SchemeInfo {
     pub shapes: bool,
     /// Bytes of state at an idle port with default parameters, see [`idle_bytes`].
     pub idle_bytes: usize,
-    /// Parameters.
+    /// Parameters of the scheme.
     pub params: Vec<SchemeParam>,
 }
 

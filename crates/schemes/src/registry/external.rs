@@ -62,7 +62,7 @@ impl Handle {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Arrival {
-    /// Handle.
+    /// Handle of the packet.
     pub handle: Handle,
     /// The marker's label.
     pub label: f64,
@@ -98,9 +98,9 @@ pub struct ExternalPort<'a> {
 /// Results of a call in addition to its answer: actions on packets, and readings.
 #[derive(Clone, Debug, Default)]
 pub struct Actions {
-    /// Packets to drop: the offered one, or waiting ones. If there is no reason, the adaptor sets it. At an arrival,
-    /// the reason is overlimit if the offered packet did not fit, else the AQM, and push-out for a waiting packet. At a
-    /// departure it is the AQM.
+    /// Packets to drop: the offered one, or waiting ones. If a drop has no reason, the adaptor sets it. At an arrival
+    /// this is `Overlimit` for an offered packet that did not fit, `Aqm` for another offered packet, and `PushedOut`
+    /// for a waiting packet. At a departure it is `Aqm`.
     pub drops: Vec<(Handle, Option<DropReason>)>,
     /// Packets to mark.
     pub marks: Vec<Handle>,
@@ -207,11 +207,11 @@ pub trait ExternalFactory: Debug + Send + Sync {
 /// An external scheme with its name in a configuration.
 #[derive(Clone, Debug)]
 pub struct ExternalScheme {
-    /// Name.
+    /// Name of the scheme.
     pub name: Arc<str>,
     /// Creates the scheme at a port.
     pub factory: Arc<dyn ExternalFactory>,
-    /// Parameters.
+    /// Values of the parameters.
     params: Arc<Map<String, Json>>,
 }
 

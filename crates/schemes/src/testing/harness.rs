@@ -43,7 +43,7 @@ pub struct Offer {
     pub flow: u32,
     /// Length on the wire.
     pub wire_bytes: u32,
-    /// Class.
+    /// Traffic class of the packet.
     pub class: TrafficClass,
     /// ECN field.
     pub ecn: Ecn,

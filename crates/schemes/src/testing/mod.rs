@@ -16,17 +16,17 @@ use crate::registry::queue_config::QueueConfig;
 pub struct TestPacket {
     /// Number that identifies the packet within a test.
     pub id: u64,
-    /// Flow.
+    /// Flow of the packet.
     pub flow: u32,
-    /// User.
+    /// User of the packet.
     pub user: u32,
     /// Length on the wire.
     pub wire_bytes: u32,
-    /// Class.
+    /// Traffic class of the packet.
     pub class: TrafficClass,
     /// ECN field.
     pub ecn: Ecn,
-    /// Label.
+    /// Label of the packet.
     pub label: f64,
     /// Time of enqueueing.
     pub enqueued_at: Time,

@@ -5,10 +5,11 @@ use serde_json::json;
 
 #[test]
 fn a_sliding_window_lets_a_source_in_by_turns() {
-    // Two arrivals per slot sample a queue of Q packets, to which the source adds one per slot. After n slots, n^2/Q
-    // samples are packets of the source. p is 1 at 20 of 1000 samples, so n = 45 to 55 for Q = 100 to 150. The source
-    // is admitted again when these samples have left the window. This is 0.8 s after its packets left the queue, where
-    // they wait up to 0.24 s. So the rate is between 45*8 kbit in 1.3 s and 55*8 kbit in 0.8 s.
+    // In each slot (the time to send a packet) two packets arrive, and each samples the queue of Q packets. The source
+    // adds one packet per slot to the queue. After n slots, n^2/Q samples hit packets of the source. From 20 hits among
+    // 1000 samples on, p is 1, so n is 45 for Q = 100 and 55 for Q = 150. The source is admitted again when these hits
+    // have left the window: 0.8 s after its packets left the queue, where they wait up to 0.24 s. So the rate is
+    // between 45*8 kbit in 1.3 s and 55*8 kbit in 0.8 s.
     let mean = mean_shares(&json!({"scheme": "black"}), 1);
     assert!((277.0..550.0).contains(&mean.cbr_kbps), "{mean:?}");
     close(mean.poisson_kbps, (5000.0 - mean.cbr_kbps) / 100.0, 0.2);

@@ -12,8 +12,8 @@ use serde_json::json;
 
 #[test]
 fn the_order_of_table_1() {
-    // Table 1 of afc has, for one source: RED 4375, CHOKe 1187, CARE 173, BLACK 74, AFC 50 kbit/s. For why BLACK
-    // differs, see docs/schemes/black.md.
+    // For one source, Table 1 of afc has these rates in kbit/s: RED 4375, CHOKe 1187, CARE 173, BLACK 74, AFC 50.
+    // docs/schemes/black.md explains why BLACK differs here.
     let red = json!({"scheme": "red", "min_th": "50 packets", "max_th": "150 packets", "max_p": 0.1});
     let order = [
         red,

@@ -72,7 +72,7 @@ fn a_host_that_is_late_changes_nothing_but_when_it_sends() {
         let report = core.report();
         (all, report["ports"][1]["egress"]["drops"].clone(), core.held())
     };
-    // 17 Mbit/s arrive at a link of 10 Mbit/s. User 1 sends two thirds.
+    // 17 Mbit/s arrive at a link of 10 Mbit/s, two thirds of it from user 1.
     let exact = run(Time::from_micros(10));
     assert_eq!(exact.2, 0);
     assert!(exact.1[0]["packets"].as_u64().unwrap() > 500, "{}", exact.1);

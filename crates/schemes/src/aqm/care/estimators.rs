@@ -46,7 +46,7 @@ pub(super) const MAX_ORDER: usize = 5;
 pub struct Captures {
     /// t: number of occasions; on each, one packet is captured.
     pub occasions: u32,
-    /// S: distinct flows among them.
+    /// S: number of distinct flows that were captured.
     pub distinct: u32,
     /// f_1 to f_5: number of flows captured exactly 1 to 5 times.
     pub frequencies: [u32; MAX_ORDER],
@@ -295,8 +295,8 @@ mod tests {
             let back = n * (1.0 - (1.0 - 1.0 / n).powf(f64::from(occasions)));
             assert!((back - f64::from(distinct)).abs() < 1e-9, "{distinct} of {occasions}: {n} gives {back}");
         }
-        // In 50 occasions, 101 (1 - (100/101)^50) = 39.6 of 101 flows are captured. So 101 is between the estimates for
-        // 39 and 40.
+        // In 50 occasions, 101 * (1 - (100/101)^50) = 39.6 of 101 flows are captured on average. So 101 is between the
+        // estimates for 39 and for 40 captured flows.
         let mut of = |distinct| m0.estimate(&Captures { occasions: 50, distinct, ..Default::default() });
         assert!(of(39) < 101.0 && 101.0 < of(40));
         assert_eq!((of(50), of(1), of(0)), (1250.0, 1.0, 0.0)); // t^2/2; one flow; none
@@ -337,12 +337,11 @@ mod tests {
         assert_eq!(tested([0, 0, 0, 0, 9], 9), 1);
         // One flow: S/(S-1) is not defined.
         assert_eq!(tested([1, 0, 0, 0, 0], 1), 1);
-        // All flows are captured once. N_2 exceeds N_1 by 0.96 f_1 = 38, with variance 40/39 (0.9216 * 40 - 0.9216 *
-        // 40) =
-        // 0. This step is significant, and so are all further steps.
+        // All flows are captured once. N_2 exceeds N_1 by 0.96 f_1 = 38, with variance 40/39 * (0.9216 * 40 - 0.9216 *
+        // 40) = 0. This step is significant, and so are all further steps.
         assert_eq!(tested([40, 0, 0, 0, 0], 40), 5);
-        // 20 flows are captured once and 10 twice. The step is 0.96 * 20 - 0.94 * 10 = 9.8, b_1^2 f_1 + b_2^2 f_2 =
-        // 27.3, V = 30/29 (27.3 - 3.2) = 24.9 and T = 1.97, so order 2 is next.
+        // 20 flows are captured once and 10 twice. The step is 0.96 * 20 - 0.94 * 10 = 9.8, b_1^2 * f_1 + b_2^2 * f_2
+        // is 27.3, and the variance V is 30/29 * (27.3 - 3.2) = 24.9. So T is 1.97, and order 2 is next.
         assert_eq!(tested([20, 10, 0, 0, 0], 30), 2);
     }
 

@@ -206,11 +206,12 @@ mod tests {
             offer(&mut care, if n % 2 == 0 { 0 } else { 1 + n / 2 % 10 }, 0, &mut rng);
         }
         assert_eq!(care.captures.of(0), 100);
-        // In the last 50 occasions, each of the ten flows is captured 2 or 3 times. f_2 = 5 gives N = 11 -
-        // (t-2)^2/(t(t-1)) 5 < 11, so the estimate is S = 11.
+        // In the last 50 occasions, each of the ten flows is captured 2 or 3 times. f_2 = 5 gives N = 11 - 5 *
+        // (t-2)^2/(t(t-1)) < 11, so the estimate is S = 11.
         assert_eq!(care.flows(), 11.0);
         offer(&mut care, 0, 5, &mut rng);
-        // This capture replaced another one of flow 0, so x is still 100 of 200: 1 - 200/(11*100) = 0.818.
+        // This capture replaced another one of flow 0, so x is still 100 of 200. The drop probability is 1 -
+        // 200/(11*100) = 0.818.
         assert!((care.drop_probability().unwrap() - (1.0 - 2.0 / 11.0)).abs() < 1e-12);
         // A light flow has x = 10 or 11 of 200, which is below the fair share of 18.2.
         assert_eq!(offer(&mut care, 3, 299, &mut rng), Verdict::Accept);
@@ -227,7 +228,8 @@ mod tests {
         care.capture_probability = 0.0;
         care.flows = 8.0; // as with twice as many flows: 1 - 200/(8*50) = 1/2
         let drops = (0..10_000).filter(|_| offer(&mut care, 1, 9, &mut rng) == Verdict::Drop).count();
-        // Binomial(10000, 1/2): standard deviation 50; five are allowed.
+        // The count of 10 000 draws with probability 1/2 has a standard deviation of 50; the test allows five times
+        // that.
         assert!(drops.abs_diff(5000) < 250, "{drops}");
     }
 
@@ -240,7 +242,7 @@ mod tests {
         }
         care.capture_probability = 0.0;
         // Five flows have one capture among the last 50: N^ = 6 + 5*49/50 = 10.9. Flow 1000 has 180 of 200 captures: p
-        // = 1 - 200/(10.9*180) = 0.898. The standard deviation is 9.6 of 1000; the test allows five of them.
+        // = 1 - 200/(10.9*180) = 0.898. The standard deviation is 9.6 of 1000; the test allows five times that.
         let drops = (0..1000).filter(|_| offer(&mut care, 1_000, 5, &mut rng) == Verdict::Drop).count();
         assert!(drops.abs_diff(898) < 48, "{drops}");
         assert!((0..100).all(|_| offer(&mut care, 77_777, 299, &mut rng) == Verdict::Accept));
@@ -254,14 +256,15 @@ mod tests {
         (0..100_000).for_each(|n| {
             offer(&mut care, n % 3, 299, &mut rng);
         });
-        // Binomial(100000, 0.04): mean 4000, standard deviation 62; five are allowed.
+        // The count of 100 000 draws with probability 0.04 has the mean 4000 and a standard deviation of 62; the test
+        // allows five times that.
         assert!(care.captures.len().abs_diff(4000) < 310, "{}", care.captures.len());
     }
 
     #[test]
     fn a_gate_of_four_packets_is_reached_in_underload_and_one_of_twenty_is_not() {
-        // Three Poisson flows send 2, 2 and 4 Mbit/s at 10 Mbit/s, in packets of 1000 B, with a buffer of 24 packets:
-        // docs/schemes/care.md.
+        // Three Poisson flows send 2, 2 and 4 Mbit/s over a link of 10 Mbit/s, in packets of 1000 B, with a buffer of
+        // 24 packets (docs/schemes/care.md).
         let lost = |gate| {
             let buffer = BufferParams { limit: QueueLimit::Packets(24), ..Default::default() };
             let care = Care::new(&CareParams { gate, ..Default::default() }, buffer.limit);
@@ -309,7 +312,7 @@ mod tests {
         });
         let size = care.state_size();
         assert_eq!(size.records, 200);
-        // The state is 200 captures of 4 bytes, 200 flows of 13, 51 estimates of 8, and the fixed part.
+        // The state has 200 captures of 4 bytes, 200 flows of 13 bytes, 51 estimates of 8 bytes, and the fixed part.
         let fixed = size_of::<Care>() + size_of::<CaptureList>() + size_of::<Population>();
         assert_eq!(size.bytes, 200 * 17 + 51 * 8 + fixed);
         // All of the last 50 captures differ, so M0 gives t^2/2.

@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn rules_3_and_4_raise_the_probability_of_regular_flows() {
         let at = interval(10, 0.05);
-        // 5*200 B against a mean of 1000 B, so pre = usable.
+        // The flow lost 5*200 B and the mean of regular flows is 1000 B, so pre = usable.
         close(punished(record(200, None, true), &at), 0.05);
         close(punished(record(2000, None, true), &at), 0.1); // at most 2*usable
         close(punished(record(20_000, None, true), &interval(10, 0.4)), 0.5);
@@ -246,17 +246,18 @@ mod tests {
         // The rate is constant while drops double: 3 intervals make 3 pairs, all bad.
         assert!(reacts(&[(10_000, 500), (10_000, 1_000)]));
         assert!(!reacts(&[(10_000, 500), (10_000, 1_000), (10_000, 2_000)]));
-        // The rate falls with 1/sqrt(p): 0.70 < sqrt(1/2).
+        // The rate falls with 1/sqrt(p), since the factor 0.70 per interval is less than sqrt(1/2).
         assert!(reacts(&[(10_000, 500), (7_000, 700), (4_900, 980), (3_430, 1_372)]));
         // Pairs of equal drop rates and intervals without arrivals are ignored.
         assert!(reacts(&[(10_000, 500); 5]));
         assert!(reacts(&[(10_000, 500), (0, 0), (0, 0), (0, 0)]));
-        // The history forgets the first of six intervals. Drop rates are 0.02, 0.04 and 0.04 x 3. The first makes a bad
-        // pair with each of the other 4, but only while it is in the history.
+        // The history forgets the first of six intervals. Drop rates are 0.02, then 0.04 four times. The first interval
+        // makes a bad pair with each of the other four, but only while it is in the history.
         assert!(!reacts(&[(10_000, 200), (10_000, 400), (10_000, 400), (10_000, 400)]));
         assert!(reacts(&[(10_000, 200), (10_000, 400), (10_000, 400), (10_000, 400), (10_000, 400), (10_000, 400)]));
-        // A good pair requires four times as many bad ones. The pair 0.01 -> 0.02 at a tenth of the rate is good, and
-        // so on.
+        // The drop rate rises from 0.01 to 0.02 and to 0.04, while the arrival rate falls to a tenth: two good pairs.
+        // From 0.02 to 0.04 the arrival rate is constant: a bad pair. The flow reacts, since bad pairs count only if
+        // there are four for each good one.
         assert!(reacts(&[(100_000, 1_000), (10_000, 200), (10_000, 400)]));
     }
 }

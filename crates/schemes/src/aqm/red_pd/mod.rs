@@ -322,7 +322,7 @@ mod tests {
         };
         assert_eq!(length(0.0), Time::from_millis(400));
         assert_eq!(length(1.0), Time::from_millis(80));
-        // 0.024/sqrt(0.06) = 97.98 ms.
+        // The interval is 0.024/sqrt(0.06) = 97.98 ms.
         assert!((length(0.04).as_secs_f64() - 0.024 / 0.06f64.sqrt()).abs() < 1e-9);
     }
 
@@ -366,8 +366,8 @@ mod tests {
 
     #[test]
     fn a_sender_that_does_not_react_is_cut_down() {
-        // At 10 Mbit/s, flow 0 sends 8 Mbit/s regardless of losses, and 8 others send 0.8 Mbit/s each: 14.4 Mbit/s in
-        // total.
+        // The link has 10 Mbit/s. Flow 0 sends 8 Mbit/s regardless of losses, and eight other flows send 0.8 Mbit/s
+        // each: 14.4 Mbit/s in total.
         let params = RedPdParams { max_p: 0.1, ..Default::default() };
         let share = |params: &RedPdParams, monitored: bool| {
             let buffer = BufferParams { limit: QueueLimit::Packets(60), ..Default::default() };
@@ -375,7 +375,7 @@ mod tests {
             let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
             let (mut delivered, mut next_service) = ([0u32; 9], Time::ZERO);
             for slot in 0..120_000u64 {
-                // One packet of 1500 B per 0.833 ms; flow 0 sends 10 of 18 packets.
+                // The nine flows together send one packet of 1500 B per 0.833 ms; 10 of 18 packets belong to flow 0.
                 let now = Time::from_micros(833 * slot);
                 while next_service <= now {
                     if let Some(packet) = queue.dequeue(next_service, &mut rng, &mut drops)

@@ -175,8 +175,9 @@ mod tests {
     fn the_time_between_two_changes_is_drawn_whenever_a_bin_may_change() {
         let mut hold = Hold::new(&SfbParams::default(), 1);
         let mut over = |ms| (0..10_000).filter(|_| hold.is_over(Time::from_millis(ms))).count();
-        // The freeze time is uniform from 10 to 50 ms. It is never over before 10 ms, always over after 50 ms, and over
-        // after 20 ms in one case of four. The standard deviation is 43; the test allows five of them.
+        // The freeze time is uniform from 10 to 50 ms. So it is never over before 10 ms and always over after 50 ms.
+        // After 20 ms it is over in a quarter of the 10 000 cases, with a standard deviation of 43; the test allows
+        // five times that.
         assert_eq!([9, 50].map(&mut over), [0, 10_000]);
         assert!(over(20).abs_diff(2500) < 217);
         // A fixed time: lower and upper bound are equal.
@@ -194,7 +195,7 @@ mod tests {
         bins.count(0);
         assert_eq!(judge(&mut bins, 0), 1.0);
         // With two levels of 23 bins, one of the 23*23 pairs matches in both levels. Of 5290 flows, 10 are expected to
-        // match. The standard deviation is 3.2; five are allowed.
+        // match. The standard deviation is 3.2; the test allows five times that.
         let hit = (1..=5290).filter(|&flow| judge(&mut bins.clone(), flow) == 1.0).count();
         assert!(hit > 0 && hit < 26, "{hit}");
     }

@@ -387,7 +387,7 @@ mod tests {
                 })
                 .count()
         };
-        // 10 s at 10 packets per second and a burst of 2; the last 10 ms are missing.
+        // In 10 s, 10 packets per second and a burst of 2 packets pass; the last 10 ms are missing.
         assert!((101..=102).contains(&passed(Penalty::Shared)), "{}", passed(Penalty::Shared));
         assert!((202..=204).contains(&passed(Penalty::PerFlow)));
     }
@@ -490,7 +490,8 @@ mod tests {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let draws: Vec<f64> = (0..1000).map(|_| sfb.interval(&mut rng).as_secs_f64()).collect();
         assert!(draws.iter().all(|draw| (11.0..=23.0).contains(draw)));
-        // Mean 17, standard deviation 12/sqrt(12)/sqrt(1000) = 0.11.
+        // The mean of 1000 draws is expected to be 17 s, with a standard deviation of 12/sqrt(12)/sqrt(1000) = 0.11 s;
+        // the test allows five times that.
         assert!((draws.iter().sum::<f64>() / 1000.0 - 17.0).abs() < 0.55);
     }
 
@@ -502,7 +503,7 @@ mod tests {
         assert_eq!(host.queue.backlog().packets, 3);
         let size = host.queue.state_size();
         assert_eq!(size.records, 2 * 46);
-        // Two sets of 46 bins of 24 bytes and two seeds of 8.
+        // The state has two sets of 46 bins of 24 bytes, and two seeds of 8 bytes.
         let fixed = size_of::<Sfb>() + size_of::<SfbParams>() + size_of::<FlowTable<TokenBucket>>() + size_of::<Hold>();
         assert_eq!(size.bytes, 2 * (46 * 24 + 2 * 8) + fixed);
 
@@ -517,8 +518,8 @@ mod tests {
 
     #[test]
     fn bins_of_two_packets_drop_in_underload_and_a_third_of_the_limit_does_not() {
-        // Three Poisson flows with 2, 2 and 4 of 10 Mbit/s, packets of 1000 B, a buffer of 24 packets:
-        // docs/schemes/sfb.md.
+        // Three Poisson flows send 2, 2 and 4 Mbit/s over a link of 10 Mbit/s, in packets of 1000 B, with a buffer of
+        // 24 packets (docs/schemes/sfb.md).
         let lost = |bin_size| {
             let params = SfbParams { bin_size, ..Default::default() };
             let buffer = BufferParams { limit: QueueLimit::Packets(24), ..Default::default() };
@@ -544,7 +545,8 @@ mod tests {
     #[test]
     fn a_bin_is_full_at_one_and_a_half_times_its_part_of_the_buffer() {
         let size = |limit| automatic_bin_size(23, &BufferParams { limit, ..Default::default() });
-        // 1.5*300/23 = 19.57; 450 kB are 300 packets of 1500 B; 1.5*24/23 = 1.57.
+        // The default is 1.5*limit/bins: 1.5*300/23 = 19.57 for 300 packets or 450 kB (300 packets of 1500 B), and
+        // 1.5*24/23 = 1.57 for 24 packets.
         assert_eq!(size(QueueLimit::Packets(300)), 20);
         assert_eq!(size(QueueLimit::Bytes(450_000)), 20);
         assert_eq!(size(QueueLimit::Packets(24)), 2);

@@ -50,7 +50,7 @@ params! {
         freeze_most: Time = "50 ms", in "0 s"..="100 s", source "ns; 0 in Linux";
         /// Number of packets in a bin at which its probability starts to rise; absent: `1.5*limit/bins`, at least 2.
         bin_size: Option<u32> = null, in 1..=1000000, source "sfb2001; limit/3 in ns, 20 in Linux";
-        /// Number of packets in a bin. If all bins of a flow have at least this number, its arrivals are dropped;
+        /// Limit of the packets in a bin. If all bins of a flow have reached it, arrivals of the flow are dropped;
         /// absent: no such limit.
         bin_limit: Option<u32> = null, in 1..=1000000, source "25 in Linux; none in sfb2001";
         /// Time at which the probability of an empty bin is decremented.
@@ -77,16 +77,19 @@ params! {
     }
 }
 
-// `profile = "linux"` follows `sch_sfb.c` of Linux 6.12, where it differs:
+// With `profile = "linux"`, SFB follows `sch_sfb.c` of Linux 6.12. The differences from ns, with the numbers of the
+// rules in `sfb/mod.rs`:
 //
-// - (L1) 8 levels of 16 bins, `freeze` 0, p in steps of 1/65 535, `decrement_at = "arrival"`, `unresponsive_at` 1, a
-//   shared limit, marks: `SfbParams::fixed`.
-// - (L2) a full buffer drops packets before (1): `Sfb::admit`.
-// - (L3) (4) with `p_min > 1/2` drops a fraction `(2*p_min - 1)/p_min` of the selected packets, and never marks them.
-// - (L4) (3): once no token is left, each attempt earns whole tokens for the ticks (4 ms) since the last attempt or the
-//   last token: `TokenBucket::take_token`.
+// - (L1) There are 8 levels of 16 bins, no freeze time, and one rate limit for all flows. Probabilities have steps of
+//   1/65 535, `decrement_at` is `arrival`, `unresponsive_at` is 1, and packets are marked: `SfbParams::fixed`.
+// - (L2) A full buffer drops packets before rule (1): `Sfb::admit`.
+// - (L3) If `p_min > 1/2`, rule (4) drops a fraction `(2*p_min - 1)/p_min` of the packets that it selects, and marks
+//   the others.
+// - (L4) In rule (3), an arrival that finds no token gets the whole tokens earned since the previous such arrival. That
+//   time is counted in ticks of 4 ms: `TokenBucket::take_token`.
 //
-// With (L4), flows that together attempt more often than tokens arrive get no token after the first burst.
+// With (L4), no packet passes after the first burst if arrivals of rule (3) are more frequent than tokens: each arrival
+// finds less than a whole token earned, and the fraction is lost.
 
 impl SfbParams {
     pub(super) fn is_linux(&self) -> bool {

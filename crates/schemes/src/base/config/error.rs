@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 pub struct ConfigError {
     /// Path of the key, such as `groups[0].sources[1].rate`.
     pub key: String,
-    /// Problem.
+    /// The problem, in words.
     pub problem: String,
 }
 

@@ -30,7 +30,7 @@ pub struct ParamSpec {
     /// Doc comment of each choice, not trimmed; empty if there is none.
     #[serde(skip)]
     pub choice_docs: &'static [&'static str],
-    /// Description.
+    /// Description of the parameter.
     pub doc: String,
     /// Source of the default or the meaning.
     pub source: &'static str,

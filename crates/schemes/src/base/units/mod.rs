@@ -144,7 +144,7 @@ impl BitRate {
     #[must_use]
     #[inline]
     pub fn time_of(self, bytes: u64) -> Time {
-        // 2^64 ps / 8e12 ps per byte and bit/s: 64-bit integers suffice up to 2.3 MB.
+        // With 2^64 ps and 8e12 ps per byte at 1 bit/s, 64-bit integers suffice up to 2.3 MB.
         let numerator = bytes.checked_mul(8 * Time::PER_SECOND).and_then(|bits_ps| bits_ps.checked_add(self.0 / 2));
         numerator.map_or_else(|| self.long_time_of(bytes), |numerator| Time(numerator / self.0))
     }
@@ -242,7 +242,7 @@ mod tests {
     fn serialisation_time_is_exact_at_100_gigabit() {
         // 54 B * 8 bit / 100 Gbit/s = 4.32 ns, which is not a whole number of nanoseconds.
         assert_eq!(BitRate(100_000_000_000).time_of(54), Time(4_320));
-        // 1500 B at 10 Mbit/s: 1.2 ms, abc2018 section IV-G4.
+        // 1500 B at 10 Mbit/s take 1.2 ms (abc2018 section IV-G4).
         assert_eq!(BitRate(10_000_000).time_of(1500), Time::from_micros(1200));
     }
 
@@ -251,7 +251,7 @@ mod tests {
         // The time is 1.2 ms, then one picosecond more.
         assert_eq!(BitRate::of(1500, Time::from_micros(1200)), BitRate(10_000_000));
         assert_eq!(BitRate::of(1500, Time::from_micros(1200) + Time(1)), BitRate(9_999_999));
-        // 10 GB in 8 s: 8e10 bits times 1e12 ps exceed 64 bits.
+        // 10 GB in 8 s: 8e10 bits times 1e12 ps per second exceed 64 bits.
         assert_eq!(BitRate::of(10_000_000_000, Time::from_secs(8)), BitRate(10_000_000_000));
     }
 

@@ -100,8 +100,8 @@ fn quantum_and_target_follow_the_rate_of_the_link() {
         let us = |time: Time| time.0 / 1_000_000;
         (queue.quantum, us(queue.aim.target), us(queue.aim.interval), us(queue.aim.spared))
     };
-    // A packet of 1500 B takes 120 ms, 12 ms, 1.2 ms or 0.12 ms. The quanta are 1.25 MB/s / 4096 = 305.2 B and 12.5
-    // MB/s / 4096 = 3052 B.
+    // At the four link rates a packet of 1500 B takes 120 ms, 12 ms, 1.2 ms or 0.12 ms. The quanta of the last two are
+    // 1.25 MB/s / 4096 = 305.2 B, and 12.5 MB/s / 4096 = 3052 B, limited to 1514 B.
     assert_eq!(at(100_000), (300.0, 180_000, 360_000, 480_000));
     assert_eq!(at(1_000_000), (300.0, 18_000, 113_000, 48_000));
     assert_eq!(at(10_000_000), (305.0, 5000, 100_000, 4800));
@@ -152,7 +152,7 @@ fn overflow_drops_the_head_of_the_fattest_queue() {
     let mut port = port(&of(Isolation::Flow), 4);
     assert!(offer(&mut port, 1, &[100, 200, 300]).0.is_empty());
     assert!(offer(&mut port, 2, &[500]).0.is_empty());
-    // 600 B are more than 500 + 40.
+    // The queue of flow 1 has 600 B, more than the 500 + 40 B of flow 2, so the head of flow 1 is dropped.
     let drops = offer(&mut port, 2, &[40]).0;
     assert_eq!((drops.len(), drops[0].0.wire_bytes, drops[0].1), (1, 100, DropReason::PushedOut));
     // The arriving packet is itself the head of the longest queue.

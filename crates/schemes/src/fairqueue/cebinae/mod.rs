@@ -398,7 +398,7 @@ mod tests {
     fn an_unsaturated_port_is_one_queue() {
         let mut bench = Bench::new(&params());
         (0..40).for_each(|flow| bench.offer(flow, 0));
-        // Packets that arrive at b = 0, 1500 ... 15 000 join the head queue, the others the next queue.
+        // Packets that find the bucket at 0, 1500 ... 15 000 bytes join the head queue, the others join the next queue.
         assert_eq!(bench.port.queues.each_ref().map(VecDeque::len), [11, 29]);
         assert!((0..40).all(|flow| bench.serve(0) == Some(flow)));
         assert!(bench.serve(0).is_none() && bench.drops.0.is_empty());
@@ -437,16 +437,17 @@ mod tests {
         let mut bench = Bench::new(&params());
         bench.saturate(0..21);
         assert!(bench.drops.0.is_empty());
-        // Since the rotation at 11 ms the next round is limited. The top packets of 11 to 16 ms and of 20 ms have used
-        // 7 * 1500 = 10 500 bytes of that round; the first of them still counts in the current round. At 21 ms, packets
-        // that arrive at a bucket of 10 500 > 10 395 and 12 000 ... 19 500 join the next round's queue. The packet at
-        // 21 000 > 2 * 10 395 is dropped.
+        // Since the rotation at 11 ms the next round is limited. The top group's packets of 11 to 16 ms and of 20 ms
+        // have used 7 * 1500 = 10 500 bytes of that round; the packet at 11 ms still counts in the current round.
+        // Packets that arrive at 21 ms find the bucket at 10 500 bytes, then at 12 000, and so on. Those up to 19 500
+        // exceed the limit of 10 395 and join the next round's queue. The packet at 21 000 > 2 * 10 395 is dropped.
         (0..10).for_each(|_| bench.offer(0, 21));
         assert_eq!(bench.port.queues[1 - bench.port.head].len(), 7);
         assert_eq!(bench.drops.0.len(), 3);
         assert!(bench.drops.0.iter().all(|&(packet, reason, _)| (packet.flow, reason) == (0, DropReason::Aqm)));
-        // In the bottom group, packets that arrive at b = 0, 460 (a tenth of 4605) + 1500 = 1960, and 3460 join the
-        // head queue. Those at 4960, 6460 and 7960 join the other queue. The packet at 9460 > 2 * 4605 is dropped.
+        // In the bottom group, packets join the head queue if they find the bucket at 0, at 460 (a tenth of 4605) +
+        // 1500 = 1960, or at 3460 bytes. Packets at 4960, 6460 and 7960 bytes join the other queue. The packet at 9460
+        // > 2 * 4605 is dropped.
         (0..7).for_each(|_| bench.offer(1, 21));
         assert_eq!(bench.drops.0.len(), 4);
         let served: Vec<_> = std::iter::from_fn(|| bench.serve(21)).collect();
@@ -489,7 +490,8 @@ mod tests {
         assert_eq!(bench.reading("saturated"), 0.0);
         bench.saturate(29..30);
         bench.serve(30);
-        // 21 of 30 packets are 10 500 bytes per round, reduced by the tax.
+        // 21 of the 30 packets belong to the top flow. In three rounds these are 10 500 bytes per round, which the tax
+        // reduces.
         assert!((bench.reading("top_rate_bps") - 8_316_000.0).abs() < 1.0);
     }
 

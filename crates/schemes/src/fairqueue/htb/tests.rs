@@ -99,10 +99,11 @@ fn assert_near(found: &[f64], expected: &[f64]) {
 
 #[test]
 fn leaves_get_their_rates_and_borrow_what_is_left_by_quantum() {
-    // Rates are 3 and 1 of 10, ceilings 10. Equal quanta divide the remaining 6 equally.
+    // The rates of the leaves are 3 and 1 Mbit/s on a link of 10 Mbit/s, and the ceilings are 10. Equal quanta divide
+    // the remaining 6 Mbit/s equally.
     assert_near(&Load::of(10, vec![], vec![class(0, 3.0, 10.0), class(0, 1.0, 10.0)]).rates(), &[6.0, 4.0]);
-    // With r2q = 10, quanta are 1/80 of the rates, 37 500 and 12 500 bytes. These quanta divide the remaining 6 into
-    // 4.5 and 1.5.
+    // With r2q = 10, quanta are 1/80 of the rates: 37 500 and 12 500 bytes. They divide the remaining 6 Mbit/s into 4.5
+    // and 1.5 Mbit/s.
     let mut load = Load::of(10, vec![], vec![class(0, 3.0, 10.0), class(0, 1.0, 10.0)]);
     load.params.quantum = None;
     assert_near(&load.rates(), &[7.5, 2.5]);
@@ -115,15 +116,15 @@ fn nobody_exceeds_a_ceiling_and_the_link_stays_idle_for_it() {
 
 #[test]
 fn a_class_lends_to_its_own_children_first() {
-    // Two sites with rates of 5 and ceilings of 6 share a link of 10.
+    // Two sites with rates of 5 Mbit/s and ceilings of 6 share a link of 10 Mbit/s.
     let inner = vec![class(0, 5.0, 6.0), class(0, 5.0, 6.0)];
     let leaves = vec![class(1, 2.0, 6.0), class(1, 3.0, 6.0), class(2, 2.0, 6.0), class(2, 3.0, 6.0)];
     let mut load = Load::of(10, inner, leaves);
     // The rate of the silent leaf stays within its site.
     load.silent = vec![1];
     assert_near(&load.rates(), &[5.0, 0.0, 2.0, 3.0]);
-    // Site 2 has no active user, so site 1 borrows 1 from the root, up to its ceiling. Its leaves divide the borrowed
-    // rate by equal quanta.
+    // Site 2 has no active user, so site 1 borrows 1 Mbit/s from the root, up to its ceiling. Its leaves divide the
+    // borrowed rate by equal quanta.
     load.silent = vec![2, 3];
     assert_near(&load.rates(), &[2.5, 3.5, 0.0, 0.0]);
 }
@@ -137,8 +138,8 @@ fn rates_beyond_that_of_the_parent_break_its_ceiling() {
 
 #[test]
 fn expedited_users_borrow_first() {
-    // The assured rates leave 6 of 10. The first leaf borrows up to its ceiling of 5, and the others divide the
-    // remaining 2.
+    // The assured rates leave 6 of 10 Mbit/s. The first leaf borrows up to its ceiling of 5 Mbit/s, and the others
+    // divide the remaining 2 Mbit/s.
     let leaves = vec![class(0, 1.0, 5.0), class(0, 1.0, 10.0), class(0, 2.0, 10.0)];
     let load = Load { expedited: vec![0], ..Load::of(10, vec![], leaves) };
     assert_near(&load.rates(), &[5.0, 2.0, 3.0]);

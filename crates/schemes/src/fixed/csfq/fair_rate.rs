@@ -5,7 +5,7 @@ use crate::base::units::{BitRate, Time};
 use crate::fixed::exp2::{EXPONENT_BITS, scale_down};
 use crate::fixed::{Activity, LOG2_OF_ZERO_Q31, OutOfRange};
 
-/// Number of cuts allowed after congestion begins: 0.99^30 = 0.740.
+/// Number of cuts by 1 % allowed after congestion begins; together they are a factor of 0.99^30 = 0.740.
 pub(in crate::fixed) const CUTS: u32 = 30;
 
 /// log2(0.99) in Q31.
@@ -114,7 +114,7 @@ impl FixedCsfq {
     ///
     /// Error of the probability: the errors of log2(alpha) and of the label, times ln 2, plus 4.1e-9.
     ///
-    /// 64 bits suffice: label and alpha differ by less than 128 in Q31, of which at most 64 are used.
+    /// 64 bits suffice: the difference of label and alpha is below 128 in Q31, and values above 64 count as 64.
     #[inline]
     pub fn admit(
         &mut self,
@@ -366,8 +366,8 @@ mod tests {
 
     #[test]
     fn a_burst_without_labels_does_not_shut_out_those_who_have_one() {
-        // 4 of 10 Mbit/s are offered for ten windows, with a long queue. Each window ends without a label that could
-        // set alpha. So there is no estimate or, at the next packet, C/2 = 500 units.
+        // 4 Mbit/s are offered to a link of 10 Mbit/s for ten windows, with a long queue. Each window ends without a
+        // label that could set alpha. So there is no estimate or, at the next packet, C/2 = 500 units.
         let params = FixedCsfqParams::new(K, K, C, UNIT).unwrap();
         let (mut port, long) = (FixedCsfq::default(), QueueState { spares: false, is_short: false });
         let half = params.log2_capacity_q31() - (1 << 31);

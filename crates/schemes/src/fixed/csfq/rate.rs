@@ -234,7 +234,7 @@ mod tests {
         assert!(!rates.update(&constants, [1500, 1500], 127));
         assert_eq!(rates.sums, [0, 0]);
         assert!(rates.update(&constants, [1500, 0], 100_000_000));
-        // 4500 and 1500 bytes arrive within one K, with weight 1 - 1/e.
+        // 4500 and 1500 bytes arrive within one K, so they have the weight 1 - 1/e.
         let weight = -libm::expm1(-1.0);
         for (sum, bytes) in rates.sums.iter().zip([4500.0, 1500.0]) {
             assert!((*sum as f64 / 65_536.0 / (weight * bytes) - 1.0).abs() < 1e-5, "{sum}");

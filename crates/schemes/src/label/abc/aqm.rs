@@ -236,8 +236,8 @@ mod tests {
         assert_eq!(verdicts::<false>(0.0), [A, A, A, D, D, D]);
         assert_eq!(verdicts::<true>(0.0), [A, A, A, M, M, D]);
         assert_eq!(verdicts::<true>(0.5), [A, M, M, M, M, D]);
-        // Half of the average rate is an activity lower by one. T_drop is 36, where marking ends, so no packet is
-        // marked.
+        // Half of the average rate is an activity 1 below the average. T_drop is then 36, where marking ends, so no
+        // packet is marked.
         assert_eq!(verdicts::<true>(-1.0), [A, A, A, A, A, D]);
     }
 
@@ -356,8 +356,8 @@ mod tests {
 
     #[test]
     fn a_delay_from_departures_follows_them() {
-        // One packet of 1500 bytes leaves every 2.4 ms while others wait, half of the link's 10 Mbit/s. So ten packets
-        // are a delay of 24 ms, the Q_base used here; the link rate would give 12 ms.
+        // While others wait, one packet of 1500 bytes leaves every 2.4 ms, half of the link's 10 Mbit/s. So ten packets
+        // are a delay of 24 ms, the Q_base used here. The link's rate would give 12 ms.
         let of = |delay_estimate| AbcParams {
             q_min: Threshold::Delay(Time::from_millis(10)),
             q_base: Threshold::Delay(Time::from_micros(24_100)),

@@ -297,7 +297,7 @@ mod tests {
             let packet = TestPacket { label: 4.0, ..Default::default() };
             assert_eq!(aqm.admit(&packet, &view, Time::ZERO, &mut rng), Verdict::Drop);
         }
-        // 4*(1 - 0.996^250) = 2.531.
+        // After 250 packets of activity 4, the average activity is 4*(1 - 0.996^250) = 2.531.
         aqm.report(&mut |_, value| assert!((value - 4.0 * (1.0 - 0.996f64.powi(250))).abs() < 1e-9));
     }
 
@@ -312,7 +312,8 @@ mod tests {
             aqm.admit(&TestPacket::default(), &view, Time::ZERO, &mut rng);
             aqm.drop_probability().unwrap()
         };
-        // Averages of 12, 18 and 21 give 0.05, 0.1 and, in gentle mode, 0.1 + 0.9*3/18 = 0.25.
+        // Average queues of 12, 18 and 21 packets give the probabilities 0.05, 0.1 and, in gentle mode, 0.1 + 0.9*3/18
+        // = 0.25.
         for expected in [0.05, 0.1, 0.25] {
             assert!((at(&mut aqm) - expected).abs() < 1e-12);
         }

@@ -160,7 +160,8 @@ mod tests {
 
     #[test]
     fn token_meter_at_ten_times_the_reference_rate_stays_between_3_30_and_3_34() {
-        // 1500 B every 12 ms are 1 Mbit/s: log2(10) = 3.32; a packet adds 12 000/(3 * 100 000) = 0.04.
+        // 1500 B every 12 ms are 1 Mbit/s, ten times the reference rate, so the activity is log2(10) = 3.32. A packet
+        // adds 12 000/(3 * 100 000) = 0.04.
         let labels = steady(Abc2016MeterKind::Token, Time::from_millis(12));
         assert!(labels.iter().all(|label| (3.30..3.35).contains(label)), "{labels:?}");
         let mean = labels.iter().sum::<f64>() / labels.len() as f64;

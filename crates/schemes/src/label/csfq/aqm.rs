@@ -156,7 +156,8 @@ mod tests {
     fn equations_3_and_4_drop_what_exceeds_the_fair_rate_and_relabel_the_rest() {
         let (mut aqm, mut rng) = port(&CsfqParams::default());
         let (dropped, label) = offer(&mut aqm, &mut rng, 5e6, 20);
-        // p = 1 - 2/5; binomial(10 000, 0.6): five standard deviations are 245.
+        // The drop probability is 1 - 2/5, so 6000 of 10 000 packets are expected to be dropped. Five binomial standard
+        // deviations are 245.
         assert!(dropped.abs_diff(6000) < 245, "{dropped}");
         assert_eq!(label, 2e6);
         assert_eq!(aqm.drop_probability(), Some(0.6));
@@ -202,14 +203,14 @@ mod tests {
 
     #[test]
     fn constant_rates_converge_to_the_max_min_share() {
-        // Flows of 2, 4, 8 and 16 Mbit/s on 10 Mbit/s: one gets 2 Mbit/s, three get 8/3.
+        // Flows of 2, 4, 8 and 16 Mbit/s share 10 Mbit/s: the first gets 2 Mbit/s, and the others get 8/3 Mbit/s each.
         let mut aqm = CsfqAqm::new(&CsfqParams::default());
         aqm.set_link_rate(BitRate(10_000_000));
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut passed = [0u32; 4];
         let mut served = 0.0; // packets that the link has room for
         let mut queue = 0.0f64;
-        // A tick of 750 us has 1, 2, 4 and 8 packets of 1500 bit/8, spread over the tick.
+        // In a tick of 750 us, the four flows send 1, 2, 4 and 8 packets of 1500 bit, spread over the tick.
         let order = [3, 2, 3, 1, 3, 2, 3, 0, 3, 2, 3, 1, 3, 2, 3];
         for tick in 0..60_000u64 {
             for (i, &flow) in order.iter().enumerate() {

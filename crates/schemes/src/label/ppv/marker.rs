@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn equation_3_the_token_buckets_let_each_rate_pass_at_its_value() {
-        // Buckets at 10^(1 + i/30) kbit/s: 1 Mbit/s is number 60, 100 kbit/s number 30.
+        // The rates of the buckets are 10^(1 + i/30) kbit/s, so 1 Mbit/s is number 60 and 100 kbit/s is number 30.
         let part = |weight, rate| part_below(PpvMarkerKind::TokenBuckets, weight, rate);
         assert!((part(1.0, 1e6) - 0.25).abs() < 0.01, "{}", part(1.0, 1e6));
         assert!((part(1.0, 1e5) - 0.025).abs() < 0.001, "{}", part(1.0, 1e5));
@@ -203,7 +203,7 @@ mod tests {
             marker.label(&mut meter, &mut packet, Time::ZERO, &mut Rng::stream(1, 0, "test", 0));
             label = packet.label;
         }
-        // The last of 31 is 100 kbit/s; the next would be 10^(5 + 1/30) bit/s.
+        // The last of 31 buckets has 100 kbit/s; the next one would have 10^(5 + 1/30) bit/s.
         assert!((label - value_of(libm::pow(10.0, 5.0 + 1.0 / 30.0))).abs() < 1e-9, "{label}");
     }
 }
