@@ -17,7 +17,7 @@ from fairlane.results.intervals import Interval, interval
 from .harness import ROOT, Report, bench, out, replications
 
 MORE = {"failover": 20}
-"""Number of replications of the cases for which five give too wide intervals."""
+"""Number of replications of those cases for which five replications give too wide intervals."""
 LEVELS = ("gateway", "site", "access_point")
 PLAN_BYTES = 24
 """State of a plan's shaper, without waiting packets: rate and next send time take 8 bytes each, the two ends of the
@@ -202,7 +202,7 @@ def uneven() -> Scenario:
 
 
 def state(scenario: Scenario, entry: str) -> list[str]:
-    """Returns bytes of ports, meters and plans, and token buckets and mode changes per downstream packet.
+    """Returns the memory of ports, meters and plans in bytes, and token buckets and mode changes per downstream packet.
 
     The edge is at the gateway for downstream traffic, and at the access points for upstream traffic. The directions do
     not interact, so each is simulated alone.

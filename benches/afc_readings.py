@@ -1,6 +1,7 @@
 """Measures rows of afc's tables under each interpretation of details that the paper leaves open.
 
-Prints kbit/s of UDP/TCP, the numbers in python/fairlane/papers/afc/readings.toml.
+Prints mean rates of a UDP flow and of a TCP flow in kbit/s, which are copied to
+python/fairlane/papers/afc/readings.toml.
 """
 
 from __future__ import annotations

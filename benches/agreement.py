@@ -1,7 +1,7 @@
 """Agreement between Fairlane and another simulator or system on a measure.
 
-Criterion: the means differ by at most the half width of the 95 % interval of their difference (Welch), or by at most a
-given fraction of the other side's mean.
+The criterion has two parts, one of which must hold. The means differ by at most the half width of the 95 % interval of
+their difference (Welch), or by at most a given fraction of the other side's mean.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Measures the user-space forwarder on veth pairs, with AF_PACKET and AF_XDP: packets per second, lateness.
+"""Measures the user-space forwarder on veth pairs, with AF_PACKET and AF_XDP: packets per second and lateness.
 
 Packets per second are those of the forwarder's single thread. Lateness is measured at 100 Mbit/s and 5 ms. Needs root,
 clang, iproute2, ethtool, chrt, taskset and two processors. The forwarder uses one processor; the frame source and the

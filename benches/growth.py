@@ -32,7 +32,8 @@ RATE, RTT, PACKET = 1e6, 0.04, 12_000
 # Spread of the users' base RTT for fairness. With equal RTTs, users with low numbers get larger shares
 # (docs/engine.md).
 SPREAD = 0.1
-# Minimum number of packets when measuring cost, and simulated times when measuring fairness.
+# Minimum number of packets of a run that measures cost; warm-up and measurement, in seconds, of runs that measure
+# fairness.
 PACKETS, WARMUP, MEASURE = 2e6, 1.0, 2.0
 # From this number of users on, warm-up and measurement are too short to measure fairness.
 MANY, SHORT = 1_000_000, 0.2
@@ -75,7 +76,7 @@ def users_scenario(scheme: str, users: int, warmup: float, measure: float, *, sp
 
 
 def path_scenario(scheme: str, bottlenecks: int, *, spread: bool = False) -> Json:
-    """Returns a row of links. Some users cross all links, as many others each link; max-min shares are equal."""
+    """Returns a row of links. As many users cross all links as each single link, so max-min shares are equal."""
     rate = 2 * PATH_USERS * RATE
     users = {"users": PATH_USERS, "rtt": f"{1e3 * RTT:g} ms", "start_until": "500 ms", "sources": [{"kind": "tcp"}]}
     if spread:
@@ -123,7 +124,7 @@ def measure_users(program: Path, scheme: str, users: int) -> Json:
 
 
 def measure_path(program: Path, scheme: str, bottlenecks: int) -> Json:
-    """Returns the cost, and the mean throughput of users over all links divided by their max-min share."""
+    """Returns the cost, and the mean throughput of the users that cross all links, divided by their max-min share."""
     click.echo(f"{scheme}, {bottlenecks} bottlenecks", err=True)
     line = run(program, json.dumps(path_scenario(scheme, bottlenecks)))
     spread = run(program, json.dumps(path_scenario(scheme, bottlenecks, spread=True)))
@@ -138,7 +139,7 @@ def measure_path(program: Path, scheme: str, bottlenecks: int) -> Json:
 
 
 def power_law(points: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
-    """Fits `y = a x^b` by least squares of the logarithms. Returns a, b and the maximum ratio of a point to it."""
+    """Fits `y = a x^b` by least squares of the logarithms. Returns a, b and the maximum ratio of a point to the fit."""
     x, y = ([math.log(point[side]) for point in points] for side in (0, 1))
     exponent = statistics.linear_regression(x, y).slope
     factor = mean(y) - exponent * mean(x)
@@ -179,7 +180,7 @@ def cells_of(row: str) -> list[str]:
 
 
 def column(rows: Sequence[tuple[float, Json]], name: str, least: float = 0) -> list[tuple[float, float]]:
-    """Pairs of the number of users or bottlenecks, from `least` on, and the value of a column."""
+    """Returns pairs of a number of users or bottlenecks, from `least` on, and the value of a column."""
     return [(count, float(one[name])) for count, one in rows if count >= least]
 
 

@@ -41,7 +41,7 @@ PARTS = {
 def part_of(stack: str) -> str:
     """The part that a folded stack belongs to."""
     for frame in reversed(stack.split(";")):
-        # The name of a program includes a tag, a hash of its content.
+        # The name of a BPF program includes its tag, a hash of its content.
         name = "bpf_prog_*_" + frame.split("_", 3)[3] if frame.startswith("bpf_prog_") else frame
         for part, words in PARTS.items():
             if name.startswith(words):

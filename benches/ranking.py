@@ -1,4 +1,4 @@
-"""Ranks schemes in the same cells on two sides, and counts pairs of schemes in the same order within intervals.
+"""Ranks schemes in the same cells on two sides, and counts the pairs whose order agrees.
 
 The rule was fixed before the first comparison:
 
@@ -43,8 +43,8 @@ class Pair:
     """Two schemes by a measure of a cell.
 
     Attributes:
-        cell: Cell.
-        measure: Measure.
+        cell: Name of the cell.
+        measure: Name of the measure.
         first: One scheme.
         second: The other scheme.
         ours: 1 if the first scheme has the larger value in Fairlane, -1 if the smaller, 0 if the intervals overlap.
@@ -82,7 +82,7 @@ class Count:
 
     Attributes:
         pairs: All pairs.
-        agree: Pairs in the same order within intervals.
+        agree: Pairs whose order agrees by the rule above.
         both: Pairs that both sides separate.
         both_same: Pairs that both sides separate, in the same order.
         one: Pairs that only one side separates.

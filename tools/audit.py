@@ -1,7 +1,7 @@
 """Checks locked Python and Rust packages against the advisories of OSV: `make audit`.
 
 One request covers all packages. OSV (https://osv.dev) includes the advisories of PyPA and RustSec, so pip-audit and
-cargo-audit need not be installed, or built for minutes. Exits with 1 if a version has a known vulnerability. If OSV
+cargo-audit, whose build takes minutes, are not needed. Exits with 1 if a version has a known vulnerability. If OSV
 cannot be reached, the step reports this and passes.
 """
 

@@ -1,4 +1,4 @@
-"""Finds import cycles among files of the Rust crates: `python tools/circles.py`. Exits with 1 if there is one.
+"""Finds import cycles among files of the Rust crates: `python tools/circles.py`. Exits with 1 if it finds one.
 
 An import is attributed to the file that defines the name, so re-exports (`pub use`) are followed. Rust is parsed as
 text, without tests. import-linter checks the Python package, see pyproject.toml.

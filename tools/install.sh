@@ -1,6 +1,6 @@
 #!/bin/sh
-# install.sh PYTHON MARK LOCK: installs the packages of a lock file into the virtual environment that contains MARK;
-# creates it first.
+# install.sh PYTHON MARK LOCK: installs the packages of a lock file into the virtual environment that contains MARK.
+# Creates the environment first.
 set -eu
 python=$1 mark=$2 lock=$3
 folder=$(dirname "$mark")

@@ -1,10 +1,10 @@
 #!/bin/sh
-# tests.sh TARGET: runs the tests of a Makefile target; $EBPF: features of the kernel programs.
+# tests.sh TARGET: runs the tests of a Makefile target. $EBPF has the features of the kernel programs.
 set -eu
 cd "$(dirname "$0")/.."
 set -x
 # Benchmarks, examples and the extension, which has no tests, are compiled by the lints and not here again. The live
-# tests select the same packages: for others, cargo would compile libraries again with other features.
+# tests select the same packages, since another selection would make cargo compile libraries again with other features.
 tested="--workspace --exclude fairlane-bench --exclude fairlane-py ${EBPF:=}"
 case $1 in
     test-build)

@@ -106,7 +106,7 @@ def problems_of_wheel(wheel: Path) -> Iterator[str]:
 
 
 def problems_of_sdist(sdist: Path) -> Iterator[str]:
-    """Missing content of a release sdist. Without the lock file an sdist would build a different engine."""
+    """Returns the required files that an sdist lacks. Without the lock file an sdist would build a different engine."""
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
         lock = archive.extractfile(f"{sdist.name.removesuffix('.tar.gz')}/Cargo.lock")

@@ -70,7 +70,7 @@ class Grid(Generic[C]):
     """Cells to compare.
 
     Attributes:
-        cells: The cells.
+        cells: Cells of the grid, in order.
         measures: Returns the compared measures of a run.
         by: Factors of the table of counts: the name, and a function that returns a cell's level.
         recorded: File with the values of all runs by cell, measure and side, with five significant digits.

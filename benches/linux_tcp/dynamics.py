@@ -1,6 +1,6 @@
 """Compares short dynamics of TCP with those of a Linux kernel in virtual time: 40 cells (`make kernel` first).
 
-Transfers are finite, and alone or next to other traffic. A cell agrees if all measures agree by the criterion of
+Each cell has finite transfers, alone or next to other traffic. A cell agrees if all measures agree by the criterion of
 `linux-tcp`. Finished runs are kept in the store of `--out` and not repeated.
 """
 
@@ -29,9 +29,10 @@ SIZES = (1, 3, 10, 30, 100, 300, 1000)
 PAYLOAD = 1448
 WARM_UP_S = 5
 WRITE_RATE = "231.68 kbit/s"
-"""A segment every 50 ms."""
+"""Rate of an application that writes a segment every 50 ms."""
 UDP_SHARE = 0.8
-"""Rate of the burst as a fraction of the link's rate. It lasts from 2 s to 3 s after the start of the transfer."""
+"""Rate of the burst as a fraction of the link's rate. The burst lasts from 2 s to 3 s after the start of the
+transfer."""
 TRANSFERS = "transfers"
 
 

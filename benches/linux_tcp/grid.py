@@ -2,8 +2,8 @@
 
 The grid was fixed before the first comparison. Every queue is combined with every mix of controls, with 1 flow against
 1 flow and with 8 flows against 1. Rate, round-trip time, buffer and ECN alternate over these combinations, so that each
-pair of their values is in about equally many cells. The grid includes the 48 cells with drop-tail and CoDel of an older
-comparison in real time.
+pair of their values occurs in about the same number of cells. The grid includes the 48 cells with drop-tail and CoDel
+of an older comparison in real time.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 #     ns benches/ns2/dumbbell.tcl 1 RED 300 5000
 #
 # Prints the mean goodput of a TCP flow in kbit/s with headers, Jain's index of the goodputs, and the number of
-# timeouts, all from 50 to 200 s.
+# timeouts. All are measured from 50 s to 200 s.
 lassign $argv seed type limit cbr
 set flows 100
 set from 50

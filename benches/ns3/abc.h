@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // ABC for ns-3: meters at the edge, AQM in a device's queue. Written from abc2018, eq. (1)-(10), independently of
-// Fairlane's ABC, so that the agreement of the two checks both.
+// Fairlane's ABC, so that agreement of the two implementations checks both.
 #ifndef FAIRLANE_NS3_ABC_H
 #define FAIRLANE_NS3_ABC_H
 

@@ -39,8 +39,8 @@ class EdgeTag : public ns3::Tag
 };
 
 /// A device queue with one limit for all packets. It serves packets in the order of arrival time plus an offset, which
-/// is 0 for EF: MEDF. An offset of 0 for BE gives a FIFO, an infinite one strict priority. As in any device queue, the
-/// packet in transmission is not counted.
+/// is 0 for EF. This scheduler is called MEDF. An offset of 0 for BE gives a FIFO, an infinite offset gives strict
+/// priority. As in any device queue, the packet in transmission is not counted.
 class ClassQueue : public ns3::Queue<ns3::Packet>
 {
   public:

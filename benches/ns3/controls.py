@@ -70,7 +70,7 @@ CONTROLS = {
     "vegas": Control(
         "Vegas",
         # PktsAcked gets the RTT of the first segment that an ACK covers. Fairlane uses that of the last segment, like
-        # Linux. The difference of a packet matters, since Vegas keeps two to four packets queued. With an ACK per
+        # Linux. A difference of one packet matters, since Vegas keeps two to four packets queued. With an ACK per
         # segment there is no difference.
         {
             "delayed_ack": 1,

@@ -9,15 +9,15 @@
 // above, is compatible with that licence. No part of ns-3 is in this repository.
 //
 // Choices that affect results, each as in Fairlane's default scenario:
-// 1. There is no hidden queue. The policy is in the bottleneck device's own queue, its devices have no flow control
-//    towards the traffic-control layer, and no queue disc is installed there. A queue disc of ns-3 replaces the
-//    device's queue (disc.h). The packet in transmission is not in the queue.
+// 1. There is no hidden queue. The policy is in the bottleneck device's own queue. The devices of the bottleneck have
+//    no flow control towards the traffic-control layer and no queue disc. A queue disc of ns-3 replaces the device's
+//    queue (disc.h). The packet in transmission is not in the queue.
 // 2. Lengths include the PPP header of 2 bytes: in the meters, in the throughput, on the links.
 // 3. TCP never gives up (DataRetries), and socket buffers do not limit it unless an option says so.
 // 4. Without SACK, ns-3 (seen in 3.37, unchanged in 3.44) guesses from duplicate ACKs which segments have arrived, and
-//    keeps the guesses when fast recovery ends. ns-3 then assumes that little or nothing is in flight although a whole
-//    window is, and some flows never slow down. The option mendRenoSack discards the guesses when recovery ends,
-//    together with the duplicate ACKs. It has no effect with SACK.
+//    keeps the guesses when fast recovery ends. ns-3 then assumes that little or nothing is in flight while a whole
+//    window is in flight, and some flows never slow down. The option mendRenoSack discards the guesses when recovery
+//    ends, together with the duplicate ACKs. It has no effect with SACK.
 // 5. Meters see a packet when the edge has received all of it, that is when it is offered to the bottleneck.
 
 #include "abc.h"
@@ -376,7 +376,7 @@ class TcpWatch
         end = std::max(end, header.GetSequenceNumber() + packet->GetSize());
     }
 
-    /// Choice 4 in the comment at the top of this file.
+    /// Implements choice 4 in the comment at the top of this file.
     static void ResetRenoSack(TcpSocketBase* socket, State, State state)
     {
         if (state == TcpSocketState::CA_OPEN)

@@ -23,8 +23,8 @@ namespace fairlane
 /// 1. When recovery ends, TcpSocketBase::ProcessAck sets cwnd = ssthresh for every control. TcpBbr leaves ssthresh at
 ///    its initial value, 4 GiB, until Startup ends, and then at one bandwidth-delay product. Here ssthresh is the
 ///    window before recovery, which section 4.2.3.4 restores.
-/// 2. TcpRateLinux::SkbDelivered takes the ACK phase of a rate sample from the previously delivered segment, so that
-///    the interval is too long by the time between two ACKs (fixed in ns-3 by 3.44). Here the ACK phase is that of the
+/// 2. TcpRateLinux::SkbDelivered takes the ACK phase of a rate sample from the previously delivered segment. The
+///    interval is then too long by the time between two ACKs (fixed in ns-3 by 3.44). Here the ACK phase is that of the
 ///    sample's segment.
 /// 3. TcpBbr::SetSendQuantum uses one segment at any rate. Here the quantum is that of section 4.2.2; windows are the
 ///    bandwidth-delay product plus three quanta. Bursts are still one segment.
@@ -64,13 +64,13 @@ class MendedBbr : public ns3::TcpBbr
 /// DCTCP, after RFC 8257.
 /// 1. When a packet's mark differs from the previous packet's and an ACK is delayed, the receiver must first
 ///    acknowledge the previous packets (section 3.2). TcpDctcp::CeState1to0 acknowledges up to the start of the
-///    previous packet instead. That is already acknowledged, so the sender ignores the echo: a single mark is lost if
-///    its ACK was delayed.
+///    previous packet instead. These bytes are already acknowledged, so the sender ignores the echo: a single mark is
+///    lost if its ACK was delayed.
 /// 2. A loss halves the window (section 3.5); TcpDctcp::GetSsThresh reduces it as for a mark.
 /// 3. An observation window ends with an ACK above DCTCP.WindowEnd, which is SND.NXT when the window begins (section
 ///    3.3). In TcpDctcp::PktsAcked it ends with an ACK of WindowEnd itself. The first window ends with the first ACK,
-///    as WindowEnd is initially SND.UNA; TcpDctcp takes a window longer. FirstAlpha is the alpha that this first window
-///    leaves.
+///    as WindowEnd is initially SND.UNA; in TcpDctcp it lasts a window longer. FirstAlpha is the value of alpha after
+///    this first window.
 /// 4. TcpLinuxReno, the base of TcpDctcp, follows Linux, except that a reduction keeps the acknowledgements counted
 ///    towards the next segment of growth. Linux resets them (tcp_input.c tcp_init_cwnd_reduction). The difference is
 ///    half a segment after each mark.
@@ -166,10 +166,10 @@ class MendedPrrRecovery : public ns3::TcpPrrRecovery
     ns3::Time m_last{-1}; ///< time of the last ACK
 };
 
-/// A sender that counts the bytes in flight as in RFC 6675. TcpTxBuffer::BytesInFlight adds all retransmitted segments,
-/// and Update keeps a SACKed retransmission among them until it is cumulatively acknowledged, whereas SetPipe (section
-/// 4) counts no SACKed segment. Thus, while the retransmission of one segment is lost, retransmissions of later
-/// segments that have arrived still fill the window, and nothing is sent until the timeout.
+/// A sender that counts the bytes in flight as in RFC 6675. SetPipe (section 4) counts no SACKed segment.
+/// TcpTxBuffer::BytesInFlight adds all retransmitted segments, and Update keeps a SACKed retransmission among them
+/// until it is cumulatively acknowledged. Thus, while the retransmission of one segment is lost, retransmissions of
+/// later segments that have arrived still fill the window, and nothing is sent until the timeout.
 class MendedSocket : public ns3::TcpSocketBase
 {
   public:
@@ -182,7 +182,7 @@ class MendedSocket : public ns3::TcpSocketBase
     uint32_t BytesInFlight() const override;
 
   private:
-    /// Segments retransmitted since the last timeout: not SACKed, and SACKed.
+    /// Numbers of segments that were retransmitted since the last timeout and are not SACKed, or are SACKed.
     mutable std::set<ns3::SequenceNumber32> m_copies;
     mutable std::set<ns3::SequenceNumber32> m_arrived;
     mutable bool m_timeout{false}; ///< the buffer is about to discard its retransmissions

@@ -21,12 +21,12 @@ class PortProbe
     /// Ends the measurement now.
     void Finish();
 
-    /// Bytes, including the PPP header, that left the port: of one user, or of all.
+    /// Bytes that left the port, including PPP headers, for one user or for all users.
     uint64_t UserBytes(uint32_t user) const { return m_userBytes[user]; }
     uint64_t Bytes() const;
     /// Mean number of waiting packets over time, without the packet in transmission.
     double MeanQueue() const;
-    /// Mean queueing time in seconds, and number, of the packets of a class.
+    /// Mean queueing time in seconds, and number of packets, for one class.
     double MeanWait(bool expedited) const
     {
         return m_waitSeconds[expedited] / static_cast<double>(m_served[expedited]);

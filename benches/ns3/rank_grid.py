@@ -40,7 +40,7 @@ MIXES: Mixes = {
 
 
 def scenario(cell: Cell, scheme: str) -> Table:
-    """A cell under a scheme, as a scenario of Fairlane."""
+    """Returns the Fairlane scenario of a cell with a scheme."""
     return {
         "name": f"{cell.name}, {scheme}",
         "run": RUN,

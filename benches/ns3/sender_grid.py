@@ -7,9 +7,9 @@ has both rates.
 A mix with a single flow shows how a control uses a path. Four users show how flows of a control share. A competing New
 Reno flow shows how much the control leaves to others. Two round-trip times show how much a control favours short ones.
 
-Buffers are too small (0.5), by the rule of thumb (1), and deep (4), in bandwidth-delay products of the shorter
-round-trip time. DCTCP has other queues and ECN instead: a step mark (RFC 8257 3.1; here RED that marks all or nothing)
-with a low or a high threshold, or CoDel.
+Buffers have 0.5 (too small), 1 (the rule of thumb) or 4 (deep) bandwidth-delay products of the shorter round-trip time.
+DCTCP has other queues and ECN instead: a step mark (RFC 8257 3.1; here RED that marks all or nothing) with a low or a
+high threshold, or CoDel.
 
 All cells are compared twice. `AS_IS` is ns-3 3.37 as installed. `MENDED` has exact round-trip times, and no faults that
 are visible in the source of ns-3 and can be repaired from outside (mended.h).
@@ -41,8 +41,8 @@ the smoothed RTT to controls that need samples (tcp-socket-base.cc EstimateRtt; 
 RUN: Table = {"warmup": "5 s", "measure": "15 s"}
 """Long enough for one or two ProbeRTTs of BBR and 75 round trips, but short, since ns-3 is slow."""
 SHARED: Table = {"profile": "ns3", "socket_buffer": "8 MiB"}
-"""ns-3's defaults (initial window of 10 segments, SACK, PRR, an ACK per two segments, minimum RTO of 1 s), and a
-receive window that never limits a sender."""
+"""Defaults of ns-3: an initial window of 10 segments, SACK, PRR, an ACK per two segments, and a minimum RTO of 1 s. The
+receive window never limits a sender."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Lets an interrupt of `python -m fairlane` print nothing even while the package loads.
 
-`fairlane` imports this module first: Python loads the package before `__main__`, which could not catch the interrupt.
+`fairlane` imports this module first: Python loads the package before `__main__`, so code in `__main__` could not catch
+an interrupt during the load.
 """
 
 import os

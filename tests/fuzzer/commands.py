@@ -46,10 +46,10 @@ WEIGHTS = {
     "store export": 3,
     "p4 commands": 3,
 }
-"""Weights of commands; commands without an entry have 2 of 100. Some commands are excluded. `lab clean` affects the
-whole machine. `lab diff` and `kernel` need or build a kernel. `new` writes into the checkout. Evaluations and searches
-simulate for minutes. `play` opens a browser. Other tests cover the errors of these commands (test_new.py,
-test_evaluate.py, test_search.py, test_playground.py, test_lab_diff.py).
+"""Weights with which commands are drawn; a command without an entry has weight 2. Some commands are excluded. `lab
+clean` affects the whole machine. `lab diff` and `kernel` need or build a kernel. `new` writes into the checkout.
+Evaluations and searches simulate for minutes. `play` opens a browser. Other tests cover the errors of these commands
+(test_new.py, test_evaluate.py, test_search.py, test_playground.py, test_lab_diff.py).
 """
 LEFT_OUT = {
     "--ray": "starts or waits for a cluster",

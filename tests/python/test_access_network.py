@@ -1,4 +1,4 @@
-"""Access networks from end to end: a tree against progressive filling, files of LibreQoS, the page."""
+"""Tests access networks: shares in a tree against progressive filling, input files of LibreQoS, and the page."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_wfq_gives_the_max_min_shares_that_progressive_filling_finds() -> None:
         )
     }
     counts = {group["name"]: group["users"] for group in run["groups"]}
-    # Of 12 subscribers, half send upstream, one or two at each access point. A share of 0.4 is local.
+    # Half of the 12 subscribers send upstream, one or two at each access point. A share of 0.4 is local.
     assert counts == {"down": 12, "up": 6, "local": 5}
     found = {one["name"]: one["user_throughput_bps"] for one in run["groups"]}
     shares = {one["name"]: one["max_min_share_bps"] for one in run["groups"]}
@@ -186,7 +186,7 @@ def test_files_may_begin_with_a_byte_order_mark_and_circuits_without_a_parent_ar
 
 
 def test_least_rates_of_the_files_are_those_of_the_classes(tmp_path: Path) -> None:
-    # The sum of their guaranteed rates is the access point's rate: 0.95 * 0.95 * 26.6 = 24.
+    # The sum of their guaranteed rates is the access point's rate: 0.95 * 0.95 * 26.6 Mbit/s = 24 Mbit/s.
     network = NODE.replace("100", "26.6")
     devices = HEAD + "1,A,20,2,30,10\n2,A,4,2,30,10\n"
     queue = {"scheme": "htb", "limit": "50 packets", "leaf": "droptail", "quantum": "1500 B"}
@@ -220,7 +220,7 @@ def test_a_virtual_node_limits_nothing(mark: str, tmp_path: Path) -> None:
     network = f'{{"V": {{"downloadBandwidthMbps": 10, "uploadBandwidthMbps": 10, {mark}, "children": {NODE}}}}}'
     scenario = of_files(tmp_path, network, HEAD + "1,A,5,2,50,10\n2,V,5,2,50,10\n")
     result = fairlane.run(scenario, replications=1)
-    # Both get their sending rate; behind a node of 10 Mbit/s they would get 5 each.
+    # Both users get their sending rate; behind a node of 10 Mbit/s each would get 5 Mbit/s.
     assert result.runs[0]["groups"][0]["throughput_bps"] == pytest.approx(30 * MBIT, rel=0.01)
     assert 'topology.files.network: virtual, so they limit nothing: "V"' in result.notes
 
@@ -235,8 +235,8 @@ def test_least_rates_are_assured_where_access_points_have_more_than_their_site(t
     ).replace("groups[0].sources[0].rate", "60 Mbit/s")
     run = fairlane.run(scenario, replications=1).runs[0]
     of_first, *others = run["groups"][0]["user_throughput_bps"]
-    # The site has a ceiling of 57 and is assured 54.15: 40 for the first, 14.15 for the access point of the others.
-    # The difference of 2.85 is lent to the three users in equal parts.
+    # The site has a ceiling of 57 Mbit/s and is assured 54.15 Mbit/s: 40 Mbit/s for the first user and 14.15 Mbit/s for
+    # the access point of the others. The difference of 2.85 Mbit/s is lent to the three users in equal parts.
     assert of_first == pytest.approx((40 + 2.85 / 3) * MBIT, rel=0.01)
     assert others == pytest.approx([(14.15 / 2 + 2.85 / 3) * MBIT] * 2, rel=0.02)
     over = of_files(tmp_path, f'{{"T": {node.format(40, points)}}}', devices, queue=queue)
@@ -346,7 +346,7 @@ def test_the_pace_says_how_long_the_slowest_run_will_take(monkeypatch: pytest.Mo
     monkeypatch.setattr("time.monotonic", lambda: next(now_s))
     pace = Pace()
     assert pace.say([(1.0, 10.0, 0)]) == "simulated 1 of 10 s in 0 million events"
-    # 2 simulated seconds in 10 s: 7 more take 35.
+    # 2 simulated seconds took 10 s, so 7 more take 35 s.
     assert pace.say([(3.0, 10.0, 0), (5.0, 10.0, 0)]).endswith("about 35 s left of it")
     # The estimate starts again for another run.
     assert "left" not in pace.say([(0.5, 10.0, 0)])
@@ -377,14 +377,15 @@ def throughputs(scenario: Scenario) -> dict[str, float]:
 
 def test_a_tree_at_the_gateway_keeps_plans_as_they_are_configured_and_not_what_passes_it_by() -> None:
     found = throughputs(shaped())
-    # Two of 10 and two of 20 fit below the access point, whose ceiling is 0.95 of 75.
+    # Two plans of 10 Mbit/s and two of 20 Mbit/s fit below the access point, whose ceiling is 95 % of 75 Mbit/s.
     assert (found["right"], found["wrong"], found["up"]) == pytest.approx((10, 20, 10), rel=0.01)
-    # Upstream and downstream over the access point, which is not full: 60 of 75 are used in each direction.
+    # The access point carries upstream and downstream traffic and is not full: 60 of 75 Mbit/s are used in each
+    # direction.
     assert found["local"] == pytest.approx(12, rel=0.01)
 
 
 def test_users_of_a_tree_share_what_their_access_point_has() -> None:
-    # The ceiling of the access point is 38, lent equally: 9.5 each, less than the plans.
+    # The ceiling of the access point is 38 Mbit/s. It is lent equally: 9.5 Mbit/s per user, less than the plans.
     less = {"topology.access_point_rate": "40 Mbit/s", "groups[3].sources[0].rate": "1 Mbit/s"}
     found = throughputs(shaped(quantum="1500 B").changed(less))
     assert (found["right"], found["wrong"]) == pytest.approx((9.5, 9.5), rel=0.02)

@@ -1,4 +1,4 @@
-"""The experiments of afpft: data, scenarios, numbers, and a run of one experiment."""
+"""Tests the experiments of afpft: data, scenarios and metrics, with a run of one experiment."""
 
 from __future__ import annotations
 
@@ -118,8 +118,8 @@ def test_the_spread_is_over_all_tcp_flows() -> None:
 
 
 def test_the_averaged_queue_is_that_of_its_recursion() -> None:
-    # RED with w = 1 - exp(-1/C): after C samples of a queue of 100 the average is 100 (1 - 1/e).
-    # FRED takes two samples per packet.
+    # With RED's weight w = 1 - exp(-1/C), the average after C samples of a queue of 100 packets is 100 * (1 - 1/e)
+    # packets. FRED takes two samples per packet.
     values = {"udp_packet_B": 1000, "Cb_mbps": 1000}
     red, fred = (averaged([100.0] * 1000, [125.0] * 1000, name, values) for name in ("red", "fred_wq_1_over_C"))
     assert red[-1] == pytest.approx(100 * (1 - math.exp(-1)), rel=1e-6)

@@ -1,4 +1,4 @@
-"""The comparison with a Linux kernel: version, counts, and the current results of the simulator."""
+"""Tests the comparison with a Linux kernel: its version, its counts, and the current results of the simulator."""
 
 import json
 from pathlib import Path

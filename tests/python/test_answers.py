@@ -1,4 +1,4 @@
-"""Summary of a comparison: sentences from numbers, differing metrics first, the same as frames and tables."""
+"""Tests the summary of a comparison: its sentences, the order of metrics, and the same values in frames and tables."""
 
 import builtins
 import re

@@ -1,4 +1,4 @@
-"""Quality for users (calls, videos, responsiveness, slowdown of transfers), from scenarios to tables."""
+"""Tests quality for users (calls, videos, responsiveness, slowdown of transfers) from scenarios to tables."""
 
 from pathlib import Path
 
@@ -77,7 +77,8 @@ def test_every_number_of_an_application_is_a_metric_with_a_unit_and_has_an_inter
             assert of_group["applications"][name]["n"] == len(values) == 2
             assert of_group["applications"][name]["mean"] == pytest.approx(sum(values) / 2)
             assert unit_of(name) is not None
-    # A packet of speech 20 ms, look-ahead 5 ms, network at least 5.1 ms, buffer 40 ms.
+    # The delay is the sum of 20 ms of speech in a packet, 5 ms of look-ahead, at least 5.1 ms in the network, and 40 ms
+    # in the buffer.
     assert calls["applications"]["voip_mouth_to_ear_s"]["mean"] > 0.0701
     # G.729A reduces R (93.2) by 11, and its delay of 70 ms reduces it slightly.
     assert 77 < calls["applications"]["voip_r_factor"]["mean"] < 82.2

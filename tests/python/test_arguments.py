@@ -1,4 +1,4 @@
-"""Arguments of the wrong kind: errors are one line that says what the function accepts."""
+"""An argument of the wrong kind gives a one-line error that says what the function accepts."""
 
 from typing import Any
 

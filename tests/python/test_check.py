@@ -1,4 +1,4 @@
-"""Expectations of scenarios: held, violated and inconclusive expectations, and the reports for CI systems."""
+"""Tests `fairlane check`: expectations that hold, are violated or stay inconclusive, and reports for CI systems."""
 
 import inspect
 import json
@@ -83,7 +83,7 @@ def run_with(value: float | None) -> dict[str, Any]:
     return {"throughput_ratio": value, "groups": [], "links": []}
 
 
-# Of 1, 2 and 3 the mean is 2, and the half width of the interval t(0.975, 2) / sqrt(3) = 4.3027 / 1.7321 = 2.484.
+# The mean of 1, 2 and 3 is 2, and the half width of the interval is t(0.975; 2) / sqrt(3) = 4.3027 / 1.7321 = 2.484.
 @pytest.mark.parametrize(
     ("table", "verdict"),
     [

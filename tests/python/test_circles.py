@@ -1,4 +1,4 @@
-"""No files import each other in a cycle. The check finds cycles, also through re-exports, and ignores tests."""
+"""No files import each other in a cycle. The check also finds cycles through re-exports, and ignores tests."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Claims of every kind on small handwritten tables."""
+"""Tests claims of every kind on small handwritten tables."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -137,7 +137,7 @@ def test_steps_back_that_are_allowed_do_not_add_up_to_the_other_direction() -> N
 
 
 def test_a_turn_needs_a_rise_beyond_the_noise() -> None:
-    # The last step rises by 0.05; each mean has a half width of 0.25, the difference sqrt(2) times that.
+    # The last step rises by 0.05. Each mean has a half width of 0.25, so their difference has one of 0.25 * sqrt(2).
     noisy = table("e", {"x": [0, 1, 2]}, T={("abc", x): [m - 0.1, m, m + 0.1] for x, m in enumerate([3.0, 1.0, 1.05])})
     assert verdict(noisy, kind="trend", over="x", direction="down_then_up", step_rel=0.5) == "inconclusive"
 
@@ -175,10 +175,10 @@ SCHEMES = table(
         ({"over": "x", "order": [2, 1], "margin": 0.9, "scheme": "abc"}, "reproduced"),
         ({"over": "metric", "metric": ["T", "U"], "order": ["T", "U"]}, "reproduced"),
         ({"over": "metric", "metric": ["T", "U"], "order": ["U", "T"]}, "differs"),
-        # Mean of droptail 1.85, of abc 1.5: a margin of 0.2 holds for the means, not at x = 2.
+        # The mean of droptail is 1.85 and that of abc 1.5, so a margin of 0.2 holds for the means, but not at x = 2.
         ({"over": "scheme", "order": ["droptail", "abc"], "margin": 0.2, "reduce": "mean"}, "reproduced"),
         ({"over": "scheme", "order": ["droptail", "csfq"]}, "not applicable"),
-        # Several values in one step: T at x = 1, 2 is 1, 2 and 1.5, 2.2.
+        # A step may have several values. T at x = 1 and 2 is 1 and 2 under abc, 1.5 and 2.2 under droptail.
         ({"over": "scheme", "order": [["droptail", "abc"], "abc"]}, "reproduced"),
         ({"over": "scheme", "order": ["droptail", ["droptail", "abc"]]}, "reproduced"),
         ({"over": "scheme", "order": [["droptail", "abc"], "droptail"]}, "differs"),
@@ -193,7 +193,7 @@ def test_orderings(claim: dict[str, Any], expected: str) -> None:
 @pytest.mark.parametrize(
     ("claim", "expected"),
     [
-        # T of abc over droptail: 2/3 and 10/11.
+        # The ratios of T under abc to T under droptail are 2/3 and 10/11.
         ({"value": 1.0, "tol_abs": 0.34}, "reproduced"),
         ({"value": 1.0, "tol_abs": 0.33}, "differs"),
         ({"value": 1.0, "tol_abs": 0.1, "condition": {"x": 2}}, "reproduced"),
@@ -243,7 +243,7 @@ def test_claims_on_several_metrics_or_schemes(claim: dict[str, Any], expected: s
     assert verdict(SCHEMES, **claim) == expected
 
 
-# Samples 9.9 and 10.1: mean 10, half width t(0.975; 1) * sqrt(0.02) / sqrt(2) = 1.2706.
+# The samples 9.9 and 10.1 have the mean 10 and the half width t(0.975; 1) * sqrt(0.02) / sqrt(2) = 1.2706.
 QUIET = table("e", {"x": [1, 2]}, T={("abc", 1): [9.9, 10.1], ("abc", 2): [9.9, 10.1]})
 
 
@@ -254,7 +254,7 @@ QUIET = table("e", {"x": [1, 2]}, T={("abc", 1): [9.9, 10.1], ("abc", 2): [9.9, 
         ({"kind": "near", "value": 10, "tol_abs": 1.3}, "reproduced"),
         ({"kind": "near", "value": 10, "tol_abs": 1.2}, "inconclusive"),
         ({"kind": "near", "value": 11.25, "tol_abs": 1.3}, "reproduced"),
-        # The mean is outside, and the interval reaches inside: noise does not help.
+        # The mean is outside, but the interval reaches inside. Noise must not help.
         ({"kind": "near", "value": 11.4, "tol_abs": 1.3}, "inconclusive"),
         ({"kind": "near", "value": 12.5, "tol_abs": 1.3}, "inconclusive"),
         # 10 + 1.2706 < 12.6 - 1.3: no part of the interval is inside.
@@ -275,7 +275,8 @@ QUIET = table("e", {"x": [1, 2]}, T={("abc", 1): [9.9, 10.1], ("abc", 2): [9.9, 
         ({"kind": "ordering", "over": "x", "order": [1, 2]}, "inconclusive"),
         ({"kind": "ordering", "over": "x", "order": [1, 2], "tol_abs": 1.8}, "reproduced"),
         ({"kind": "ordering", "over": "x", "order": [1, 2], "tol_abs": 1.7}, "inconclusive"),
-        # 10 and 1.1 * 10: half width 1.2706 * sqrt(1 + 1.1**2) = 1.889, shortfall 1; with 1.3 * 10, 2.08 and 3.
+        # With means of 10 and 1.1 * 10, the half width is 1.2706 * sqrt(1 + 1.1**2) = 1.889 and the shortfall 1. With
+        # 1.3 * 10 they are 2.08 and 3.
         ({"kind": "ordering", "over": "x", "order": [1, 2], "margin": 0.1}, "inconclusive"),
         ({"kind": "ordering", "over": "x", "order": [1, 2], "margin": 0.3}, "differs"),
         ({"kind": "trend", "over": "x", "direction": "up", "step_rel": 0.18}, "inconclusive"),
@@ -289,8 +290,8 @@ QUIET = table("e", {"x": [1, 2]}, T={("abc", 1): [9.9, 10.1], ("abc", 2): [9.9, 
         # Either position may be the largest; positions 1 and 2 are 1 apart.
         ({"kind": "range", "min": 0, "max": 2, "reduce": "argmax", "argument": "x"}, "reproduced"),
         ({"kind": "range", "min": 0, "max": 1, "reduce": "argmax", "argument": "x"}, "inconclusive"),
-        # The median of 9.9, 9.9, 10.1 and 10.1 is 9.9; without the first run it is 10.1, a jump of 0.2:
-        # 12.706 * sqrt(1/2 * 2 * 0.1**2) = 1.27.
+        # The median of 9.9, 9.9, 10.1 and 10.1 is 9.9; without the first run it is 10.1. The half width is t(0.975; 1)
+        # times the jackknife standard error of this jump of 0.2: 12.706 * sqrt(1/2 * 2 * 0.1**2) = 1.27.
         ({"kind": "near", "reduce": "quantile_0.5", "value": 9.9, "tol_abs": 1.3}, "reproduced"),
         ({"kind": "near", "reduce": "quantile_0.5", "value": 9.9, "tol_abs": 1.2}, "inconclusive"),
     ],
@@ -333,7 +334,7 @@ def test_one_run_is_not_narrow_and_what_is_computed_needs_no_interval() -> None:
 
 def test_a_ratio_of_zero_has_the_interval_of_its_numerator() -> None:
     sides = {"numerator": {"x": 1}, "denominator": {"x": 2}}
-    # Samples -1 and 1 over 10: half width 12.706 / 10.
+    # The samples -1 and 1, divided by 10, have the half width t(0.975; 1) / 10 = 1.2706.
     wide = table("e", {"x": [1, 2]}, T={("abc", 1): [-1.0, 1.0], ("abc", 2): [10.0, 10.0]})
     assert verdict(wide, kind="ratio", value=0, tol_abs=1.3, **sides) == "reproduced"
     assert verdict(wide, kind="ratio", value=0, tol_abs=1.2, **sides) == "inconclusive"
@@ -351,7 +352,7 @@ def test_most_points_may_be_undecided_without_the_claim_being_so() -> None:
 
 
 def test_a_number_of_all_runs_together_has_the_jackknifes_interval() -> None:
-    # Difference of the means of two flows: means 10 and 13; leaving out each run in turn gives 2, 3, 4.
+    # The means of two flows are 10 and 13, so their difference is 3. Leaving out each run in turn gives 2, 3 and 4.
     flows = table("e", {"x": [1, 2]}, T={("abc", 1): [10.0, 10.0, 10.0], ("abc", 2): [11.0, 13.0, 15.0]})
 
     def spread(tables: Mapping[str, Table]) -> Table:
@@ -359,7 +360,7 @@ def test_a_number_of_all_runs_together_has_the_jackknifes_interval() -> None:
         return Table("e", {}, {}, [Row({"scheme": "abc"}, {"T": (max(means) - min(means),)})])
 
     claim = {"kind": "near", "value": 3.0, "statistic": "spread"}
-    # t(0.975; 2) * sqrt(2/3 * (1 + 0 + 1)) = 4.303 * 1.155 = 4.968.
+    # The half width is t(0.975; 2) * sqrt(2/3 * (1 + 0 + 1)) = 4.303 * 1.155 = 4.968.
     assert judged(flows, Statistic(spread), **claim, tol_abs=5.0).verdict == "reproduced"
     found = judged(flows, Statistic(spread), **claim, tol_abs=4.9)
     assert (found.verdict, found.findings[0].measured, found.findings[0].runs) == ("inconclusive", "3.0 ± 5.0", 3)

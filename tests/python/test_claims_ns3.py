@@ -1,4 +1,4 @@
-"""Claims that also differ in ns-3 (judge/ns3.py)."""
+"""Tests how claims that also differ in ns-3 are judged (judge/ns3.py)."""
 
 from dataclasses import replace
 
@@ -68,7 +68,7 @@ def test_means_agree_within_five_percent_and_an_interval_no_wider_than_that():
     assert not agree([1.0, 1.0], [1.06, 1.06])
     # Half width of the difference: t(0.975; 4) * sqrt(2 * 0.01**2 / 3) = 0.0227, within 5 % of 1.
     assert agree([0.99, 1.0, 1.01], [0.99, 1.0, 1.01])
-    # Intervals ten times as wide, and means 0.1 apart: noise does not help.
+    # The intervals are ten times as wide, and the means differ by 0.1. Noise must not help.
     assert not agree([0.9, 1.0, 1.1], [0.9, 1.0, 1.1])
     assert not agree([0.5, 1.5, 1.0], [1.0, 2.0, 1.5])
     assert not agree([1.0], [1.0])

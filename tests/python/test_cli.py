@@ -1,4 +1,4 @@
-"""The command end to end."""
+"""Tests the command `fairlane` end to end."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The designer: parameters are tuned on one half of the scenarios and validated on the other half."""
+"""The designer tunes parameters on one half of the scenarios and validates them on the other half."""
 
 import json
 import tomllib

@@ -1,4 +1,4 @@
-"""Diagrams of the documentation: SVG from ASCII drawings, which pages must not contain."""
+"""Diagrams of the documentation are SVG files made from ASCII drawings, and pages contain no ASCII drawings."""
 
 import importlib.util
 import re

@@ -1,4 +1,4 @@
-"""`fairlane evaluate`: cases with known answers, ranks, requirements, stores, bytes."""
+"""Tests `fairlane evaluate`: measures with known values, ranks, requirements, stored runs, and reproducible bytes."""
 
 import copy
 import json
@@ -137,7 +137,7 @@ def test_shares_count_payload_of_what_users_ask_for() -> None:
     }
     canonical = {"groups": [{"name": "a", "rtt": "80 ms", "sources": [{"segment_payload": 1448, "header_bytes": 52}]}]}
     found = measures(SUITE.scenarios["packet-sizes/tcp"].__class__("f/s", Path(), "", "", []), canonical, run)
-    # 1448 of 1500 bytes are payload: the shares are 1, 0.5, 2, 1.
+    # 1448 of 1500 bytes are payload, so the shares are 1, 0.5, 2 and 1.
     assert found["share_worst"] == pytest.approx(0.5)
     assert found["share_mean"] == pytest.approx(4.5 / 4)
     assert found["jain"] == pytest.approx(4.5**2 / (4 * (1 + 0.25 + 4 + 1)))
@@ -156,8 +156,8 @@ def test_shares_have_settled_when_they_stay_near_what_they_are_to_be() -> None:
     phase = Phase(10, 20, {"a": 1, "b": 1})
     bins = 200  # of 0.1 s
     even = [1.0] * bins
-    # From 10 s to 13 s b has nothing. A window of 1 s is within 10 % of equal shares if b's share is at least 0.45,
-    # that is, if b has at least 0.9/1.1 of a. Such a window contains at most one bin from before 13 s.
+    # From 10 s to 13 s, group b receives nothing. A window of 1 s is within 10 % of equal shares if b's share is at
+    # least 0.45. Then b has at least 0.9/1.1 of a's throughput. Such a window has at most one bin from before 13 s.
     late = [0.0 if 100 <= number < 130 else 1.0 for number in range(bins)]
     assert settling_s(phase, {"a": even, "b": even}, 0.1) == 0
     assert settling_s(phase, {"a": even, "b": late}, 0.1) == pytest.approx(2.9)
@@ -288,7 +288,7 @@ def test_a_scheme_in_python_has_its_report_card_by_one_command_of_the_page(cli: 
     (entry,) = document["entries"]
     (cheats,) = (one for one in entry["criteria"] if one["criterion"] == "cheats")
     # The scheme pushes out only packets of the flood. Thus each of the ten users has a tenth of the queue, and the
-    # flood no more than that.
+    # flood has at most a tenth.
     assert cheats["value"]["mean"] > 0.5
     assert not (cli.folder / "results" / "store").exists()
 

@@ -1,4 +1,4 @@
-"""Properties of the experiments and claims of every paper."""
+"""Tests properties of the experiments and claims of every paper."""
 
 import json
 import re

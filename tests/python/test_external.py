@@ -1,4 +1,4 @@
-"""Schemes written in Python, used as an author would."""
+"""Tests schemes written in Python, as their author would use them."""
 
 import re
 import sys
@@ -21,7 +21,7 @@ MODULE = EXAMPLES / "my_scheme.py"
 
 
 def scenario(queue: str | dict[str, Any], **tables: Any) -> fairlane.Scenario:
-    """A heavy and a light user on 10 Mbit/s; both send more than half."""
+    """A heavy and a light user share 10 Mbit/s; each of them sends more than half of it."""
     return fairlane.Scenario(
         "two-users",
         fairlane.group("heavy", fairlane.poisson("15 Mbit/s"), fairlane.tcp(flows=3), start_until="0.5 s"),
@@ -92,7 +92,8 @@ def test_the_examples_run_from_the_command_line(cli: Cli) -> None:
 def test_drr_in_python_gives_each_user_its_half() -> None:
     SCHEMES.load(MODULE)
     for run in fairlane.run(scenario("my-drr")).runs:
-        # 5 Mbit/s each. Packets have equal sizes, so the shares differ by at most a few packets of 12 kbit in 4 s.
+        # Each user gets 5 Mbit/s. Packets have equal sizes, so the shares differ by at most a few packets of 12 kbit in
+        # 4 s.
         assert [group["throughput_bps"] for group in run["groups"]] == pytest.approx([5e6, 5e6], rel=0.003)
         drops = {drop["reason"]: drop["packets"] for drop in run["links"][0]["drops"]}
         assert drops["pushed_out"] > 0
@@ -294,8 +295,8 @@ class CountsInItsThread:
 def test_a_run_keeps_the_state_of_its_thread_from_call_to_call() -> None:
     CountsInItsThread.calls.clear()
     fairlane.run(scenario("thread-counts"), replications=2, threads=1)
-    # 22 Mbit/s of 1500-byte packets for 4.5 s after the last start are 8250 packets; minus four standard deviations,
-    # 7887.
+    # 22 Mbit/s of 1500-byte packets are 8250 packets in the 4.5 s after the last start. Four standard deviations less
+    # are 7887 packets.
     assert len(CountsInItsThread.calls) == 2
     assert min(CountsInItsThread.calls) > 7886
 

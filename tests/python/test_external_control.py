@@ -1,4 +1,4 @@
-"""Congestion controls written in Python, used as an author would."""
+"""Tests congestion controls written in Python, as their author would use them."""
 
 import json
 import re
@@ -92,7 +92,7 @@ def test_a_control_of_everything_sees_each_segment_and_its_window_is_obeyed() ->
     runs = fairlane.run(scenario("fixed"), replications=1, threads=1).runs
     assert len(made) == 2, "an object for each flow"
     for control in made:
-        # Two windows of 20 segments fit into path and buffer, 33 + 33.
+        # Two windows of 20 segments fit into the path (33 segments) and the buffer (33 segments).
         assert (control.lost, control.events) == (0, {"open"})
         assert 15 * 1448 < control.most <= 20 * 1448
     assert runs[0]["links"][0]["utilisation"] > 0.9

@@ -205,10 +205,10 @@ def test_a_kill_at_any_step_leaves_the_old_results_or_the_new_ones(tmp_path: Pat
     assert done.returncode == 0, done.stderr
     found = [json.loads(line) for line in done.stdout.splitlines()]
     old, new = ({**dict.fromkeys(("a", "b", text), text), "mine": "mine"} for text in "01")
-    # Create and lock a folder, write four files, rename, remove four old files and their folder.
+    # The steps create and lock a folder, write four files, rename it, and remove four old files and their folder.
     assert len(found) > 12
     for beside, texts in found:
         assert beside == []  # the next writer has removed the leftovers of the previous kill
-        assert texts in ([old, new] if can_exchange else [old, new, {}])  # {}: between two renames
+        assert texts in ([old, new] if can_exchange else [old, new, {}])  # {}: killed between two renames
     assert found[0][1] == old
     assert [texts for _, texts in found[-5:]] == [new] * 5

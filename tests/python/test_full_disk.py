@@ -1,4 +1,4 @@
-"""Full disks and file size limits: one line that names option and file, and no partly written file."""
+"""A full disk or file size limit gives one line that names option and file, and leaves no partly written file."""
 
 import os
 from pathlib import Path

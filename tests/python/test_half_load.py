@@ -1,4 +1,4 @@
-"""Statements of chapters about a half-full link."""
+"""Tests what the chapters of schemes say about a half-full link."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def test_the_exercises_show_what_the_lesson_says() -> None:
     assert (two["one flow"], two["four flows"]) == (pytest.approx(2, abs=0.6), pytest.approx(8, abs=0.6))
     ten = shares(who, {"four flows": 9})["droptail"]
     assert (ten["one flow"], ten["four flows"]) == (pytest.approx(1, abs=0.4), pytest.approx(9, abs=0.4))
-    # 500 packets of 1514 bytes at 10 Mbit/s.
+    # Serialisation delay of 500 packets of 1514 bytes at 10 Mbit/s.
     full = shares(buffer)
     most_ms = 500 * 1514 * 8 / 10e6 * 1000
     assert full["droptail"]["wait_ms"] == pytest.approx(most_ms, rel=0.05)

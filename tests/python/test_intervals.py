@@ -16,7 +16,8 @@ from fairlane.results.intervals import (
 
 
 def test_half_width_is_that_of_students_t() -> None:
-    # Mean 3, standard deviation sqrt(2.5), t(0.975; 4) = 2.776445: half width 2.776445 * sqrt(2.5 / 5).
+    # The mean is 3 and the standard deviation sqrt(2.5). With t(0.975; 4) = 2.776445, the half width is 2.776445 *
+    # sqrt(2.5 / 5).
     estimate = interval([1, 2, 3, 4, 5])
     assert estimate.mean == 3
     assert estimate.half_width == pytest.approx(2.776445 * math.sqrt(0.5), rel=1e-6)
@@ -56,7 +57,7 @@ def test_numbers_are_printed_within_a_thousandth(value: float) -> None:
 
 
 def test_a_quantile_is_shown_with_the_bin_that_it_was_read_off() -> None:
-    # Adds 3.2 % of the mean, 1.82. A single run has two known digits.
+    # Adds 3.2 % of the mean, that is, 1.82. The quantile of a single run is shown with two digits.
     assert format_quantile(56.908, 0.0) == "56.9 ± 1.8"
     assert format_quantile(56.908, 3.0) == "56.9 ± 4.8"
     assert format_quantile(59.06, None) == "59"

@@ -1,4 +1,4 @@
-"""Kernels of the plane `linux`: what a build rejects, keeps and resumes, with fake compilers.
+"""Tests builds of kernels for the plane `linux` with fake compilers: rejected sources, cached results, resumed builds.
 
 One test builds a real kernel.
 """
@@ -366,6 +366,7 @@ def test_a_real_kernel_boots_in_virtual_time_and_gives_the_same_bytes_for_a_seed
     first = boot(1)
     assert first == boot(1)
     assert first["random"] != boot(2)["random"]
-    # 100 s and 1 ns, plus 1 ns each for the slack of the process, the timer, and a reading of the clock.
+    # The sleep takes 100 s and 1 ns, plus 1 ns each for the timer slack of the process, the timer, and a reading of the
+    # clock.
     assert int(first["slept"]) - 100_000_000_001 == 3
     assert int(first["wall"]) // 3600 == 946684800 // 3600  # independent of the host's time

@@ -148,7 +148,7 @@ def test_paths_of_users_add_up_to_that_of_their_group_without_percentiles() -> N
         return user_paths.path(user_paths.of_udp([{"packets": packets, "lost_packets": lost, "delay": delay}]))
 
     both = user_paths.group_path([user(0.01, 100, 0), user(0.04, 200, 100)])
-    # (100 * 10 ms + 200 * 40 ms) / 300; 100 of 400 packets.
+    # The mean delay of 300 packets is (100 * 10 ms + 200 * 40 ms) / 300; 100 of 400 packets are lost.
     assert both["one_way_delay"] == {"samples": 300, "mean_s": pytest.approx(0.03), "max_s": 0.08}
     assert (both["lost_share"], both["marked_share"]) == (0.25, None)
     assert user_paths.group_path([user(0.01, 100, 0)])["one_way_delay"]["p99_s"] == 0.0
@@ -270,7 +270,7 @@ def test_a_scenario_of_ones_own_is_run_under_each_queue(cli: Cli, workdir: Path)
     text = cli.output("lab", "compare", "short.toml", *options)
     assert "light" in text  # a heading may wrap
     assert "Mbit/s" in text
-    # A row per queue, and in the second table per queue and group; the first is in two parts.
+    # The first table, printed in two parts, has a row per queue. The second has a row per queue and group.
     assert max(map(len, text.splitlines())) <= 120
     assert text.count(" simulator ") == 2 * 2 + 2 * 2
     assert text.startswith("short: goodput on simulator;")
@@ -312,7 +312,8 @@ def test_a_scenario_of_ones_own_is_run_on_real_packets(plane: str, queue: str, c
     assert heavy + 2 * light < 10.1  # 834 packets/s of 1500 bytes on the switch are 10.008
     (run,) = pl.read_parquet(workdir / "out" / "runs.parquet").iter_rows(named=True)
     assert run["lab_plane"] == plane
-    # At least the propagation delay, 5 ms and 0.1 ms in each direction; only the forwarder counts TCP's losses.
+    # The RTT is at least the propagation delay, 5 ms and 0.1 ms in each direction. Only the forwarder counts TCP's
+    # losses.
     assert 0.0102 <= run["smoothed_rtt_mean_s.heavy"] < 1
     assert 0.0051 <= run["one_way_delay_mean_s.light"] < 1
     assert (run["lost_share.heavy"] is not None) == (plane == "forwarder")
@@ -337,10 +338,12 @@ def four_classes() -> fairlane.Scenario:
 @pytest.mark.parametrize(
     ("settings", "expected_mbps"),
     [
-        # Rates are 1 to 4. Proportional quanta divide the other 10 in proportion; quanta of one packet give 2.5 each.
+        # Rates are 1 to 4 Mbit/s. Proportional quanta divide the other 10 Mbit/s in proportion to the rates; quanta of
+        # one packet give each class 2.5 Mbit/s.
         ({}, (2, 4, 6, 8)),
         ({"queue.quantum": "1500 B"}, (3.5, 4.5, 5.5, 6.5)),
-        # The fourth is at its ceiling. Of the remaining 14, the others have 1, 2 and 3, plus 8/3 each.
+        # The fourth class is at its ceiling. Of the remaining 14 Mbit/s, the other classes have 1, 2 and 3 Mbit/s, plus
+        # 8/3 Mbit/s each.
         ({"queue.quantum": "1500 B", "queue.ceil": "6 Mbit/s"}, (11 / 3, 14 / 3, 17 / 3, 6)),
     ],
 )
@@ -352,7 +355,7 @@ def test_classes_of_the_kernels_htb_get_what_those_of_the_scheme_get(
     if subprocess.run(["unshare", "-n", "tc", "qdisc", "add", "dev", "lo", "root", "htb"], check=False).returncode:
         pytest.skip("this kernel has no sch_htb")
     base, whole = four_classes(), {**CLASSES, **settings}
-    # The payload is 1470 bytes in both; links of the simulator also carry two bytes of PPP.
+    # The payload is 1470 bytes in lab and simulator; links of the simulator also carry the PPP header of two bytes.
     expected = [rate * 1470 / 1500 for rate in expected_mbps]
     # Without the quantum or the ceiling, the fourth class would be off by at least 8 %. A busy processor shifts up to
     # 4 % between classes, differently each time.
@@ -504,7 +507,7 @@ def test_the_queue_is_the_one_that_the_kernel_counts() -> None:
         made.run(name, ["ip", "addr", "add", "10.9.9.1/24", "dev", "here"])
         neighbour = ["10.9.9.2", "lladdr", "02:00:00:00:00:01", "dev", "here", "nud", "permanent"]
         made.run(name, ["ip", "neigh", "replace", *neighbour])
-        # 1 kbit/s: of seven packets of 1028 bytes one fits the bucket, six wait for 8 s.
+        # At 1 kbit/s, a packet of 1028 bytes takes 8 s. One of seven packets fits into the bucket; the other six wait.
         shape = ["tbf", "rate", "1kbit", "burst", "1100", "limit", "100000"]
         made.run(name, ["tc", "qdisc", "add", "dev", "here", "root", "handle", "1:", *shape])
         made.run(name, ["tc", "qdisc", "add", "dev", "here", "parent", "1:1", "handle", "10:", "pfifo", "limit", "24"])

@@ -1,4 +1,4 @@
-"""`lab diff`: reading both traces, and finding the first packet that differs."""
+"""Tests `lab diff`: it reads both traces and finds the first packet that differs."""
 
 import json
 import struct

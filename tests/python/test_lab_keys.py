@@ -416,8 +416,8 @@ def test_a_key_that_nobody_has_decided_on_is_refused(monkeypatch: pytest.MonkeyP
 def test_sources_start_within_their_window(built: Any) -> None:
     late = scenario().replace("groups[0].start_from", "1 s").replace("groups[0].start_until", "2 s").canonical()
     (sender,) = (entry for entry in built(late, "forwarder") if "iperf3', '-c'" in entry)
-    # The sender sends for warm-up and window (2 s each), 2 s more and TCP's head start, less its start of 1 to 2 s, in
-    # whole seconds.
+    # The sending time is the warm-up (2 s), the window (2 s), a reserve of 2 s and TCP's head start, minus the sender's
+    # start time of 1 to 2 s. iperf3 gets it in whole seconds.
     assert 4.5 <= int(sender.split("'-t', '")[1].split("'")[0]) <= 6
     # 0.3 s until the server listens, four round trips of 10.2 ms until iperf3 has opened its flow, then the warm-up.
     begins_s = float(built(late, "forwarder")[-1].removeprefix("the window begins at "))
@@ -444,7 +444,7 @@ def test_users_start_at_times_of_their_own_in_a_short_window_too(built: Any) -> 
 
 
 def test_users_with_few_flows_wait_until_the_others_have_opened_theirs(built: Any) -> None:
-    # iperf3 opens flows one after another, so seven more take seven round trips of 10.2 ms.
+    # iperf3 opens flows one after another, so seven more flows take seven more round trips of 10.2 ms.
     many, one = launches(built, (8, 1), "0 s")
     assert one - many == pytest.approx(7 * 0.0102)
 
@@ -453,7 +453,8 @@ def test_hosts_keep_the_order_of_frames_and_send_as_much_as_with_offloads(built:
     log = built(scenario().canonical(), "forwarder")
     ordered = [entry for entry in log if "rps_cpus" in entry]
     assert len(ordered) == sum("'up']" in entry for entry in log)  # every interface
-    # tcp_wmem counts 2280 bytes for a segment of 1448: 4 MiB of payload.
+    # tcp_wmem counts 2280 bytes of memory for a segment with 1448 bytes of payload. The limit corresponds to 4 MiB of
+    # payload.
     limits = [entry.rsplit(" ", 1)[1] for entry in log if "tcp_wmem" in entry]
     assert limits == [str(4 * 1024 * 1024 * 2280 // 1448)] * 2
 

@@ -1,4 +1,4 @@
-"""Tables of measured runs, written by one lab and reused by another."""
+"""Tests tables of measured runs, which one lab writes and another reuses."""
 
 from pathlib import Path
 

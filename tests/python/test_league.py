@@ -1,4 +1,4 @@
-"""The league of `fairlane evaluate`: committed results, ranks, pages, figures, sentences."""
+"""Tests the league of `fairlane evaluate`: committed results, ranks, pages, figures, and sentences."""
 
 import csv
 import json
@@ -127,7 +127,8 @@ def test_only_results_that_differ_are_told_not_an_engine_of_another_version(tiny
     line = next(line for line in path.read_text().splitlines() if line.startswith("few/all-of-them,delay_p99,"))
     mean, half_width = line.split(",")[2:]
     path.write_text(path.read_text().replace(line, f"few/all-of-them,delay_p99,{float(mean) * 2:.6g},{half_width}"))
-    # Cells that were measured anyway, with equal numbers of runs: seven of abc, five in a quick evaluation.
+    # Checks cells that the evaluation measured with equal numbers of runs: seven cells of abc, or five in a quick
+    # evaluation.
     assert notes("abc") == [
         "ranks: with this engine 1 of 7 cells that were checked are not those of the league; fairlane evaluate "
         "--check-league names those that differ"

@@ -241,7 +241,7 @@ def test_a_parameter_without_an_option_must_be_the_kernels(name: str, key: str) 
 
 def test_the_automatic_bin_of_sfb_is_rounded_as_in_the_simulator() -> None:
     (words,) = disciplines.commands(Link("l0", 10_000_000, {**of_scheme("sfb"), "limit": "42 packets"}))
-    assert words[words.index("target") + 1] == "4"  # 1.5*42/16 = 3.94
+    assert words[words.index("target") + 1] == "4"  # packets: 1.5 * 42 / 16 = 3.94, rounded
 
 
 @pytest.mark.parametrize(
@@ -309,7 +309,7 @@ def test_all_keys_that_the_plane_has_not_are_in_one_message() -> None:
         'queue.short_queue: "own", Linux has "port": codel_should_drop compares the backlog of the whole qdisc (set '
         '"port")',
     ]
-    # Of several scenarios, too, and each problem once; a profile says the same of all keys.
+    # The problems of several scenarios are listed together, each once. An unsupported profile is a single problem.
     with pytest.raises(UserError) as error:
         plan.check(wrong.canonical(), wrong.replace("queue", {"scheme": "codel", "limit": "9 kB"}).canonical())
     assert str(error.value).endswith('queue.limit: "9000 B", the kernel counts in packets here: set "6 packets"')
@@ -406,7 +406,7 @@ def test_the_record_of_a_recorded_result() -> None:
     assert second["transfer_times"]["slowdown"]["mean"] > 1
     assert third["udp"]["sent_bps"] == pytest.approx(1e6, rel=0.01)
     assert third["path"]["delivered_packets"] == third["udp"]["received_packets"]
-    # The queue of the other users, a full packet on both links, and 5.1 ms.
+    # The delay consists of the queue of the other users, the serialisation of a full packet on both links, and 5.1 ms.
     way_s = third["path"]["one_way_delay"]["mean_s"]
     assert way_s == pytest.approx(link["delay"][0]["mean_s"] + 12e-4 + 12e-5 + 5.1e-3, rel=0.1)
     p50, p95 = link["delay"][0]["p50_s"], link["delay"][0]["p95_s"]
@@ -723,13 +723,14 @@ def test_tshark_accepts_the_capture_of_a_kernel(fake: Fake, tmp_path: Path) -> N
     fields = [word for name in names for word in ("-e", name)]
     done = execute("tshark", "-r", tmp_path / "a.pcapng", *checks, "-T", "fields", *fields, "-E", "separator=|")
     assert done.stdout.splitlines() == [
-        # Sequence numbers begin at 0 with the SYN; of 1500 bytes 52 are headers, of a SYN all.
+        # Sequence numbers begin at 0 with the SYN. Headers take 52 of the 1500 bytes of a segment, and all bytes of a
+        # SYN.
         "0.001000000|10.0.0.1|0x00|50000|40000|0|0|||1|",
         "0.002000000|10.0.0.1|0x02|50000|40000|1|1448|||1|",
         "0.003000001|10.0.0.2|0xb8|||||1480|||1",
         "0.004000000|10.0.0.1|0x02|50000|40000|1449|1448||dropped (overlimit), 9 packets waiting|1|",
         "0.005000000|10.0.0.1|0x03|50000|40000|2897|148|||1|",
-        # The second connection of the flow is number 2^20, which is 104 * 10000 + 8576.
+        # The second connection of the flow has the number 2^20 = 104 * 10000 + 8576.
         "0.006000000|10.0.0.1|0x00|58576|40104|0|0|||1|",
         "0.006500000|10.0.0.1|0x00|58576|40104|1|0|||1|",
         "0.007000000|10.0.0.1|0x02|58576|40104|1|1448|||1|",

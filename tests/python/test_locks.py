@@ -1,4 +1,4 @@
-"""Development dependencies are locked: allowed versions, with hashes, audited."""
+"""Development dependencies are locked to allowed versions with hashes, and audited."""
 
 import json
 import re
@@ -157,7 +157,7 @@ def test_the_audit_fails_on_a_known_vulnerability_alone(
 
 
 def test_an_audit_without_data_says_that_it_was_skipped(advisories: Callable[[Answer], str]) -> None:
-    # A port without a listener; a server that fails; a server with another answer.
+    # Tries a port without a listener, a server that fails, and a server with an unexpected answer.
     for address in ("http://127.0.0.1:1/v1", advisories(lambda *_: []), advisories(lambda *_: {"no": "results"})):
         done = audit(address)
         assert (done.returncode, done.stderr) == (0, "")

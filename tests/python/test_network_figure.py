@@ -1,4 +1,5 @@
-"""Figures of networks: all examples and kinds of topology, all names, and texts within their boxes."""
+"""Tests figures of networks: all examples and kinds of topology are drawn, with all names, and texts stay within their
+boxes."""
 
 import json
 from pathlib import Path

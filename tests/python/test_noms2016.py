@@ -68,7 +68,8 @@ def formula_shares(gamma: float) -> list[Row]:
 
 def test_the_formula_is_that_of_packets_that_the_scheme_drops() -> None:
     above, average, below = (fmean(row.metric("p_A")) for row in formula_shares(3))
-    # 4.8, 2.4 and four times 1.2 Mbit/s on 10 Mbit/s: the excess of 1/6 is dropped, within the Poisson noise.
+    # Users send 4.8, 2.4 and four times 1.2 Mbit/s, 12 Mbit/s in all, over 10 Mbit/s. The excess of 1/6 is dropped,
+    # except for Poisson noise.
     assert (4.8 * above + 2.4 * average + 4 * 1.2 * below) / 12 == pytest.approx(1 / 6, abs=0.01)
     assert above > 10 * average > 100 * below
 
@@ -99,6 +100,6 @@ def test_rows_and_columns_of_the_tables_select_points(cli: Cli) -> None:
 
 def test_a_cell_of_the_upload_table_without_abc_is_one_point() -> None:
     at = [at for at in PAPER.points(PAPER.experiments["noms.table_upload"]) if at["scheme"] == "droptail"]
-    # Two delays, two numbers of flows, two of users: the cells of the rows without ABC.
+    # The rows without ABC have a cell for each of two delays, two numbers of flows and two numbers of users.
     assert len(at) == 8
     assert {point["B_MB"] for point in at} == {"none"}

@@ -1,4 +1,4 @@
-"""Notebooks: HTML of scenarios, results and catalogues, figures, a progress bar."""
+"""Tests the display in notebooks: scenarios, results and catalogues as HTML, figures, and a progress bar."""
 
 import sys
 from collections.abc import Callable

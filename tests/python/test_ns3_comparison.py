@@ -1,4 +1,4 @@
-"""The comparison with ns-3 in benches/ns3, as far as it works without ns-3."""
+"""Tests those parts of the comparison in benches/ns3 that work without ns-3."""
 
 import json
 import math
@@ -78,8 +78,8 @@ def test_thresholds_of_abc_keep_their_share_of_the_limit():
 
 
 def test_interval_of_a_difference_is_welchs():
-    # Variances 1 and 4, 4 runs each: standard error sqrt(5/4), degrees of freedom (5/4)^2 / ((1/4)^2/3 + 1/3) = 4.41,
-    # rounded down; t(0.975, 4) = 2.776.
+    # The variances are 1 and 4, with 4 runs each, so the standard error is sqrt(1/4 + 4/4) = sqrt(5/4). The degrees of
+    # freedom are (5/4)^2 / ((1/4)^2/3 + 1/3) = 4.41, rounded down to 4; t(0.975, 4) = 2.776.
     a = [-math.sqrt(1.5), 0.0, 0.0, math.sqrt(1.5)]
     b = [2 * value for value in a]
     assert joint_half_width(a, b) == pytest.approx(2.776 * math.sqrt(5 / 4), rel=1e-3)
@@ -90,7 +90,7 @@ def test_classes_become_an_offset_and_a_surcharge():
     queue = {"scheme": "abc", "scheduler": "medf", "be_offset": 2.0}
     groups = [{"name": "g", "traffic_class": "EF", "sources": [{"kind": "tcp"}]}]
     arguments = ns3.arguments(scenario(queue=queue, groups=groups))
-    # Two full queues of 24 packets of 1500 bytes at 10 Mbit/s: 57.6 ms (abc2018 III-D2).
+    # A link of 10 Mbit/s sends two full queues of 24 packets of 1500 bytes in 57.6 ms (abc2018 III-D2).
     assert {"--beOffset=0.0576", "--accountingBe=1.0", "--accountingEf=3.0"} <= set(arguments)
     assert any("users=1,reference=10000.0,ef=1," in argument for argument in arguments)
     strict = ns3.arguments(scenario(queue={"scheme": "droptail", "scheduler": "strict"}))
@@ -114,7 +114,7 @@ def arguments_of(cell):
 
 def test_packets_without_time_stamps_are_asked_of_ns3():
     arguments = arguments_of(sender_grid.Cell("bbr1", "alone", 10, 40, 1.0))
-    # 1500 - 2 PPP - 20 IP - 20 TCP.
+    # The payload is 1500 bytes minus headers of PPP (2 bytes), IP (20) and TCP (20).
     assert {"--timestamps=0", "--mss=1458"} <= set(arguments)
     assert "--timestamps=1" in arguments_of(sender_grid.Cell("ledbat", "alone", 10, 40, 1.0))
 
@@ -131,6 +131,6 @@ def test_in_the_grid_of_senders_each_control_has_all_rates_with_all_buffers():
 
 
 def test_a_cell_whose_buffer_is_a_product_has_that_many_packets():
-    # 4 * 10 Mbit/s * 40 ms / 12 000 bits = 133.3.
+    # A buffer of 4 bandwidth-delay products has 4 * 10 Mbit/s * 40 ms / 12 000 bits = 133.3 packets.
     queue = sender_grid.Cell("bbr1", "alone", 10, 40, 4.0).scenario(mended=True)["queue"]
     assert queue == {"scheme": "droptail", "limit": "134 packets"}

@@ -1,4 +1,4 @@
-"""The ns-3 module of planes/ns3/: its test suite, and the example under every scheme."""
+"""Runs the test suite of the ns-3 module in planes/ns3/, and its example under every scheme."""
 
 import functools
 import re

@@ -1,4 +1,4 @@
-"""The comparison of all schemes: acceptance scenario, table, JSON."""
+"""Tests the comparison of all schemes in the acceptance scenario, as table and JSON."""
 
 import pytest
 
@@ -23,11 +23,12 @@ def test_all_stands_for_every_scheme(comparison: fairlane.Comparison) -> None:
 def test_the_yardstick_is_the_max_min_share(comparison: fairlane.Comparison) -> None:
     overview = comparison.document()["overview"]
     shares = {group["name"]: group["throughput_bps"]["mean"] for group in overview["max_min"]["groups"]}
-    # Ten light users use 2 of 10 Mbit/s; the two others both demand more than half of the rest.
+    # Ten light users use 2 of 10 Mbit/s; each of the two other users demands more than half of the remaining 8 Mbit/s.
     assert shares == pytest.approx({"poisson": 4e6, "tcp": 4e6, "light": 200e3})
     assert overview["max_min"]["throughput_ratio"]["mean"] == pytest.approx(1)
     assert overview["max_min"]["links"][0]["utilisation"]["mean"] == pytest.approx(1)
-    # (10 Mbit/s)^2 / (12 (2 * 4^2 + 10 * 0.2^2) Mbit^2/s^2).
+    # Jain's index of 12 users, two with 4 Mbit/s and ten with 0.2 Mbit/s: (sum of rates)^2 / (12 * sum of squared
+    # rates).
     assert overview["max_min"]["jain_index"]["mean"] == pytest.approx(100 / (12 * 32.4))
 
 
@@ -35,7 +36,8 @@ def test_light_users_get_what_they_ask_where_users_have_queues(comparison: fairl
     rows = {row["queue"]: row for row in comparison.document()["overview"]["queues"]}
     for scheme in ("drr", "wfq"):
         poisson, tcp, light = (group["throughput_bps"]["mean"] for group in rows[scheme]["groups"])
-        # Poisson of 200 kbit/s, packets of 1500 B, 10 users, 2 runs of 4 s: 1333 packets, standard error 2.7 %.
+        # Ten users send Poisson traffic of 200 kbit/s in packets of 1500 B. In 2 runs of 4 s these are 1333 packets, so
+        # the standard error is 2.7 %.
         assert light == pytest.approx(200e3, rel=5 * 0.027)
         assert poisson == pytest.approx(4e6, rel=0.1)
         assert tcp <= 4.4e6
@@ -44,7 +46,8 @@ def test_light_users_get_what_they_ask_where_users_have_queues(comparison: fairl
         poisson, tcp, light = (group["one_way_delay"]["p99_s"]["mean"] for group in rows[scheme]["groups"])
         assert light < min(poisson, tcp)
         assert rows[scheme]["groups"][2]["lost_share"]["mean"] < 0.01 < rows[scheme]["groups"][0]["lost_share"]["mean"]
-    # The unresponsive user sends 16 of 18 Mbit/s, and drop-tail gives it about this part of 10 Mbit/s.
+    # The unresponsive user sends 16 of the 18 Mbit/s offered, and drop-tail gives it about this fraction of the 10
+    # Mbit/s of the link.
     assert rows["droptail"]["groups"][0]["throughput_bps"]["mean"] > 8e6
     assert rows["abc"]["edge_state_bytes_per_user"]["mean"] > 0
     assert rows["droptail"]["edge_state_bytes_per_user"]["mean"] == 0

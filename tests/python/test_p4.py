@@ -1,4 +1,4 @@
-"""`fairlane p4 commands`, and the plane `p4` of the lab."""
+"""Tests `fairlane p4 commands`, and the plane `p4` of the lab."""
 
 from pathlib import Path
 

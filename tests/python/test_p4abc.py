@@ -25,6 +25,6 @@ def test_scenario_is_that_of_section_6() -> None:
     # 5 ms per link give a round trip of 20 ms.
     assert [table["topology"][f"{link}_delay"] for link in ("access", "bottleneck")] == ["5 ms", "5 ms"]
     cbr, tcp = (group["sources"][0] for group in table["groups"])
-    # 1448 bytes of payload, 8 UDP, 20 IP, 2 PPP.
+    # A packet has 1448 bytes of payload and headers of UDP (8 bytes), IP (20) and PPP (2).
     assert (cbr["kind"], cbr["rate"], cbr["packet_size"]) == ("cbr", "60 Mbit/s", "1478 B")
     assert (tcp["flows"], tcp["congestion_control"]) == (1, "cubic")

@@ -1,4 +1,4 @@
-"""Contents of a release: one version, recipe, sdist, crates; in the long tests, the wheel."""
+"""Tests the contents of a release: version numbers, recipe, sdist and crates; the long tests also check the wheel."""
 
 import re
 import shutil

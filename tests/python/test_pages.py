@@ -1,4 +1,4 @@
-"""Code blocks of README, tutorial and how-tos: code prints what the page shows, and all commands exist."""
+"""Code blocks of README, tutorial and how-tos print what the page shows, and all their commands exist."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""All pairs of senders: shares, the sender ahead, stored runs, figures."""
+"""Tests `fairlane pairs`: shares, the sender ahead, stored runs, and figures."""
 
 import json
 from pathlib import Path
@@ -137,7 +137,7 @@ def test_the_command_writes_tables_figure_and_document_and_resumes(cli: Cli, wor
     svg = (workdir / "out" / "pairs.svg").read_text(encoding="utf-8")
     assert "prefers-color-scheme: dark" in svg
     assert "<image" not in svg  # cells are drawn, not a picture
-    # Stored runs are not simulated again; those of one more pair are simulated.
+    # Stored runs are not simulated again; only the runs of an additional pair are simulated.
     again = cli(*arguments, "--out", "again")
     assert "runs" not in again.stderr
     assert (workdir / "again" / "pairs.csv").read_bytes() == (workdir / "out" / "pairs.csv").read_bytes()

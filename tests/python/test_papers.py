@@ -122,20 +122,20 @@ def test_drop_threshold_is_that_of_the_last_arrival() -> None:
 def test_time_to_base_needs_nineteen_packets_that_stay_above_eighteen() -> None:
     run = record([0] * 22, [None, None, 12.0, 19.0, 17.9, 18.5, 19.2] + [18.1] * 15)
     values = {"t_s": 1, "Qbase_pkts": 20}
-    # In the fifth interval (of 0.1 s) of the flow the threshold reaches 19 and then stays above 18. After the second,
-    # 17.9 follows.
+    # Intervals last 0.1 s. In the second interval of the flow the threshold reaches 19 packets, but then falls to 17.9
+    # packets. In the fifth it reaches 19 packets again and stays above 18.
     assert METRICS["time_to_base"](run, values) == pytest.approx(0.5)
 
 
 def test_what_packets_need_beyond_path_and_bottleneck_they_wait_on_access_links() -> None:
-    # 1.2 ms and 0.12 ms of transmission, 5.1 ms of propagation, 10 ms in the bottleneck's queue; the other 2 ms are
-    # waiting time at access links.
+    # The mean delay of 18.42 ms consists of serialisation delays of 1.2 ms and 0.12 ms, a propagation delay of 5.1 ms,
+    # and 10 ms in the bottleneck's queue. The other 2 ms are waiting time at access links.
     path = {"one_way_delay": {"samples": 500, "mean_s": 0.01842}}
     silent = {"one_way_delay": None}
     bottleneck = {"name": "bottleneck", "delay": [{"packets": 500, "mean_s": 0.01}]}
     run = {"window_s": [0, 10], "groups": [{"path": path}, {"path": silent}], "links": [bottleneck]}
     values = {"Da_ms": 0.1, "Db_ms": 5, "Ca_mbps": 100, "Cb_mbps": 10}
-    # 50 packets/s that wait 2 ms each are a tenth of a packet.
+    # By Little's law, 50 packets/s that wait 2 ms each are on average 0.1 waiting packets.
     assert METRICS["access_packets"](run, values) == pytest.approx(0.1)
 
 
@@ -185,7 +185,7 @@ def test_claims_about_other_experiments_run_just_their_points(workdir: Path, mon
 
 
 def test_check_fails_when_a_claim_is_no_longer_reproduced(cli: Cli) -> None:
-    # ABC with thresholds of 24 packets: dropped packets find 24 waiting, instead of at most 23.
+    # Under ABC with thresholds of 24 packets, dropped packets find 24 packets waiting, instead of at most 23.
     broken = ["--set", "queue.q_min=24 packets", "--set", "queue.q_base=24 packets"]
     done = cli("reproduce", "abc2018.fig16a", "--check", "--replications", "3", *broken)
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""The experiments of afc: data, scenarios, metrics, and statistics."""
+"""Tests the experiments of afc: data, scenarios, metrics, and statistics."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def test_the_limit_of_sfb_is_that_of_all_unresponsive_flows_together() -> None:
     def limit(scheme: str, flows: int) -> str:
         return str(table("table1", scheme=scheme, n_udp=flows)["queue"]["penalty_rate"])
 
-    # 5 Mbit/s divided by 101 and 105 flows: 49.505 kbit/s, and five times 47.619 kbit/s.
+    # The limit is the fair rate per unresponsive flow: 5 Mbit/s / 101 = 49.505 kbit/s, and 5 * (5 Mbit/s / 105) =
+    # 238.095 kbit/s.
     assert [limit("sfb_1x", flows) for flows in (1, 5)] == ["49.505 kbit/s", "238.095 kbit/s"]
     assert [limit(scheme, 1) for scheme in ("sfb_2x", "sfb_half")] == ["99.01 kbit/s", "24.752 kbit/s"]
 

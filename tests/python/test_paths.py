@@ -1,4 +1,4 @@
-"""Files with recorded traces, and paths in results."""
+"""Tests files with recorded link traces, and the paths of these files in results."""
 
 import json
 import shutil

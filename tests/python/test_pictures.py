@@ -1,4 +1,4 @@
-"""All figures of all commands are printable: TrueType fonts, readable labels, no offsets, one colour per scheme."""
+"""Figures of all commands can be printed: TrueType fonts, legible labels, no axis offsets, one colour per scheme."""
 
 import json
 import re
@@ -113,7 +113,7 @@ def test_every_picture_can_be_printed(
 ) -> None:
     monkeypatch.chdir(tmp_path)  # the store of the pairs is here
     for name, drawn in pictures(comparison, swept, access, reproduced):
-        pdf = as_bytes(drawn, ".pdf")  # which draws the texts that are looked at here
+        pdf = as_bytes(drawn, ".pdf")  # this draws the texts
         texts = [text.get_text() for text in drawn.findobj(Text) if text.get_visible()]
         assert not [text for text in texts if "_" in MATH.sub("", text)], name
         offsets = [axis.get_offset_text().get_text() for axes in drawn.axes for axis in (axes.xaxis, axes.yaxis)]
@@ -269,7 +269,8 @@ def test_the_distribution_of_delays_holds_the_quantiles_of_the_record(comparison
             for level, name in ((50, "p50_s"), (95, "p95_s"), (99, "p99_s")):
                 reached = delays_ms[shares >= level][0]
                 found = [1e3 * float(one[name]) for one in times if one]
-                # A quantile is exact to half a step of 6.3 %, and the mean of two runs is between theirs.
+                # A quantile is exact to half a step of 6.3 %, and the mean over two runs is between the quantiles of
+                # both runs.
                 assert min(found) / 1.07 <= reached <= max(found) * 1.07
 
 

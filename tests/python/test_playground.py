@@ -1,4 +1,4 @@
-"""The simulator for browsers gives the same numbers as the native simulator; tests also the command `fairlane play`."""
+"""The simulator for browsers gives the same numbers as the native one. Also tests the command `fairlane play`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The playground in a real browser without network: every scheme, every story, keyboard, screen reader, phone, dark.
+"""Tests the playground in a real browser without network.
 
-Screenshots for manual inspection are in $FAIRLANE_SCREENSHOTS, or else in pytest's folder of the test.
+Covers every scheme and story, the keyboard, the markup for screen readers, small screens and dark mode. Screenshots for
+manual inspection are in $FAIRLANE_SCREENSHOTS, or else in pytest's folder of the test.
 """
 
 from __future__ import annotations

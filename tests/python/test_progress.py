@@ -1,4 +1,4 @@
-"""Progress of long work on stderr."""
+"""Tests the progress of long work on stderr."""
 
 import pytest
 

@@ -75,8 +75,8 @@ def choice(*values: str) -> Json:
 
 UINT, NUMBER, TEXT = {"type": "integer", "minimum": 0}, {"type": "number", "minimum": 0}, {"type": "string"}
 RAW = structure(length_=UINT, payload_length_=UINT)
-# PacketHeader, AckFrame, StreamFrame and the events of draft-ietf-quic-qlog-quic-events-13, sections 4 to 8. In -01, a
-# StreamFrame must have `length` (A.7.8).
+# Definitions of PacketHeader, AckFrame, StreamFrame and the events from sections 4 to 8 of
+# draft-ietf-quic-qlog-quic-events-13. In version -01 of the draft, a StreamFrame must have `length` (A.7.8).
 HEADER = structure(packet_type=choice("initial", "1RTT"), packet_number_=UINT)
 ACK = structure(
     frame_type={"const": "ack"},
@@ -214,7 +214,7 @@ def acknowledged(events: list[Json]) -> Iterator[tuple[str, int, float]]:
 )
 def test_payload_sent_is_acknowledged_lost_or_in_flight(tmp_path: Path, settings: Json) -> None:
     sent = [events for _, events in logged(tmp_path, lossy("linux", **settings)) if any(map(is_data, events))]
-    assert len(sent) >= 2  # of three: a lost SYN takes a second
+    assert len(sent) >= 2  # one of three flows may send nothing, since a lost SYN costs a second
     for events in sent:
         mss = min(event["data"]["raw"]["payload_length"] for event in events if is_data(event))
         offset_of: dict[int, int] = {}
@@ -226,7 +226,7 @@ def test_payload_sent_is_acknowledged_lost_or_in_flight(tmp_path: Path, settings
                 _, packet = number(event)
                 offset_of[packet] = event["data"]["frames"][0]["offset"]
                 in_flight[offset_of[packet]].add(packet)
-                assert event["data"]["raw"]["payload_length"] == mss  # endless flows
+                assert event["data"]["raw"]["payload_length"] == mss  # flows are endless, so all segments are full
             elif event["name"] == "quic:packet_lost":
                 _, packet = number(event)
                 assert fates.setdefault(packet, "lost") == "lost"

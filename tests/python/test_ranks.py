@@ -1,4 +1,4 @@
-"""Comparison of rankings of schemes: benches/ranking.py, and the cells in ns-3 and on real packets."""
+"""Tests the comparison of rankings (benches/ranking.py), and the cells in ns-3 and on real packets."""
 
 import csv
 import io
@@ -60,7 +60,7 @@ def test_a_pair_disagrees_only_if_both_separate_it_the_other_way_round() -> None
         ("c", "d"): (0, 0),
     }
     assert [names for names, pair in pairs.items() if not pair.agrees] == [("b", "c")]
-    # b is above d in one and below it in the other; the interval of d allows both.
+    # On one side b is above d, on the other side below d. The interval of d allows both orders.
     assert [names for names, pair in pairs.items() if not pair.same_means] == [("b", "c"), ("b", "d")]
     assert ranking.count(pairs.values()) == ranking.Count(pairs=6, agree=5, both=3, both_same=2, one=2, one_same=1)
 
@@ -103,7 +103,7 @@ def test_files_hold_values_and_pairs(tmp_path: Path) -> None:
 
 
 def test_the_least_share_is_that_of_an_equal_part() -> None:
-    # One of four users has 2 of 10 Mbit/s; an equal share is 2.5.
+    # One of four users has 2 of 10 Mbit/s; an equal share is 2.5 Mbit/s.
     assert Cell("any", 10, 20, 1.0).worst_share([2e6, 3e6, 2.5e6, 2.5e6]) == pytest.approx(0.8)
 
 

@@ -1,4 +1,4 @@
-"""Content of the pages of `fairlane report`, without a browser; test_report_browser.py checks their appearance."""
+"""Tests the content of pages of `fairlane report`; test_report_browser.py tests their appearance in a browser."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The pages of `fairlane report` in a real browser, offline: light, dark and on a phone.
+"""Tests pages of `fairlane report` in a real browser, offline, in light and dark mode and at the width of a phone.
 
 Screenshots for manual inspection are in $FAIRLANE_SCREENSHOTS, or else in pytest's folder of the test.
 """

@@ -1,4 +1,4 @@
-"""Properties of all papers: names, quick runs, explanations, the page of docs, several papers at once."""
+"""Tests properties of all papers: names, quick runs, explanations, the page of docs, and several papers at once."""
 
 from __future__ import annotations
 

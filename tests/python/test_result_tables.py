@@ -1,4 +1,4 @@
-"""Results in terminal, notebooks and pages: delays by group, user and flow, links, access networks."""
+"""Tests tables of results in terminal, notebooks and pages: delays, links and access networks."""
 
 from __future__ import annotations
 

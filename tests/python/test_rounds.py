@@ -58,7 +58,7 @@ class Made:
 
 
 def noise(amplitude: float) -> Samples:
-    """Mean 1; no noise for f0 = 1, noise of +amplitude and -amplitude alternately for f0 = 2."""
+    """Samples with mean 1: without noise for f0 = 1, with alternating noise of +amplitude and -amplitude for f0 = 2."""
     return lambda at, number: 1 + (amplitude * (-1) ** number if at["f0"] == 2 else 0)
 
 
@@ -66,7 +66,7 @@ NEAR_ONE = {"kind": "near", "value": 1.0, "tol_abs": 0.1}
 
 
 def test_the_points_that_keep_a_claim_open_get_twice_as_many_until_it_is_decided() -> None:
-    # Half width t(0.975; n-1) * 0.2 * sqrt(n/(n-1)) / sqrt(n): 0.151 for n = 10, 0.096 for n = 20.
+    # The half width is t(0.975; n-1) * 0.2 * sqrt(n/(n-1)) / sqrt(n), that is, 0.151 for n = 10 and 0.096 for n = 20.
     made = Made(noise(0.2), [NEAR_ONE])
     (verdict,) = made.judge().verdicts
     assert verdict.verdict == "reproduced"

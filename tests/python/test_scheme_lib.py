@@ -1,4 +1,4 @@
-"""Scheme libraries, built and used as an author would."""
+"""Tests scheme libraries, built and used as their author would."""
 
 import json
 import os
@@ -52,7 +52,7 @@ def library(build: Build) -> Path:
 
 
 def scenario(queue: Any, seed: int = 1) -> fairlane.Scenario:
-    """A heavy and a light user on 10 Mbit/s; both send more than half."""
+    """A heavy and a light user share 10 Mbit/s; each of them sends more than half of it."""
     return fairlane.Scenario(
         "two-users",
         fairlane.group("heavy", fairlane.poisson("15 Mbit/s"), fairlane.tcp(flows=3), start_until="0.5 s"),

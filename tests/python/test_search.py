@@ -1,4 +1,4 @@
-"""The adversary: choices, admissible scenarios, results, and continuing an interrupted search."""
+"""Tests the adversary: its choices, admissible scenarios, results, and the continuation of an interrupted search."""
 
 import json
 import signal
@@ -41,7 +41,8 @@ def bounds(workdir: Path) -> Path:
 @pytest.mark.parametrize(
     ("text", "places"),
     [
-        # Ends and middle, arithmetic or (with :log) geometric; each of four whole numbers has a quarter.
+        # The coordinates 0, 0.5 and 1 give the ends and the middle of a range, which is arithmetic or (with :log)
+        # geometric. Each of four whole numbers has a quarter of the coordinates.
         ("0.2..0.4", {0.0: 0.2, 0.5: 0.3, 1.0: 0.4}),
         ("1..100 ms:log", {0.0: "1 ms", 0.5: "10 ms", 1.0: "100 ms"}),
         ("1..4", {0.0: 1, 0.24: 1, 0.26: 2, 0.76: 4, 1.0: 4}),

@@ -1,4 +1,4 @@
-"""Parts of the site: names that its pages explain, the check of links, the target. See also test_site_built.py."""
+"""Tests parts of the site: explained names, the check of links, `make site`. See also test_site_built.py."""
 
 from __future__ import annotations
 

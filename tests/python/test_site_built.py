@@ -1,4 +1,4 @@
-"""The built site: no warnings, valid links, a search that finds every scheme, and accessible pages.
+"""The site builds without warnings; links are valid, the search finds every scheme, and pages are accessible.
 
 Screenshots for manual inspection are in $FAIRLANE_SCREENSHOTS, or else in pytest's folder of the test.
 """
@@ -154,7 +154,7 @@ def test_the_search_finds_every_scheme_by_its_name_and_by_its_paper(open_page: O
     for scheme in SCHEMES:
         assert found(page, scheme)[0] == f"docs/schemes/{scheme}"
         assert f"docs/schemes/{scheme}" in found(page, source(scheme))[:5], source(scheme)
-    # By RFC numbers, which Sphinx's search ignores, and by a word that only the title has.
+    # Searches by RFC numbers, which Sphinx's search ignores, and by a word that only the title has.
     assert "docs/schemes/codel" in found(page, "RFC 8289")
     assert "docs/schemes/csfq" in found(page, "Stoica")
 
@@ -398,7 +398,7 @@ def test_it_is_legible(open_page: Open, screenshots: Path, look: str) -> None:
         page.evaluate("scrollTo({ top: 0, behavior: 'instant' })")
         page.screenshot(path=screenshots / f"site-{name.replace('/', '-')}-{look}.png")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
-        # The playground has a separate test; for similar rows, some represent all.
+        # The playground has a separate test. A few rows represent all similar rows.
         page.evaluate("document.querySelectorAll('iframe, tbody > tr:nth-child(n+9)').forEach((part) => part.remove())")
         options = {"preload": False, "resultTypes": ["violations"]} | (AXE[look] if name != KINDS[0] else {})
         violations = axe.Axe().run(page, options=options).response["violations"]

@@ -1,4 +1,4 @@
-"""`fairlane store ls|verify|gc|export`, called as a user would."""
+"""Tests `fairlane store ls|verify|gc|export` as a user would call them."""
 
 import gzip
 import importlib.util

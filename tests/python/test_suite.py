@@ -1,4 +1,4 @@
-"""The suite: its files define it completely, a change needs a new version, and every scenario runs by itself."""
+"""The files of the suite define it completely, a change needs a new version, and every scenario runs on its own."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""`fairlane sweep`, called as a user would."""
+"""Tests `fairlane sweep` as a user would call it."""
 
 import json
 import re
@@ -139,7 +139,7 @@ def test_tables_have_a_row_per_run_and_per_point_and_metric(cli: Cli, grid: Path
     row = points.row(by_predicate=(pl.col("point") == 7) & (pl.col("metric") == "utilisation.bottleneck"), named=True)
     samples = runs.filter(pl.col("point") == 7)["utilisation.bottleneck"]
     assert row["mean"] == pytest.approx(samples.mean())
-    # Two runs: t(0.975; 1) = 12.706, times s / sqrt(2).
+    # For two runs, the half width is t(0.975; 1) = 12.706 times the standard deviation divided by sqrt(2).
     assert row["half_width"] == pytest.approx(12.706 * samples.std() / 2**0.5, rel=1e-4)  # type: ignore[operator]
     assert (row["n"], row["unit"]) == (2, "1")
     units = json.loads(pl.read_parquet_metadata(out / "runs.parquet")["fairlane.units"])
@@ -245,7 +245,8 @@ def test_neither_threads_nor_stored_runs_decide_how_many_runs_a_point_gets(cli: 
 
 def test_the_size_of_a_round_follows_from_the_width() -> None:
     stop = Stop({"x": 0.1}, 4, 100)
-    # Mean 10, s = 2: t(0.975; 3) = 3.182, half width 3.182 * 2 / 2 = 3.182, which is 3.182 times the required 1.
+    # Four samples have the mean 10 and the standard deviation 2. With t(0.975; 3) = 3.182, the half width is 3.182 * 2
+    # / sqrt(4) = 3.182, which is 3.182 times the required 1.
     samples = {"x": [10 - 3**0.5, 10 - 3**0.5, 10 + 3**0.5, 10 + 3**0.5]}
     assert stop.expected(samples, 4) == 41  # 4 * 3.182^2 = 40.5
     assert stop.next_round(samples, 4) == 8  # at most double

@@ -1,4 +1,4 @@
-"""Output on terminals and in shells: help, completions, manual page, `init`, tables of 80 columns."""
+"""Tests output on terminals: help, shell completions, the manual page, `init`, and tables within 80 columns."""
 
 import os
 import pty
@@ -132,7 +132,8 @@ def test_init_writes_a_scenario_that_runs(cli: Cli, workdir: Path) -> None:
     printed = cli.output("init", "mine.toml", "--buffer", "50 ms", "--profile", "ns3", "--rtt", "40 ms")
     assert printed.splitlines()[0] == "written: mine.toml"
     scenario = Scenario.from_toml(workdir / "mine.toml").to_dict()
-    # 50 ms at 10 Mbit/s are 62500 bytes; an RTT of 40 ms is 19.9 ms one way, plus 0.1 ms of the access link.
+    # 50 ms at 10 Mbit/s are 62500 bytes; an RTT of 40 ms is a one-way delay of 19.9 ms at the bottleneck plus 0.1 ms at
+    # the access link.
     assert scenario["queue"] == {"scheme": "abc", "limit": "62500 B"}
     assert scenario["topology"]["bottleneck_delay"] == "19900 us"
     assert scenario["tcp"] == {"profile": "ns3"}

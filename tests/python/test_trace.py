@@ -1,4 +1,4 @@
-"""Recording a replication: captures that tshark accepts, tables of senders and queue, unchanged results."""
+"""Tests recordings of a replication: tshark accepts captures, tables agree with the run, and results do not change."""
 
 import json
 import shutil
@@ -151,7 +151,7 @@ def test_tshark_finds_nothing_odd_without_losses(tmp_path: Path, header: int) ->
 def test_round_trip_times_are_those_of_the_topology(tmp_path: Path) -> None:
     file, _ = captured(tmp_path, lossless(run__replications=1))
     handshakes = packets(file, "tcp.time_relative", where="tcp.flags == 0x012")
-    # SYN and SYN-ACK of 60 bytes at 10 Mbit/s, 5 ms in each direction.
+    # SYN and SYN-ACK have 60 bytes each and travel over 10 Mbit/s with 5 ms in each direction.
     assert min(float(time) for (time,) in handshakes) == pytest.approx(2 * (60 * 8 / 10e6 + 5e-3), abs=1e-9)
     # An echoed timestamp was sent before by the other end of the same stream.
     values: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -219,7 +219,7 @@ def test_tables_have_columns_units_and_identity(tmp_path: Path) -> None:
     assert set(senders["state"]) <= {"syn_sent", "open", "disorder", "recovery", "loss"}
     owners = senders.select("flow", "group", "user").unique().sort("flow").rows()
     assert owners == [*((flow, "heavy", 0) for flow in range(5)), (5, "light", 0), (6, "light", 1)]
-    # With the other frames they can be joined.
+    # These frames can be joined with the others.
     joined = senders.join(result.users_frame(), on=["scenario", "queue", "seed", "replication", "group", "user"])
     assert joined.height == senders.height
 

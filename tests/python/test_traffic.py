@@ -1,4 +1,4 @@
-"""Transfers, bursts and several links in frames, documents and captures."""
+"""Tests transfers, bursts and several links in frames, documents and captures."""
 
 from pathlib import Path
 

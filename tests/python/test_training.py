@@ -1,4 +1,4 @@
-"""Builds with profiles: profiles are written to the expected path, and the build of the wheel finds them."""
+"""Profiles are written to the expected path, where the build of the wheel finds them."""
 
 import os
 import re

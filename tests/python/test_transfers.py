@@ -1,4 +1,4 @@
-"""Transfers with sizes from a file."""
+"""Tests transfers with sizes from a file."""
 
 import json
 from pathlib import Path

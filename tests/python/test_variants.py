@@ -1,4 +1,4 @@
-"""Schemes with different parameters in one comparison."""
+"""Tests schemes with different parameters in one comparison."""
 
 import json
 from pathlib import Path
@@ -31,7 +31,7 @@ def test_a_variant_is_a_run_of_the_scenario_with_these_keys(compared: Comparison
     assert compared.results[VARIANTS[1]].runs_json != compared.results["abc"].runs_json
     longer = compared.results["droptail:limit=48 packets"]
     assert longer.scenario["queue"]["limit"] == "48 packets"
-    # Poisson traffic of 8 on 10 Mbit/s with 5 TCP flows fills the buffer at times.
+    # Poisson traffic of 8 Mbit/s and 5 TCP flows fill the buffer of a link of 10 Mbit/s at times.
     assert max(run["links"][0]["queue"]["max_packets"] for run in longer.runs) == 48
 
 

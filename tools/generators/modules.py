@@ -157,7 +157,7 @@ def _metrics() -> str:
 
 
 def _metric(one: dict[str, Any]) -> str:
-    """Returns the code of a metric. Fields with default values are omitted."""
+    """Returns the Python source of a metric. Fields with default values are omitted."""
     said = one | {
         "words": "" if one["title"] == one["heading"] else one["title"],
         "shown_as": "" if one["shown_as"] == one["unit"] else one["shown_as"],

@@ -14,7 +14,7 @@ from fairlane.base.text import visible
 
 LINE_EVERY_S = 5.0
 ELEMENT_EVERY_S = 0.2
-"""Minimum interval of updates in a notebook."""
+"""Minimum time between two updates in a notebook, in seconds."""
 
 
 Report = Callable[[int, int, str], None]

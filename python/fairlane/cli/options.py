@@ -130,7 +130,7 @@ class NeedsAWord(click.Command):
 
 
 class Group(click.Group):
-    """A group that prints its help without arguments. On a terminal, so do its commands if they need arguments."""
+    """A group that prints its help without arguments. On a terminal, its commands that need arguments do the same."""
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
         """Prints the help if there are no arguments."""

@@ -40,7 +40,10 @@ class Measured:
         return found
 
     def _harm(self, one: SuiteScenario) -> list[float | None]:
-        """Harm to the victim by replication, from runs of equal seeds: alone, with its kind, with the other sender."""
+        """Loss of the victim's goodput through the other sender, beyond that through a sender of its own kind.
+
+        It is a fraction of the goodput of the victim alone. There is a value per replication, from runs of equal seeds.
+        """
         assert one.harm
         names = one.harm.itself, one.name, one.harm.alone
         columns = ([row[GOODPUT] or 0.0 for row in self.rows[name]] for name in names)

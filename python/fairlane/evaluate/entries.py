@@ -33,7 +33,7 @@ class Entry(Variant):
         return None
 
     def canonical(self, one: SuiteScenario) -> str:
-        """The scenario under this scheme. The buffer stays; other parameters are the scheme's defaults.
+        """Returns the scenario under this scheme. The buffer is unchanged; other parameters have their defaults.
 
         Schemes that order packets themselves have no scheduler for traffic classes, so they get `fifo`.
 

@@ -18,7 +18,7 @@ Record = Mapping[str, Any]
 Row = dict[str, float | None]
 
 UDP_HEADERS_BYTES = 30
-"""Headers of a datagram: PPP 2, IP 20, UDP 8."""
+"""Headers of a datagram: PPP (2 bytes), IP (20) and UDP (8)."""
 WITHIN = 0.1
 """Shares have settled if their distance from the target is below this."""
 SMOOTHED_S = 1.0

@@ -28,7 +28,7 @@ class Standing:
         entries: Measured entries, in the requested order.
         measured: Runs by label.
         league: Results of other entries.
-        requirements: Requirements.
+        requirements: Requirements that each measured entry must meet.
         check: Comparison of the league with this engine.
     """
 

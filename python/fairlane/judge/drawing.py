@@ -25,7 +25,7 @@ class Canvas:
     """Axes for the figure of an experiment.
 
     Attributes:
-        axes: The axes.
+        axes: Axes of matplotlib.
         table: Measured points.
         experiment: Experiment of the paper.
     """

@@ -3,7 +3,7 @@
 A claim starts with the replications of its experiments. While it is inconclusive, the responsible points get twice as
 many replications, with consecutive seeds, until it is decided or a point reaches the maximum. The maximum is `most` of
 the experiment, or four times its replications if runs.toml has none. The replications of a claim depend only on its own
-runs. So the verdict does not depend on what else is reproduced, on the number of threads, or on interruptions.
+runs. So the verdict does not depend on other reproduced experiments, on the number of threads, or on interruptions.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 A comparison has a mean over runs, the half width of its confidence interval, and an allowed range. This range is the
 paper's number or bound, widened by the tolerance that was set before the first run. The comparison is
 
-- *reproduced* if the mean is in the allowed range and the interval is narrow (its half width does not exceed the
-  tolerance, or the whole interval is allowed);
+- *reproduced* if the mean is in the allowed range and the interval is narrow: its half width does not exceed the
+  tolerance, or the whole interval is allowed;
 - *inconclusive* if it is not reproduced and a part of the interval is allowed;
 - *differs* if no part of the interval is allowed.
 

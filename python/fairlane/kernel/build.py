@@ -27,7 +27,7 @@ from fairlane.kernel.cache import Built
 STEPS = 710
 """Approximate number of files that make compiles, for the estimate of remaining time."""
 NEEDED_BYTES = 1_000_000_000
-"""Disk space needed while a kernel is built from a download."""
+"""Disk space in bytes needed while a kernel is built from a download."""
 BOOT_LIMIT_S = 60
 _STEP = re.compile(r" +(CC|AS|HOSTCC)\b.*")
 _FIXED = {

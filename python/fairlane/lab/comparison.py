@@ -40,7 +40,7 @@ class PlaneResult:
 
     Attributes:
         queue: Name of the scheme or variant.
-        plane: Plane that forwarded.
+        plane: Plane on which the scenario ran.
         result: The runs. Runs on real planes lack what only a simulator can measure.
     """
 

@@ -32,7 +32,7 @@ _EVENTS_A_PACKET = 2
 _HEADERS_BYTES = 60
 """Largest size of a packet without payload."""
 _LEAST_BYTES, _PACKET_BYTES = 1 << 16, 600
-"""Upper bounds in bytes: header of a capture, and a packet with its ACKs in a capture."""
+"""Upper bounds on sizes in a capture file, in bytes: of its header, and of one packet together with its ACKs."""
 MOST_WAITING = 4096
 """Largest expected number of packets that still wait at the end of the guest's trace. The trace has only arrivals of
 these packets."""

@@ -20,7 +20,7 @@ from fairlane.lab.schedule import check, engines_of, run_in_lab
 from fairlane.store import Store
 
 SETTINGS = {"run.warmup": "5 s", "run.measure": "15 s"}
-"""Short times, since runs take real time. The memory of meters is 3 s."""
+"""Warm-up and window are short, since the lab runs in real time. The warm-up exceeds the memory of meters, 3 s."""
 REPLICATIONS = 5
 
 

@@ -10,10 +10,12 @@ from fairlane.lab.setup import SERVER_ADDRESS, SERVER_MAC, Setup
 OFFLOADS = ("tso", "gso", "gro", "sg", "tx", "rx")
 """Offloads to disable: they would give the queue packets of many segments, or frames without checksum."""
 SEND_BUFFER_BYTES = 4 * 1024 * 1024
-"""Largest send buffer of a host with offloads (tcp_wmem), whose memory is nearly all payload."""
+"""Largest send buffer (tcp_wmem) of a host with offloads, in bytes. With offloads, nearly all of this memory is
+payload."""
 SEGMENT_BYTES, SEGMENT_MEMORY_BYTES = 1448, 2280
-"""Payload of a segment, and memory (skb->truesize) of a segment in a separate buffer. Without offloads all segments
-have separate buffers. The difference of 832 bytes is for header and descriptors (tcp.c tcp_stream_alloc_skb)."""
+"""Bytes of payload in a segment, and bytes of memory (skb->truesize) that a segment in a separate buffer takes. Without
+offloads all segments have separate buffers. The difference of 832 bytes is for header and descriptors (tcp.c
+tcp_stream_alloc_skb)."""
 
 
 def cable(namespaces: Namespaces, a: tuple[str, str], b: tuple[str, str]) -> None:

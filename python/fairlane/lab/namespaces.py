@@ -1,6 +1,6 @@
 """Network namespaces of a run, created with unique names and always removed with everything in them.
 
-A name contains the owner's process id and start time: `fairlane-lab-PID-START-ROLE`. So leftovers of a killed lab can
+A name contains the owner's process id and start time: `fairlane-lab-PID-START-ROLE`. Thus leftovers of a killed lab can
 be distinguished from namespaces in use.
 """
 
@@ -106,7 +106,8 @@ class Namespaces:
     ) -> subprocess.Popen[bytes]:
         """Starts a process in a namespace.
 
-        The process gets a separate process group, so that only this process receives a Ctrl-C and ends the other.
+        The process is in a separate process group, so Ctrl-C does not reach it: the lab gets the signal and ends the
+        process.
         """
         null, words = subprocess.DEVNULL, ["ip", "netns", "exec", name, *command]
         # A group, not a session: sessions would all get the same priority.

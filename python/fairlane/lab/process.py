@@ -1,7 +1,7 @@
 """A process that executes runs one by one; a lab starts several (`python -m fairlane.lab.process`).
 
 The process reads jobs from its input, one line of JSON each, and answers each with a line. The names of a run's
-namespaces contain the process id, so the resources of a run end with its process and do not affect other runs. The end
+namespaces contain the process id. So the resources of a run end with its process and do not affect other runs. The end
 of the input means that the lab has ended; the process then aborts the current run and cleans up.
 """
 
@@ -79,8 +79,8 @@ def _ask_for_priority() -> None:
     with suppress(OSError):
         if os.getpriority(os.PRIO_PROCESS, 0) > NICENESS:
             os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
-        # With autogroups, sessions share the processors equally and niceness counts only within a session, so set the
-        # session's own niceness.
+        # With autogroups, sessions share the processors equally, and niceness counts only within a session. So set the
+        # niceness of the session itself.
         Path("/proc/self/autogroup").write_text(str(os.getpriority(os.PRIO_PROCESS, 0)))
 
 

@@ -35,7 +35,7 @@ class Sampler(threading.Thread):
 
     Args:
         namespace: Name of the namespace.
-        interface: The interface.
+        interface: Name of the interface that has the queue.
         handle: Handle of the queue, such as 0x100000 for `10:`.
     """
 

@@ -44,12 +44,14 @@ def run_in_lab(
     kernel: str | None = None,
     show_progress: bool = False,
 ) -> Sequence[Sequence[Kept | Measured]]:
-    """The runs of every canonical scenario in order of replication. Known runs have only metrics, others records.
+    """Returns the runs of every canonical scenario in order of replication.
+
+    Known runs have only metrics; other runs have records.
 
     Args:
         scenarios: Canonical scenarios with their numbers of replications.
         store: Store of finished runs.
-        plane: Plane that forwards, a key of `planes.PLANES`.
+        plane: Plane to run on, a key of `planes.PLANES`.
         known: Runs from other machines.
         jobs: Concurrent runs, each in a separate network; `default_jobs` if None.
         kernel: Version of the kernel of the plane `linux`.

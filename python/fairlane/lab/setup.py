@@ -11,12 +11,12 @@ from fairlane.base.errors import UserError
 from fairlane.base.quantities import UNITS, parsed
 
 UDP_HEADER_BYTES = 28
-"""IPv4 and UDP headers."""
+"""Headers of IPv4 (20 bytes) and UDP (8 bytes)."""
 SIMULATED_HEADER_BYTES = 30
-"""The same headers in the simulator, with 2 bytes of PPP."""
+"""Headers of a UDP packet in the simulator: those of IPv4 and UDP, and 2 bytes of PPP."""
 PACKET_BYTES = (SIMULATED_HEADER_BYTES + 24, SIMULATED_HEADER_BYTES + 1472)
-"""Minimum and maximum UDP packet in the simulator. The sender writes 24 bytes of payload, and an IP packet of more than
-1500 bytes would be truncated.
+"""Minimum and maximum size of a UDP packet in the simulator, in bytes. The sender writes 24 bytes of payload, and an IP
+packet of more than 1500 bytes would be truncated.
 """
 AT_ONCE_S = 0.1
 """UDP sources start after TCP if their start window ends by this time."""
@@ -76,8 +76,8 @@ class Client:
     def opening_s(self) -> float:
         """Time from the start of iperf3 to the opening of the last connection.
 
-        This time consists of three round trips for the control connection, then one per flow. Flows send once the last
-        connection is open.
+        This time consists of three round trips for the control connection, then one round trip per flow. Flows send
+        once the last connection is open.
         """
         return (CONTROL_ROUND_TRIPS + self.source.flows) * self.rtt_s if self.source.kind == "tcp" else 0.0
 

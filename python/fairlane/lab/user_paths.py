@@ -41,7 +41,7 @@ def of_tcp(report: str, begin_s: float, measure_s: float) -> Row:
     retransmitted: dict[int, int] = {}
     for interval in within(intervals, begin_s, measure_s):
         for stream in interval["streams"]:
-            if "rtt" not in stream:  # of a receiver
+            if "rtt" not in stream:  # a receiver has no RTT samples
                 continue
             samples = rtts.setdefault(stream["socket"], [])
             if stream["rtt"] > 0:

@@ -30,7 +30,7 @@ class Job:
 
     Attributes:
         scenario: The canonical scenario.
-        plane: Plane that forwards.
+        plane: Plane to run on.
         replication: Number of the run.
     """
 
@@ -56,7 +56,8 @@ class Workers:
         self._selector = selectors.DefaultSelector()
         for _ in range(count):
             command = [sys.executable, "-m", "fairlane.lab.process"]
-            # A separate session, so that only this process receives a Ctrl-C and ends the worker.
+            # The worker runs in a separate session, so Ctrl-C does not reach it: this process gets the signal and ends
+            # the worker.
             self._all.append(subprocess.Popen(command, stdin=PIPE, stdout=PIPE, start_new_session=True))
             self._idle.append(self._all[-1])
 

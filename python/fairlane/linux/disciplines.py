@@ -19,7 +19,8 @@ FULL_PACKET_BYTES = 1500
 SEGMENT_MEMORY_BYTES = 2304
 """Memory (skb->truesize) of a full packet, which CAKE counts instead of packets."""
 UNLIMITED_BYTES, UNLIMITED_PACKETS = 1 << 30, 1 << 20
-"""Limits that are never reached, for schemes of which the kernel, unlike the simulator, limits memory and packets."""
+"""Limits that are never reached, for schemes whose memory and packets are limited in the kernel but not in the
+simulator."""
 SHARE_OF_USERS = 0x10
 """First minor number of the leaves of users, as in the lab's plane `kernel`."""
 
@@ -92,7 +93,7 @@ def _us(value: str) -> str:
 
 def _number(value: str, unit: str) -> float:
     number = parsed(value, unit)
-    assert number is not None, value  # canonical
+    assert number is not None, value  # a canonical scenario has valid units
     return number
 
 

@@ -24,7 +24,7 @@ ARGUMENTS = (
 _LOOK_EVERY_S = 0.02
 _LEAST_LIMIT_S = 120.0
 _PACKET_COST_S = 26e-6
-"""CPU time per packet and link, measured at 1 Gbit/s."""
+"""CPU seconds per packet and link, measured at 1 Gbit/s."""
 _SLACK = 20
 """Factor by which a run may exceed the expected time, since the machine may be busy."""
 _PACKET_BITS = 12_000

@@ -99,7 +99,7 @@ def _problems(scenario: str) -> Iterator[str]:
     yield from _problems_of_size(layout)
     of_queues = [problem for link in _queues(table, layout) for problem in disciplines.translated(link)[1]]
     yield from of_queues
-    if not of_queues:  # of labels a scheme is the cause, if it has one
+    if not of_queues:  # an unsupported scheme may be the reason for labels
         yield from keys.problems_of_marker(scenario)
 
 
@@ -277,5 +277,5 @@ def _bytes(text: str) -> int:
 
 def _number(text: str, unit: str) -> float:
     number = parsed(text, unit)
-    assert number is not None, text  # canonical
+    assert number is not None, text  # a canonical scenario has valid units
     return number

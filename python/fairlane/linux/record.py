@@ -51,7 +51,7 @@ def record(scenario: str, replication: int, plan: Plan, result: Mapping[str, Any
     """The record (JSON) of a run of a canonical scenario.
 
     Args:
-        scenario: The scenario.
+        scenario: Canonical scenario as JSON.
         replication: Number of the run.
         plan: Input of the guest.
         result: Result of the guest.

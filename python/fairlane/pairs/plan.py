@@ -63,7 +63,7 @@ def plan(
 
 
 def _scenario(row: str, column: str) -> Scenario:
-    """25 Mbit/s and an RTT of 40 ms; the buffer is one bandwidth-delay product, 83 packets."""
+    """The link has 25 Mbit/s and the RTT is 40 ms; the buffer is one bandwidth-delay product, 83 packets."""
     return Scenario(
         "pairs",
         *(

@@ -24,7 +24,7 @@ KEYS: Keys = {
     "warmup_s": ("run.warmup", "{} s"),
     "measure_s": ("run.measure", "{} s"),
 }
-"""Scenario key of each scalar parameter of claims.toml, with the notation of its value."""
+"""Scenario key of each scalar parameter of claims.toml, with the format string of its value."""
 
 
 def scenario(folder: Path, traffic: Traffic, values: Values) -> Scenario:

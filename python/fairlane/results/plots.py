@@ -23,8 +23,8 @@ from fairlane.base.text import for_figure
 from fairlane.results.intervals import Interval
 from fairlane.results.names import display_name, position
 
-# Okabe and Ito's palette, whose colours remain distinct with common kinds of colour blindness. Without yellow, which is
-# faint on white.
+# Okabe and Ito's palette, whose colours remain distinct with common kinds of colour blindness. Its yellow is left out,
+# since it is faint on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 FIRST = ("abc", "fq_codel", "cake", "codel", "pie", "dualpi2", "droptail")
 """Most frequently compared schemes; each has the colour at its index."""

@@ -155,7 +155,7 @@ def compare(
         ScenarioError: The scenario cannot be simulated.
         SchemeError: A scheme in Python or of a library failed.
         UserError: The file cannot be read; a queue or parameter is unknown, a queue is named twice, or none is named;
-            the plane `linux` cannot have the scenario.
+            the plane `linux` does not support the scenario.
         Interrupted: Ctrl-C.
     """
     load_scheme_lib(scheme_lib)

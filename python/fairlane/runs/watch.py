@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 WAIT_S = 0.1
 
 CONTAINED, SEQUENTIAL = QLOG_SUFFIXES = ".qlog", ".sqlog"
-"""Suffixes of a log's formats: one JSON value, or a sequence of JSON values."""
+"""File suffixes of the two qlog formats: one JSON text, and a JSON text sequence."""
 
 Columns = dict[str, tuple[str, bytes]]
 

@@ -68,7 +68,7 @@ def _candidates(choice: Range | Choice, plain: Value | None, value: Value) -> It
         return
     number = choice.number(value)
     if choice.is_whole and not choice.unit:
-        # Counts: as small as possible; of large ranges, not every count is tried.
+        # Counts become as small as possible. In a large range not every count is tried.
         yield from (choice.written(count) for count in sorted(_counts(choice, number)))
     elif value != plain:
         # 1, 2 and 5 are rounder than other digits; one digit is rounder than two.

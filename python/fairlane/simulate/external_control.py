@@ -27,8 +27,8 @@ from fairlane.simulate.modules import Registry
 __all__ = ["Ack", "CongestionControl", "Connection", "Event", "Growth", "Segment", "register_congestion_control"]
 
 Marks: TypeAlias = Literal["classic", "ect0", "ect1"]
-"""Feedback on congestion marks if the connection uses ECN: `classic`: one mark per round trip; `ect0` and `ect1`: all
-marks, on packets with ECT(0) or ECT(1)."""
+"""Feedback on congestion marks if the connection uses ECN. `classic` reports one mark per round trip. `ect0` and `ect1`
+report all marks; packets carry ECT(0) or ECT(1), respectively."""
 
 CONTROLS = Registry("congestion control", "register_congestion_control", "--congestion-control-module")
 _MARKS: dict[str, Marks] = {}

@@ -78,7 +78,7 @@ def check(scenario: str, rules: Rules, plane: str, whose: str) -> None:
 def problems(scenario: str, rules: Rules, plane: str, whose: str) -> Iterator[str]:
     """Lists the keys of a canonical scenario that a plane does not support, with value and reason.
 
-    Does not check `queue` and `marker`. `whose` is the owner of the rules, for messages.
+    Does not check `queue` and `marker`. `whose` names the owner of the rules in messages.
     """
     table = json.loads(scenario)
     for key, pattern, value, default in _leaves(table):

@@ -400,7 +400,7 @@ class Scenario:
         """Creates a scenario from a table with the structure of the TOML file.
 
         Args:
-            table: The table.
+            table: Table of a scenario, as parsed from TOML.
             folder: Folder of the files that the table names; default: the working directory.
 
         Raises:

@@ -85,7 +85,7 @@ class Variant:
         return cls(own, name, settings, about)
 
     def under(self, canonical: str) -> str:
-        """A canonical scenario under this scheme. The buffer stays; parameters are the variant's or the defaults.
+        """Returns a canonical scenario under this scheme, with the variant's parameters and an unchanged buffer.
 
         Raises:
             ScenarioError: The scheme does not have a parameter.

@@ -37,9 +37,9 @@ class Store:
     """A folder with finished runs.
 
     Attributes:
-        folder: The folder.
-        unsettled: Runs that are in no file. They are in journals of a read-only store, or depend on the user's code and
-            are lost when the process ends.
+        folder: Path of the store.
+        unsettled: Finished runs that are not yet in the file of their point. They are in a journal of a read-only
+            store, or only in memory because they depend on the user's code.
     """
 
     def __init__(self, folder: str | Path | None = None) -> None:

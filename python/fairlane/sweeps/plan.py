@@ -108,7 +108,7 @@ class Plan:
         """Plans a sweep without a file; the arguments are the keys of a sweep file.
 
         Args:
-            scenario: The scenario.
+            scenario: Scenario that the sweep changes.
             grid: Values by key of the scenario; every combination is a point.
             zip: Tables of values; the keys of a table change together.
             stop: Stopping rule of a point, such as `{"relative_half_width": {"throughput_ratio": 0.05}}`.

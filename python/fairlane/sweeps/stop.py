@@ -1,7 +1,7 @@
 """Stopping rule: decides when a point has enough replications.
 
 The rule is evaluated after rounds of replications whose sizes depend only on the records. So the number of runs of a
-point does not depend on the number of threads, the order in which runs finish, or the content of the store.
+point depends neither on the number of threads, nor on the order of finished runs, nor on the store.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def sweep(
 
     Raises:
         UserError: The file is invalid, the store cannot be written, or the cluster does not exist; the plane `linux`
-            cannot have a point.
+            does not support a point.
         GuestError: A kernel gave no result; finished runs are in the store.
         Interrupted: Ctrl-C; finished runs are in the store.
     """

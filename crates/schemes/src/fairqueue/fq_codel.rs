@@ -17,7 +17,7 @@
 //! 2. Rounds in which all queues are in debt are skipped in one step.
 //! 3. A packet that alone exceeds the limit is dropped.
 //! 4. Classes have no effect.
-//! 5. The limit is the buffer's, by default far below the 10 240 packets of the RFC. With 24 packets most drops come
+//! 5. The buffer sets the limit, by default far below the 10 240 packets of the RFC. With 24 packets most drops come
 //!    from overflow, not from CoDel.
 //! 6. At overflow a queue loses half its bytes, as in Linux; RFC 8290 section 4.1 drops half its packets.
 //! 7. CoDel tests the backlog of its own queue, as in ns-3. RFC 8289 section 4.4 and Linux test the port's backlog; set

@@ -22,7 +22,7 @@
 //! 2. All controllers are updated at the same time, as in Linux with up to 2048 queues. In ns-3 each queue has its own
 //!    clock, which starts at its first packet.
 //! 3. Controllers at rest are not updated until their queue receives a packet.
-//! 4. The limit is the buffer's, by default far below the 10 240 packets of Linux and ns-3.
+//! 4. The buffer sets the limit, by default far below the 10 240 packets of Linux and ns-3.
 //! 5. Classes have no effect.
 //! 6. The deviations of PIE apply, see [`crate::aqm::pie`], except for the delay: FQ-PIE uses the sojourn time, as
 //!    Linux and ns-3 do.

@@ -18,13 +18,13 @@ from fairlane.lab.planes.plane import ETHERNET_BYTES, SERVER_PORT, Plane, drops,
 from fairlane.lab.setup import SERVER_MAC
 
 PACKETS_PER_S_AT_50_MBPS = 4170
-"""Rate from p4abc 5.1."""
+"""Packet rate of the switch for a link of 50 Mbit/s, from p4abc 5.1."""
 MOST_WAIT_MEAN_S = 40e-6
 """Maximum mean time that a switch may wait for a processor; above it, the queue differs from the scenario's."""
 MOST_LOST_SHARE = 1e-4
 """Maximum share of arriving packets that a switch may lose before reading them, because it lacks processor time."""
 MOST_SKEW = 200
-"""Packets that may pass between two counter readings."""
+"""Maximum number of packets that may pass between two readings of counters."""
 
 
 class P4Plane(Plane):
@@ -85,7 +85,7 @@ class P4Plane(Plane):
         if unread > MOST_LOST_SHARE * counted["arrived"] + MOST_SKEW:
             raise RejectedError(f"simple_switch did not read {unread} of {counted['arrived']} packets")
         wait_ns, times = (now - before for now, before in zip(self._switch.waited(), self._waited, strict=True))
-        wait_s = wait_ns / 1e9 / max(1, times)  # per request for a processor
+        wait_s = wait_ns / 1e9 / max(1, times)  # mean per wait
         if wait_s > MOST_WAIT_MEAN_S:
             most = f"at most {1e3 * MOST_WAIT_MEAN_S:g} ms is allowed"
             raise RejectedError(f"simple_switch waited {1e3 * wait_s:.3f} ms for a processor each time, {most}")

@@ -144,7 +144,7 @@ def fig13a(canvas: Canvas) -> None:
 
 
 def fig13b(canvas: Canvas) -> None:
-    """Drop threshold of a starting flow over time, one-way delay 5 ms."""
+    """Drop threshold of a starting flow over time, for a one-way delay of 5 ms."""
     for row in canvas.table.rows:
         if row.at["Db_ms"] == 5 and row.at["t_s"] == canvas.table.grid["t_s"][0]:
             colour = COLOURS[canvas.table.grid["MAA_s"].index(row.at["MAA_s"])]

@@ -35,7 +35,7 @@ KEYS: Keys = {
     "delta_BE": ("queue.be_offset", None),
     "scheduler": ("queue.scheduler", None),
 }
-"""Scenario key of each scalar parameter of claims.toml, with the notation of its value."""
+"""Scenario key of each scalar parameter of claims.toml, with the format string of its value."""
 
 
 def scenario(values: Mapping[str, Any]) -> Scenario:

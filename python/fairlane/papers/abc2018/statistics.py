@@ -72,7 +72,7 @@ def quotients(above: Sequence[float], below: Sequence[float]) -> tuple[float, ..
 
 
 def distance_from_fair(tables: Mapping[str, Table]) -> Table:
-    """Distance of the throughput of user 0 (of two) from half of the link rate, run by run."""
+    """Distance between user 0's throughput and half of the link rate in each run with two users."""
     own = tables["abc2018.fig14a"]
     half = own.parameters["Cb_mbps"] / 2
     rows = [replace(row, samples={"T0": tuple(abs(rate - half) for rate in row.metric("T0"))}) for row in own.rows]
@@ -80,7 +80,7 @@ def distance_from_fair(tables: Mapping[str, Table]) -> Table:
 
 
 def farthest_from_proportional(tables: Mapping[str, Table]) -> Table:
-    """In overload, largest distance of user 0's throughput from its part of the load, by kind of source."""
+    """Largest relative distance of user 0's throughput from its proportional share in overload, by kind of source."""
     rates = tables["abc2018.iva1_cbr"].grid["R0_mbps"]
     rows = []
     for name, source in (("abc2018.iva1_cbr", "cbr"), ("abc2018.fig3a", "poisson")):

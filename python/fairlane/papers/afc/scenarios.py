@@ -22,7 +22,7 @@ KEYS: Keys = {
     "Cb_mbps": ("topology.bottleneck_rate", "{} Mbit/s"),
     "access_mbps": ("topology.access_rate", "{} Mbit/s"),
 }
-"""Scenario key of each scalar parameter of claims.toml, with the notation of its value."""
+"""Scenario key of each scalar parameter of claims.toml, with the format string of its value."""
 
 START: Any = {"start_from": "0 s", "start_until": "10 s"}
 

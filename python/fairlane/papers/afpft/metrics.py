@@ -144,8 +144,9 @@ def mean_average_queue(record: Record, values: Values) -> float | None:
 def averaged(queue: Sequence[float], packets: Sequence[float], scheme: str, values: Values) -> list[float]:
     """RED's averaged queue at the end of each bin, from mean queue and transmitted packets of the bins.
 
-    RED takes a sample at each arrival, FRED at each enqueued packet and each departure. n samples of a queue q change
-    avg to (1-w)^n avg + (1-(1-w)^n) q. Packets that RED drops at arrival (below 1 %) are not counted.
+    RED takes a sample at each arrival, FRED at each enqueued packet and each departure. After n samples of a queue q
+    with weight w, the average is (1-w)^n * avg + (1-(1-w)^n) * q. Packets that RED drops at arrival (below 1 %) are not
+    counted.
     """
     samples = 2 if ENGINE_SCHEMES[scheme] == "fred" else 1
     weight = 0.002 if scheme == "fred_default_wq" else -math.expm1(-weight_1_over_c(values))

@@ -20,13 +20,14 @@ WEB_USERS = 500
 """Users that share the web sessions; each has separate host links, like every session of the paper."""
 
 AVERAGE_INTERVAL_S = 0.001
-"""Bins of the queue in Fig. 8: a quarter of the time constant of w_q = 0.002 at 125 000 packets/s."""
+"""Length of the bins of the queue in Fig. 8: a quarter of the time constant, 500 packets (1 / w_q with w_q = 0.002) at
+125 000 packets/s."""
 
 KEYS: dict[str, tuple[str, str | None]] = {
     "Cb_mbps": ("topology.bottleneck_rate", "{} Mbit/s"),
     "prop_ms": ("topology.bottleneck_delay", "{} ms"),
 }
-"""Scenario key of each scalar parameter of claims.toml, with the notation of its value."""
+"""Scenario key of each scalar parameter of claims.toml, with the format string of its value."""
 
 ENGINE_SCHEMES = {
     "red": "ared",
@@ -169,7 +170,7 @@ _TRAFFIC: Mapping[str, Callable[[Values], list[Table]]] = {
 
 
 def weight_1_over_c(values: Values) -> float:
-    """w_q = 1/C, C in packets/s (III-C)."""
+    """Weight w_q = 1/C, where C is the rate of the link in packets/s (III-C)."""
     return float(8 * values["udp_packet_B"] / (values["Cb_mbps"] * 1e6))
 
 
@@ -194,7 +195,7 @@ def _queue(scheme: str, values: Values) -> Table:
             threshold = _buffer(values, values["csfq"]["threshold_share"])
             return {"aggregate_constant": constant, "window": constant, "q_threshold": threshold}
         case "fred":
-            # 1/C, but 0.002 in Fig. 7 and if the scheme's name says so.
+            # The weight is 1/C, but 0.002 in Fig. 7 and for the scheme `fred_default_wq`.
             defaults = scheme == "fred_default_wq" or values.get("fred_wq") == "default"
             return {**_thresholds("fred", values), "weight": 0.002 if defaults else weight_1_over_c(values)}
         case "ared" | "red" as red:

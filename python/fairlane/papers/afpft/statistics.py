@@ -125,7 +125,7 @@ def _quotient(above: float, below: float) -> float:
 
 
 def most_listed(tables: Mapping[str, Table]) -> Table:
-    """For each number of links: the largest number of listed flows and the smallest queue of a link at the end.
+    """Largest number of listed flows and smallest queue of a link at the end of the run, by number of links.
 
     The routers of Fig. 4(b) are edge routers for the cross traffic, so they also list its flows. Core routers list
     fewer.

@@ -16,8 +16,9 @@ from fairlane.simulate.scenario import Scenario, poisson
 FORMULA_RATES_MBPS = {"above": 4.8, "average": 2.4, "below": 1.2}
 """Sending rate of a user of each group, for activities one above, at, and one below the average."""
 FORMULA_USERS = {"above": 1, "average": 1, "below": 4}
-"""Users of each group. The average over packets, 4*1 + 2*0 + 4*1*(-1), is the activity of the middle group. The load is
-12 Mbit/s on a link of 10 Mbit/s."""
+"""Number of users of each group. The rates of a user are 4, 2 and 1 times 1.2 Mbit/s, and the activities are +1, 0 and
+-1 relative to the middle group. Their average over packets is (1*4*1 + 1*2*0 + 4*1*(-1)) / 10 = 0 (users * rate *
+activity), so the middle group has the average activity. The load is 12 Mbit/s on a link of 10 Mbit/s."""
 
 
 def upload_time(record: Record, values: Values) -> float | None:

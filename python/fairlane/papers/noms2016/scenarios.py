@@ -15,7 +15,7 @@ KEYS = {
     "Db_ms": ("topology.bottleneck_delay", "{} ms"),
     "gamma": ("queue.gamma", None),
 }
-"""Scenario key of each scalar parameter of the slides, with the notation of its value."""
+"""Scenario key of each scalar parameter of the slides, with the format string of its value."""
 
 BOTTLENECK_BPS = 10_000_000
 UPLOAD_START_S = 115

@@ -12,7 +12,7 @@ from fairlane.simulate.scenario import Scenario, cbr, poisson, tcp
 FOLDER = Path(__file__).parent
 
 UDP_HEADER_B = 30
-"""Headers in the simulator: 2 PPP + 20 IP + 8 UDP (abc2018 IV-A1)."""
+"""Headers of a datagram in the simulator: PPP (2 bytes), IP (20) and UDP (8); abc2018 IV-A1."""
 
 JITTER = 0.1
 """Gaps of a CBR source vary by up to 5 %; constant gaps would synchronise with each other and with the link."""

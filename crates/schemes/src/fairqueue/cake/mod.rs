@@ -41,7 +41,7 @@
 //! 2. Rounds in which all queues are in debt are skipped in one step.
 //! 3. A packet that alone exceeds the limit is dropped.
 //! 4. Credits are in 1/65 536 byte, and shares are rounded down; Linux uses whole bytes and rounds a share at random.
-//! 5. The limit is the buffer's; Linux uses 4 intervals at the link rate, at least 4 MiB. With 24 packets most drops
+//! 5. The buffer sets the limit; Linux uses 4 intervals at the link rate, at least 4 MiB. With 24 packets most drops
 //!    come from overflow and BLUE, not from CoDel.
 //! 6. The MTU is the buffer's `mtu`.
 //!

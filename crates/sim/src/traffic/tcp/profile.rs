@@ -94,7 +94,7 @@ params! {
         /// Delay of an ACK to combine up to 64 KiB, as in a receiver with GRO.
         gro_timeout: Time = "0 s", in "0 s"..="10 ms", source "net/core/gro.c, gro_flush_timeout of Linux";
         /// Loss detection. All methods except `dupack` keep a record of each outstanding segment and need `sack`. The
-        /// keys below need these records.
+        /// keys from `impatient_timer` to `app_rate` need these records.
         loss_detection: LossDetection = "dupack", source "RFC 5681, RFC 6675; RFC 8985; RFC 9002 6.1";
         /// Lets only the first ACK of new data in a recovery restart the retransmission timer.
         impatient_timer: bool = false,

@@ -69,8 +69,8 @@ params! {
         vegas_gamma: u32 = 1, in 0..=10000, symbol "gamma", source "Brakmo 1995 III-C; tcp_vegas.c gamma";
         /// Period of Vegas's growth in slow start, in round trips; the paper has 2, Linux 1.
         vegas_slow_start_rounds: u32 = 1, in 1..=10, source "Brakmo 1995 III-C; tcp_vegas.c tcp_vegas_cong_avoid";
-        /// Vegas's estimate of its queued segments: cwnd (RTT - BaseRTT) / BaseRTT rounded down, or cwnd - cwnd BaseRTT
-        /// / RTT rounded up.
+        /// Vegas's estimate of its queued segments: `of_base` is `cwnd*(RTT - BaseRTT)/BaseRTT` rounded down,
+        /// `expected_less_actual` is `cwnd - cwnd*BaseRTT/RTT` rounded up.
         vegas_diff: VegasDiff = "of_base", symbol "Diff",
             source "tcp_vegas.c diff; expected_less_actual: Brakmo 1995 III-B, ns-3 tcp-vegas.cc diff";
         /// Lets Vegas decide at the ACK of the last segment that was in flight at the previous decision, instead of the
