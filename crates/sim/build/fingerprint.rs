@@ -1,6 +1,6 @@
 //! Fingerprint of source files that ignores comments, layout and tests.
 //!
-//! FNV-1a with 128 bits over the tokens. It guards against mistakes, not against attacks.
+//! The fingerprint is a 128-bit FNV-1a hash of the tokens. It guards against mistakes, not against attacks.
 
 use proc_macro2::{Delimiter, LexError, TokenStream, TokenTree};
 

@@ -1,9 +1,9 @@
 //! Version of the simulator, which determines a run's record together with the scenario.
 
 /// Version of all code that can change a record. It consists of the format ([`crate::measure::run_record::SCHEMA`]) and
-/// a fingerprint, which covers the sources of this crate and of fairlane-schemes, and the versions of all dependencies.
-/// Two builds with the same value write the same bytes. Any change except in comments, layout and tests changes the
-/// value.
+/// a fingerprint. The fingerprint covers the sources of this crate and of fairlane-schemes, and the versions of all
+/// dependencies. Two builds with the same value write the same bytes. Any change of the sources changes the value,
+/// except changes of comments, layout and tests.
 pub const ENGINE: &str = concat!("2-", env!("FAIRLANE_ENGINE_FINGERPRINT"));
 
 #[cfg(test)]

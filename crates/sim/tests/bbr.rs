@@ -4,8 +4,8 @@ use crate::common;
 use fairlane_sim::measure::run_record::RunRecord;
 use serde_json::{Value as Json, json};
 
-/// Runs flows with these congestion controls at 10 Mbit/s and 40.2 ms, a bandwidth-delay product of 33.5 packets, with
-/// a buffer of `limit` packets.
+/// Runs flows with these congestion controls at 10 Mbit/s with an RTT of 40.2 ms, which is a bandwidth-delay product of
+/// 33.5 packets. The buffer has `limit` packets.
 fn run(controls: &[&str], limit: u32, seconds: u32) -> RunRecord {
     let group = |(number, control): (usize, &&str)| {
         let source = json!({"kind": "tcp", "congestion_control": control});
@@ -49,7 +49,7 @@ fn the_queue_of_one_flow_is_a_fraction_of_the_bandwidth_delay_product_however_la
 #[test]
 fn two_flows_of_a_kind_share_equally() {
     for control in ["bbr1", "bbr3"] {
-        // Six runs with the shallow buffer gave 0.42 to 0.53; Linux 6.12 gives 0.47 to 0.53.
+        // In six runs with the shallow buffer, the share was 0.42 to 0.53. In Linux 6.12 it is 0.47 to 0.53.
         for (limit, tolerance) in [(17, 0.1), (140, 0.05)] {
             let shares = shares(&run(&[control; 2], limit, 120));
             let equal = |share: &f64| (share - 0.5).abs() < tolerance;

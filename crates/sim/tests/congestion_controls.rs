@@ -15,18 +15,19 @@ struct Case {
 }
 
 impl Case {
-    /// Returns a link of 10 Mbit/s with an RTT of 40 ms, which is 33 packets. The buffer is eight times as large.
+    /// Returns a link of 10 Mbit/s with an RTT of 40 ms: the bandwidth-delay product is 33 packets. The buffer is eight
+    /// times as large.
     fn deep(queue: Json) -> Self {
         Self { rate_mbps: 10.0, delay_ms: 20, queue, measure_s: 20 }
     }
 
     /// Runs one user per congestion control with one flow each, starting at 0 s, 2 s, ... ECN is on if the control
-    /// needs all marks.
+    /// responds to every mark.
     fn run(&self, controls: &[&str]) -> RunRecord {
         self.run_from(controls, 2)
     }
 
-    /// Runs the same with this number of seconds between the starts.
+    /// Runs one user per congestion control as in `run`, with `gap_s` seconds between the starts.
     fn run_from(&self, controls: &[&str], gap_s: usize) -> RunRecord {
         let group = |(index, control): (usize, &&str)| {
             let start = format!("{} s", gap_s * index);
@@ -87,7 +88,8 @@ fn share(record: &RunRecord, group: usize) -> f64 {
 
 #[test]
 fn every_control_fills_a_link_alone() {
-    // A tenth is left for slowdowns (LEDBAT++: at most a tenth of the time) and for windows that probe.
+    // The bound of 90 % leaves a tenth for the slowdowns of LEDBAT++ (at most a tenth of the time) and for controls
+    // that probe with their window.
     for (control, queue) in controls() {
         let used = Case::deep(queue).run(&[control]).links[0].utilisation;
         assert!(used > 0.9, "{control}: {used}");
@@ -115,9 +117,10 @@ fn copa_alone(profile: &str, rate_mbps: u32, packets: u32) -> (f64, f64) {
 
 #[test]
 fn copa_alone_fills_a_link_whose_buffer_is_a_tenth_of_the_bandwidth_delay_product() {
-    // According to the paper the queue oscillates between 0 and 2.5 / delta = 5 packets. They fit in a tenth of 167
-    // packets and more, so the link is never idle for long, and no packet is lost after slow start. The test allows a
-    // tenth for velocities that overshoot. A loss of 5 % would be half of such a buffer in each round trip.
+    // According to the paper the queue oscillates between 0 and 2.5 / delta = 5 packets. They fit into a tenth of 167
+    // packets and more, so the link is never idle for long, and no packet is lost after slow start. The test tolerates
+    // 10 % less utilisation, because the velocity can overshoot. A loss of 5 % would be half of the buffer in each
+    // round trip.
     for profile in ["linux", "quic"] {
         for (rate_mbps, packets) in [(50, 17), (200, 67), (500, 167)] {
             let (used, lost) = copa_alone(profile, rate_mbps, packets);
@@ -129,8 +132,8 @@ fn copa_alone_fills_a_link_whose_buffer_is_a_tenth_of_the_bandwidth_delay_produc
 
 #[test]
 fn copas_among_themselves_keep_a_queue_of_a_few_packets_each() {
-    // Section 3: each flow keeps between 0 and 2.5 / delta = 5 segments waiting. The limit is twice that, for
-    // velocities.
+    // Section 3: each flow keeps between 0 and 2.5 / delta = 5 segments waiting. The limit is twice that, because the
+    // velocity can overshoot.
     for (rate_mbps, delay_ms, flows) in
         [(2.0, 5, 1), (10.0, 20, 1), (15.0, 15, 1), (30.0, 10, 1), (10.0, 20, 2), (10.0, 20, 4)]
     {
@@ -148,8 +151,8 @@ fn copas_among_themselves_keep_a_queue_of_a_few_packets_each() {
 #[test]
 fn two_flows_of_a_control_share_a_link() {
     for (control, queue) in controls() {
-        // A Vegas flow that starts when there is a queue includes its delay in the base RTT, so Vegas flows start
-        // together.
+        // If a Vegas flow starts while there is a queue, its BaseRTT includes the queueing delay. So both Vegas flows
+        // start at the same time.
         let gap_s = if control == "vegas" { 0 } else { 2 };
         let case = Case { measure_s: 40, ..Case::deep(queue) };
         let share = share(&case.run_from(&[control, control], gap_s), 0);
@@ -169,8 +172,8 @@ fn ledbat_yields_to_cubic_where_the_buffer_is_longer_than_its_target() {
 
 #[test]
 fn ledbat_keeps_the_queue_at_its_target() {
-    // The window changes by at most a segment per round trip of 140 ms, which is 1.2 ms at 10 Mbit/s, plus the lag of
-    // the filter of four.
+    // The window changes by at most one segment per round trip of 140 ms. At 10 Mbit/s this changes the queueing delay
+    // by 1.2 ms. The filter over four samples adds a lag.
     let mut case = Case::deep(droptail(264));
     case.measure_s = 40;
     let delay = case.run(&["ledbat"]).links[0].delay[0].p95_s;
@@ -179,8 +182,8 @@ fn ledbat_keeps_the_queue_at_its_target() {
 
 #[test]
 fn vegas_keeps_alpha_to_beta_segments_of_each_flow_in_the_queue() {
-    // Diff is 2 to 4, rounded down, so there are 2 to 5 segments. The queue excludes the segment in transmission, but
-    // the base RTT includes a transmission.
+    // Diff is rounded down and is 2 to 4, so the flow keeps 2 to 5 segments in the queue. The queue excludes the
+    // segment in transmission, and BaseRTT includes the transmission time.
     let alone = Case::deep(droptail(264)).run(&["vegas"]);
     let queue = alone.links[0].queue.mean_packets;
     assert!((1.0..5.0).contains(&queue), "{queue}");
@@ -189,8 +192,8 @@ fn vegas_keeps_alpha_to_beta_segments_of_each_flow_in_the_queue() {
 #[test]
 fn dctcp_keeps_the_queue_at_the_threshold() {
     // Alizadeh et al., SIGCOMM 2010, eq. (8) to (11), for N = 1, C RTT = 33, K = 20 packets: the queue oscillates
-    // between K + N = 21 and 21 - sqrt(2 N (C RTT + K)) / 2 = 15.9; an ACK of two segments releases a burst of at most
-    // three.
+    // between K + N = 21 and 21 - sqrt(2 N (C RTT + K)) / 2 = 15.9 packets. An ACK of two segments releases a burst of
+    // at most three.
     let record = Case::deep(step(20)).run(&["dctcp"]);
     let queue = &record.links[0].queue;
     assert!(queue.max_packets <= 24, "{}", queue.max_packets);
@@ -202,10 +205,10 @@ fn dctcp_keeps_the_queue_at_the_threshold() {
 fn prague_and_cubic_share_dualpi2_within_a_factor_of_two_and_prague_waits_for_less_than_two_milliseconds() {
     let case = Case { rate_mbps: 40.0, delay_ms: 5, queue: dualpi2(), measure_s: 20 };
     let record = case.run(&["prague", "cubic"]);
-    // RFC 9332 2.1: equal rates within a factor of two.
+    // RFC 9332 2.1: the rates of the two flows are equal within a factor of two.
     assert!((1.0 / 3.0..2.0 / 3.0).contains(&share(&record, 0)), "{}", share(&record, 0));
     assert!(record.links[0].utilisation > 0.95, "{}", record.links[0].utilisation);
-    // 5.2 ms are propagation, 0.12 ms and 0.3 ms transmission at 100 and 40 Mbit/s.
+    // The propagation delay is 5.2 ms. Transmission takes 0.12 ms at 100 Mbit/s and 0.3 ms at 40 Mbit/s.
     let delay = record.groups[0].path.one_way_delay.as_ref().expect("packets came").p99_s;
     assert!(delay - 0.00562 < 0.002, "{delay}");
 }

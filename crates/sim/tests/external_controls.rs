@@ -185,11 +185,11 @@ fn a_control_of_everything_is_told_of_each_segment_and_its_window_is_obeyed() {
     assert_eq!(logs.len(), 2, "a control for each flow");
     for log in logs.iter().map(|log| log.lock().unwrap()) {
         assert!(log.lost > 0 && (0..=1).contains(&log.recoveries), "{} lost, {} recoveries", log.lost, log.recoveries);
-        // Both flows share 33 packets on the path and 33 of buffer. A single flow's window is at most the sum of these
-        // plus one.
+        // The flows share a path of 33 packets and a buffer of 33 packets. A single flow's window is at most the sum of
+        // the two plus one.
         let most = log.windows.iter().max().unwrap() / 1448;
         assert!((10..=67).contains(&most), "{most}");
-        // Segments neither delivered nor lost are in flight, at most a window.
+        // Segments neither delivered nor lost are in flight. These are at most a window.
         let arrived = log.sent.values().filter(|(_, arrived)| *arrived).count() as u64;
         let rest = log.sent.len() as u64 - arrived - log.lost;
         assert!(rest <= 67, "{rest}");
@@ -218,12 +218,12 @@ fn marks_reach_a_control_that_wants_them_all() {
     let create = Box::new(move |_: &Connection| Ok(Box::new(Counts(of_run.clone())) as _));
     let made = Made { authority: Authority::Full, ecn: EcnUse::AccurateEct1, create };
     let mut scenario = scenario("mine", &json!({"ecn": true}));
-    // Two windows of 40 segments exceed the capacity of the path by 47. Each packet that arrives while more than five
-    // wait is marked.
+    // Two windows of 40 segments exceed the capacity of the path by 47 segments. Each packet that arrives while more
+    // than five packets wait is marked.
     scenario["queue"] = json!({"scheme": "red", "limit": "100 packets", "min_th": "5 packets", "max_th": "6 packets",
         "weight": 1.0, "max_p": 1.0, "gentle": false, "wait": false, "ecn": true, "hard_drop": false});
     let record = run(&scenario, made).unwrap();
-    // 20 s at 10 Mbit/s are 16 666 packets. Marks in the warm-up are also reported.
+    // At 10 Mbit/s, 16 666 packets are sent in 20 s. Marks in the warm-up are also reported.
     let marks = record.links[0].marks;
     assert!(marks > 15_000, "{marks}");
     let marked = *marked.lock().unwrap() / 1448;

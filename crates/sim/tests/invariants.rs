@@ -41,8 +41,8 @@ fn abc_queue() -> impl Strategy<Value = Json> {
     })
 }
 
-/// Any scheme of the registry with its defaults, at a limit that is large enough for them. Marking is on if the scheme
-/// supports it.
+/// Any scheme of the registry with its defaults, and a limit that is large enough for these defaults. Marking is on if
+/// the scheme supports it.
 fn any_queue() -> impl Strategy<Value = Json> {
     let limit = prop_oneof![
         (24u32..60).prop_map(|packets| format!("{packets} packets")),
@@ -57,7 +57,7 @@ fn any_queue() -> impl Strategy<Value = Json> {
     })
 }
 
-/// Any congestion control, with either method of loss detection that keeps records.
+/// Any congestion control, with one of the two methods of loss detection that keep a record per segment.
 fn any_control() -> impl Strategy<Value = Json> {
     let profile = prop::sample::select(&[TcpProfile::Linux, TcpProfile::Quic][..]);
     let control = prop::sample::select(CongestionControl::ALL);
@@ -275,8 +275,8 @@ fn check_path(path: &PathRecord) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Found by `every_packet_is_accounted_for_at_every_node`: an ACK ended a series of probes. The time of the next probe,
-/// computed again from the last packet, was 30 ms in the past.
+/// The test `every_packet_is_accounted_for_at_every_node` found this: an ACK ended a series of probes, and the time of
+/// the next probe, computed from the last packet, was 30 ms in the past.
 #[test]
 fn events_come_in_order_though_a_probe_is_overdue() {
     let sender = |control, ack: u32| {
@@ -422,8 +422,9 @@ proptest! {
     fn eq_13_scaling_all_reference_rates_by_a_power_of_two_changes_nothing(
         scenario in scenario_with(abc_queue()), power in -8i32..12,
     ) {
-        // The scaled activity is exactly log2(R/(s R_r)) = A - log2(s), so every decision is the same. Before the first
-        // accepted packet A_avg is 0 for any reference rate. That packet must pass, so Q_min is above 0.
+        // If all reference rates are multiplied by s, each activity A becomes log2(R/(s R_r)) = A - log2(s), so every
+        // decision is the same. Only before the first accepted packet is A_avg 0 for any reference rate. This packet
+        // must be accepted in both runs, so Q_min is above 0.
         let mut scenario = scenario;
         if let Some(unit) = scenario["queue"]["q_min"].as_str().and_then(|text| text.split(' ').nth(1)) {
             scenario["queue"]["q_min"] = format!("1 {unit}").into();
@@ -438,7 +439,7 @@ proptest! {
         for group in base.groups.iter_mut().chain(&mut scaled.groups) {
             group.params.ingresses = 1;
         }
-        // The average activity, which is a reading, shifts by the logarithm.
+        // Removes the average activity, a reading that changes by log2(s).
         let decided = |scenario: &Scenario| {
             let mut record = replicate(&scenario.write(), 0);
             record.links[0].readings.clear();
@@ -487,11 +488,11 @@ fn slowed_control(control: CongestionControl, k: u32) -> Json {
         "kind": "tcp", "profile": "linux", "congestion_control": control.name(), "ecn": true,
         "delayed_ack_timeout": time(40), "min_rto": time(200), "max_rto": time(120_000), "initial_rto": time(1000),
         "syn_timeout": time(1000),
-        "clock_tick": "0 s", "sack_delay": "0 s", // both round times, longer ones differently
-        "tso_defer": false, // it waits for a millisecond
-        "autotuning": false, // it compares the time of a round trip with SRTT, which is rounded to picoseconds
+        "clock_tick": "0 s", "sack_delay": "0 s", // both round times, so scaled times differ
+        "tso_defer": false, // a fixed time of a millisecond
+        "autotuning": false, // compares the time of a round trip with SRTT, which is rounded to picoseconds
     });
-    set_if_it_has_an_effect(&mut source, "hystart", "off"); // its thresholds are times
+    set_if_it_has_an_effect(&mut source, "hystart", "off"); // has fixed times as thresholds
     scenario["tcp"] = json!({});
     // The bandwidth-delay product of 33 packets is large enough that no flow is at its minimum window.
     scenario["topology"]["bottleneck_delay"] = time(20).into();
@@ -517,9 +518,9 @@ fn mean_ratio(scenario: &Json) -> f64 {
 #[test]
 fn slowing_everything_down_leaves_throughput_ratios() {
     for (scheme, tolerance) in [("abc", 0.03), ("droptail", 0.06)] {
-        // Random start times are rounded differently, so the runs diverge. The standard deviation of one run is 0.012
-        // of about 1 (ABC) and 0.3 of about 10 (drop-tail). For the mean of six runs it is about a third of that. The
-        // tolerance is five of these.
+        // Random start times are rounded differently, so the runs diverge. The ratio of one run has a standard
+        // deviation of 0.012 at a mean of about 1 (ABC), and of 0.3 at a mean of about 10 (drop-tail). The mean of six
+        // runs has about a third of this, and the tolerance is five times that.
         let (fast, slow) = (mean_ratio(&slowed(scheme, 1)), mean_ratio(&slowed(scheme, 4)));
         assert!((fast / slow - 1.0).abs() < tolerance, "{scheme}: {fast} {slow}");
     }
@@ -530,8 +531,8 @@ fn slowing_everything_down_leaves_throughput_ratios_of_controls_without_constant
     let scale_free: Vec<_> = CongestionControl::ALL.iter().filter(|control| control.is_scale_free()).collect();
     assert!(scale_free.contains(&&CongestionControl::Reno));
     for &control in scale_free {
-        // All events happen k times as late and are otherwise the same. For other congestion controls most ratios
-        // differ by 0.5 % or more, for Prague by 0.04 %.
+        // All events happen k times as late and are otherwise the same. For congestion controls that are not
+        // scale-free, most ratios differ by 0.5 % or more, for Prague by 0.04 %.
         let (fast, slow) = (mean_ratio(&slowed_control(control, 1)), mean_ratio(&slowed_control(control, 4)));
         assert!((fast / slow - 1.0).abs() < 1e-9, "{}: {fast} {slow}", control.name());
     }
@@ -564,9 +565,10 @@ fn equal_users_get_equal_shares() {
         let record = replicate(&scenario, 0);
         let fair = 10e6 / f64::from(users);
         for throughput in &record.groups[0].user_throughput_bps {
-            // Activities differ only by noise, which the threshold amplifies: the leading user changes with the meters'
-            // memory of 3 s. In each of 2000 s / 3 s periods, a share is between 0 and double. This gives 0.7 /
-            // sqrt(670) = 3 %. The tolerance is three of these.
+            // Activities differ only by noise, which the threshold amplifies. The leading user changes about every 3 s,
+            // the time constant of the meters. In each of the 2000 s / 3 s = 670 periods, a user's throughput is
+            // between 0 and twice its fair share. The standard deviation of the mean is therefore about 0.7 / sqrt(670)
+            // = 3 %, and the tolerance is three times that.
             assert!((throughput / fair - 1.0).abs() < 0.1, "{users} users: {throughput} of {fair}");
         }
         assert!(record.jain_index.unwrap() > 0.995);
@@ -582,7 +584,7 @@ fn an_idle_link_delays_a_packet_by_its_transmission_and_drops_nothing() {
     });
     let record = replicate(&scenario, 0);
     let link = &record.links[0];
-    // 12 000 bits every 12 ms are a tenth of the link, and there are never two packets at once.
+    // A packet of 12 000 bits every 12 ms uses a tenth of the link, and no packet ever waits for another.
     assert!((link.utilisation - 0.1).abs() < 1e-4, "{}", link.utilisation);
     assert_eq!((link.queue.max_packets, link.delay[0].max_s), (0, 0.0));
     assert_eq!(link.drops.iter().map(|drops| drops.packets).sum::<u64>(), 0);
@@ -592,7 +594,8 @@ fn an_idle_link_delays_a_packet_by_its_transmission_and_drops_nothing() {
 
 #[test]
 fn a_poisson_queue_is_as_long_as_theory_says() {
-    // M/D/1 at load 0.8: mean number waiting rho^2 / (2 (1 - rho)) = 1.6 (Pollaczek-Khinchine).
+    // M/D/1 queue at load rho = 0.8: the mean number of waiting packets is rho^2 / (2 (1 - rho)) = 1.6
+    // (Pollaczek-Khinchine).
     let scenario = json!({
         "run": {"warmup": "10 s", "measure": "3000 s"},
         "queue": {"scheme": "droptail", "limit": "100000 packets"},
@@ -601,7 +604,7 @@ fn a_poisson_queue_is_as_long_as_theory_says() {
     });
     let record = replicate(&scenario, 0);
     assert!((record.links[0].queue.mean_packets / 1.6 - 1.0).abs() < 0.04, "{}", record.links[0].queue.mean_packets);
-    // Little's law: mean wait = 1.6 packets / 666.7 per second = 2.4 ms.
+    // By Little's law the mean waiting time is 1.6 packets / 666.7 packets per second = 2.4 ms.
     assert!((record.links[0].delay[0].mean_s / 0.0024 - 1.0).abs() < 0.04);
 }
 
@@ -652,8 +655,8 @@ fn memory_of_probes_is_bounded_by_the_queue_not_by_time() {
             "groups": [{"users": 2, "start_until": "1 s", "sources": [{"kind": "tcp", "flows": 3}]}],
         });
         let record = replicate(&scenario, 0);
-        // There is one entry for each length from empty to full, 0 to 24 packets, for any duration. The queue is full
-        // at each drop.
+        // For any duration, the distribution has one entry for each queue length from 0 to 24 packets. The queue is
+        // full at each drop.
         assert_eq!(record.links[0].queue.distribution.len(), 25, "{seconds} s");
         assert_eq!(record.links[0].drops[1].queue_histogram.len(), 25, "{seconds} s");
         assert!(record.series.is_none());
@@ -662,8 +665,8 @@ fn memory_of_probes_is_bounded_by_the_queue_not_by_time() {
 
 #[test]
 fn the_first_replication_of_the_default_scenario_is_pinned() {
-    // These bytes were recorded, not derived. They may change only if the simulation itself changes; the changelog must
-    // mention this. They must not depend on machine, compiler or number of threads.
+    // These bytes were recorded, not derived. They may change only if the simulation itself changes, which the
+    // changelog must mention. They must not depend on machine, compiler or number of threads.
     let record = replicate(&slowed("abc", 1), 0);
     let account = record.links[0].accounting;
     assert_eq!((account.arrived, account.departed, account.dropped), PINNED);

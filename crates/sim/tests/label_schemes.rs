@@ -51,8 +51,8 @@ fn assert_close(measured: &[f64], expected: &[f64], tolerance: f64) {
 fn csfq_gives_each_of_32_constant_rates_its_max_min_share_within_3_percent() {
     let queue = json!({"scheme": "csfq", "limit": "50 kB", "q_threshold": "25 kB",
         "aggregate_constant": "200 ms", "window": "200 ms"});
-    // Drops are independent: the standard deviation of N passing packets is below sqrt(N). In 700 s 27 000 packets of
-    // each flow pass, which gives 0.6 %.
+    // Drops are independent, so the standard deviation of the number N of accepted packets is below sqrt(N). In 700 s,
+    // 27 000 packets of each flow are accepted, which gives 0.6 %.
     let shares = throughput(&queue, 10, &fig_6_rates(), 700);
     println!("{shares:.4?}");
     assert_close(&shares, &[0.3125; 32], 0.03);
@@ -92,7 +92,7 @@ fn rainbow_fair_queueing_gives_constant_rates_their_max_min_share_within_a_few_c
     let queue = json!({"scheme": "rfq", "limit": "50 kB", "q_threshold": "25 kB"});
     let shares = groups_of_five(&throughput(&queue, 20, &fig_2_rates(), 100));
     println!("{shares:.4?}");
-    // A colour is a step of 19 % in rate; the threshold moves by one or two around the share.
+    // A colour is a step of 19 % in rate. The threshold colour moves by one or two around that of the share.
     assert_close(&shares, &[0.5, 1.0, 1.25, 1.25], 0.1);
     assert!((shares[2] / shares[3] - 1.0).abs() < 0.03, "{shares:?}");
 }
@@ -128,7 +128,7 @@ fn who_forges_labels_gets_all_he_asks_for_where_the_port_believes_them() {
         assert!((shares[1] / 8.0 - 1.0).abs() < 0.03, "{scheme} {shares:?}");
         assert!(shares[0] < 2.2, "{scheme} {shares:?}");
     }
-    // The port of AFpFT computes the tags itself. It uses the label only to find out if the packet comes from an edge.
+    // The port of AFpFT computes the tags itself. It uses the label only to check that the packet comes from an edge.
     let shares = beside_a_forger("afpft");
     println!("afpft {shares:.4?}");
     assert_close(&shares, &[5.0, 5.0], 0.05);
@@ -166,6 +166,6 @@ fn the_first_abc_cuts_the_throughput_of_unresponsive_heavy_users_with_gamma() {
     };
     // With gamma = 0 only the base AQM drops packets, so both users lose the same fraction.
     assert!((ratio(0.0) - 2.0).abs() < 0.1);
-    // The activities differ by 1. The light user gets its 4 Mbit/s, the heavy user the other 6.
+    // The activities differ by 1. The light user gets its 4 Mbit/s, the heavy user the other 6 Mbit/s.
     assert!(ratio(5.0) < 1.6);
 }

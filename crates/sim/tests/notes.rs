@@ -47,7 +47,7 @@ fn a_run_of_a_million_million_events_at_one_instant_is_told() {
         "kind": "web", "sessions": 1, "pages": 1_000_000, "objects": 1_000_000, "page_interval": "0 s",
         "object_interval": "0 s",
     }]});
-    // 10^12 transfers of at least one packet take 277.8 hours at 10^6 per second.
+    // 10^12 transfers of at least one packet take 277.8 hours at 10^6 packets per second.
     let note = "groups[0].sources[0]: this source sends most of about 1.0e12 packets of each run: at a million a \
                 second that takes 278 hours";
     assert_eq!(notes("1 s", &json!([web])), [note]);
@@ -55,7 +55,8 @@ fn a_run_of_a_million_million_events_at_one_instant_is_told() {
 
 #[test]
 fn endless_flows_send_no_more_than_their_links_carry() {
-    // 10 Mbit/s for 21 s are 18 000 packets, regardless of the access links. 50 million packets per second take hours.
+    // A link of 10 Mbit/s carries 18 000 packets in 21 s, regardless of the access links. Sources that send 50 million
+    // packets per second take hours.
     let users = |source: Json| json!([{"users": 1000, "start_until": "0 s", "sources": [source]}]);
     assert_eq!(notes("1 s", &users(json!({"kind": "tcp", "flows": 100}))), [""; 0]);
     let found = notes("1 s", &users(json!({"kind": "cbr", "rate": "1 Gbit/s", "packet_size": "31 B"})));

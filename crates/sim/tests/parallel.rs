@@ -62,7 +62,7 @@ fn lasting_source() -> impl Strategy<Value = Json> {
     ]
 }
 
-/// Used instead of a delay: each user's delay is random.
+/// Used instead of an access delay: each user gets a random delay.
 const SPREAD: &str = "spread";
 
 /// Users, route, delay and rate of the access link, and sources of a group.
@@ -95,8 +95,9 @@ fn network(sources: BoxedStrategy<Json>) -> impl Strategy<Value = Json> {
                 let mut group = json!({"name": format!("g{number}"), "users": users, "route": names, "sources": sources,
                     "access_rate": format!("{access} Mbit/s"), "start_until": "0.3 s"});
                 if *delay == SPREAD {
-                    // Three links of 10 ms leave 40 ms of the round trip, minus the transmission of a packet on each
-                    // link. A spread of 0.4 may exceed this, and would then be rejected.
+                    // With three links of 10 ms, 40 ms of the round trip remain for the access links, minus the
+                    // transmission of a packet on each link. A spread of 0.4 may exceed this and would then be
+                    // rejected.
                     (group["rtt"], group["rtt_spread"]) = ("100 ms".into(), 0.39.into());
                 } else {
                     group["access_delay"] = (*delay).into();
@@ -154,7 +155,7 @@ fn passing_source() -> impl Strategy<Value = Json> {
     ]
 }
 
-/// Transfers and labels, which need streams of random numbers of each user.
+/// Scenarios with transfers and labels. They need a separate random stream for each user.
 fn passing() -> impl Strategy<Value = Scenario> {
     let label = prop_oneof![Just("abc"), Just("abc2016"), Just("afpft"), Just("droptail")];
     (network(passing_source().boxed()), label).prop_map(|(mut scenario, label)| {

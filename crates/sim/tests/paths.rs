@@ -20,7 +20,7 @@ fn a_lossy_link_loses_its_share_and_tells_so() {
     let link = &record.links[0];
     let lost = link.drops.iter().find(|drops| drops.reason == "lost").expect("a lossy link has this reason");
     let udp = record.groups[0].udp.as_ref().expect("the group has a source");
-    // Binomial; tolerance: five standard errors.
+    // The number of losses is binomial. The tolerance is five standard errors.
     let n = link.accounting.arrived as f64;
     assert!((lost.packets as f64 / n - share).abs() < 5.0 * (share * (1.0 - share) / n).sqrt(), "{}", lost.packets);
     assert_eq!((lost.bytes, link.user_dropped_packets[0]), (lost.packets * 1500, lost.packets));
@@ -110,7 +110,7 @@ fn a_detour_makes_the_way_longer_for_a_time_wherever_it_stands() {
             [(with, json!({})), (fast.clone(), json!({"access_detour": detour})), (graph, json!({"route": ["only"]}))]
         {
             let (mean, max) = delay_of(&topology, &group);
-            // Tolerance: one packet of about 400.
+            // The tolerance is one packet of about 400.
             assert!((mean - plain.0 - 0.05 * share).abs() < 0.05 * 2.0 / 400.0, "{detour} {mean} {plain:?}");
             assert!((max - plain.1 - 0.05).abs() < 0.05 * 0.03, "{detour} {max} {plain:?}");
         }
@@ -263,7 +263,7 @@ fn round_trip_times_set_the_delay_of_access_links() {
         group["sources"] = json!([{"kind": "tcp"}]);
         scenario(&json!({"kind": "two_sided_dumbbell"}), &group, &json!({"warmup": "0 s", "measure": "5 s"}))
     };
-    // 40 ms = 2 (access + 5 ms + 0.1 ms): access links of 14.9 ms.
+    // The RTT of 40 ms is 2 * (access + 5 ms + 0.1 ms), so the access links have 14.9 ms.
     let given = run(&with(json!({"access_delay": "14.9 ms"})));
     assert_eq!(run(&with(json!({"rtt": "40 ms"}))), given);
     assert_eq!(run(&with(json!({"user_rtts": ["40 ms", "40 ms", "40 ms", "40 ms"]}))), given);
@@ -326,7 +326,7 @@ fn an_access_network_spreads_round_trip_times_by_as_much_as_the_way_leaves() {
     // Gateway, site and access point have delays of 5 + 0.5 + 1 ms, so the round trip takes 13 ms.
     assert_eq!(spread(json!({"rtt": "30 ms"})), Ok((Some(0.1), Time::from_millis(3))));
     assert_eq!(spread(json!({"rtt": "30 ms", "rtt_spread": 0.0})), Ok((Some(0.0), Time::ZERO)));
-    // A spread of 1 ms around 14 ms is 0.0714.
+    // A spread of 1 ms around an RTT of 14 ms is 0.0714.
     assert_eq!(spread(json!({"rtt": "14 ms"})), Ok((Some(0.071), Time::from_micros(994))));
     assert_eq!(spread(json!({"access_delay": "2 ms"})), Ok((Some(0.1), Time::from_micros(1700))));
     assert_eq!(spread(json!({"rtt": "13 ms"})), Ok((Some(0.0), Time::ZERO)));
@@ -342,8 +342,8 @@ fn an_access_network_spreads_round_trip_times_by_as_much_as_the_way_leaves() {
 
 #[test]
 fn the_first_segment_takes_the_round_trip_time_of_its_user() {
-    // SYN and SYN-ACK take one RTT, the segment half an RTT: 15, 60 and 150 ms in all. Transmissions on links of 1
-    // Tbit/s take less than a microsecond.
+    // SYN and SYN-ACK take one RTT and the segment half an RTT. The sums are 15, 60 and 150 ms. Transmissions on links
+    // of 1 Tbit/s take less than a microsecond.
     let topology = json!({"bottleneck_rate": "1 Tbit/s", "access_rate": "1 Tbit/s", "bottleneck_delay": "1 ms"});
     let group = json!({"users": 3, "user_rtts": ["10 ms", "40 ms", "100 ms"], "start_until": "0 s",
         "sources": [{"kind": "tcp", "transfer": "1000 B"}]});

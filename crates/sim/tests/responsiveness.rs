@@ -4,7 +4,7 @@ use crate::common::{self, refusal};
 use fairlane_sim::measure::run_record::ResponsivenessRecord;
 use serde_json::{Value as Json, json};
 
-/// One user on 20 Mbit/s with a round trip of 40 ms and a queue of `limit` packets.
+/// Returns a scenario of one user on a link of 20 Mbit/s, with an RTT of 40 ms and a queue of `limit` packets.
 fn scenario(limit: u32, source: Json) -> Json {
     json!({
         "run": {"warmup": "10 s", "measure": "20 s", "seed": 6},
@@ -29,15 +29,15 @@ fn without_queues_responsiveness_is_that_of_the_round_trip() {
         let rpm = rpm.expect("probes were answered");
         assert!(rpm < 1500.0 * 1.033 && rpm > 1500.0 * 0.95 * 0.967, "{record:?}");
     }
-    // 200 probes in 20 s; tolerance: five standard deviations.
+    // On average 200 probes start in 20 s. The tolerance is five standard deviations.
     assert!((record.probes as f64 - 200.0).abs() < 5.0 * 200f64.sqrt(), "{record:?}");
 }
 
 #[test]
 fn a_full_buffer_takes_responsiveness_away() {
     // 400 packets of 1514 bytes take 242 ms at 20 Mbit/s. So a round trip takes at most 282 ms, which gives at least
-    // 212 round trips per minute. CUBIC keeps the buffer more than 40 % full, so a round trip takes at least 137 ms: at
-    // most 438 per minute. The tolerance is 3.2 %, for the histogram.
+    // 212 round trips per minute. CUBIC keeps the buffer more than 40 % full, so a round trip takes at least 137 ms,
+    // which gives at most 438 per minute. The tolerance is the histogram's error of 3.2 %.
     let record = run(&scenario(400, json!({"kind": "rpm", "flows": 4})));
     let rpm = record.rpm.expect("probes were answered");
     assert!(rpm > 212.0 * 0.967 && rpm < 438.0 * 1.033, "{record:?}");

@@ -28,9 +28,9 @@ impl Observer for Recoveries {
 
 #[test]
 fn a_full_queue_makes_one_recovery_of_a_lone_cubic_flow_not_two() {
-    // If recovery started late, to wait for reordering, it would send into the full queue, and the next loss would come
-    // a round trip later. If the queue is full at that time depends on the phase of the ACKs. With these round-trip
-    // times it was full.
+    // If recovery waited for reordering before it started, the sender would send into the full queue, and the next loss
+    // would follow a round trip later. Whether the queue is full at that time depends on the phase of the ACKs. With
+    // these round-trip times it was full.
     for (rtt, limit) in [("32.5 ms", 24), ("33 ms", 24), ("40.5 ms", 24), ("50 ms", 24), ("42.5 ms", 25)] {
         let begun = recoveries(rtt, limit);
         assert!(begun.len() > 5, "{rtt}: {begun:?}");

@@ -10,11 +10,12 @@ const SITES: usize = 4;
 const USERS: usize = 200;
 const REPLICATIONS: u32 = 2;
 const SCHEMES: [&str; 4] = ["abc", "csfq", "hcsfq", "droptail"];
-/// Downloads start at once, or within a second.
+/// Latest start of a download: all at the same time, or within a second.
 const STARTS: [&str; 2] = ["0 s", "1 s"];
 
-/// Returns a tree with 50 subscribers at each of four sites. Each has a download, and 2.5 Mbit/s at the gateway. All
-/// other links are fast enough for this. Twenty transmissions at the gateway take as long as one at a plan's rate.
+/// Returns a tree with 50 subscribers at each of four sites. Each subscriber has a download, and a share of 2.5 Mbit/s
+/// at the gateway. All other links are fast enough for these rates. The transmission of a packet at a plan's rate takes
+/// 20 times as long as at the gateway.
 fn symmetric_tree(scheme: &str, start_until: &str) -> Json {
     json!({
         "run": {"warmup": "2 s", "measure": "4 s"}, "probes": {"user_rows": true}, "tcp": {"profile": "linux"},

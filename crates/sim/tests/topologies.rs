@@ -122,7 +122,7 @@ fn an_idle_path_takes_its_transmissions_and_delays_to_the_nanosecond() {
     let two_sided = json!({"kind": "two_sided_dumbbell", "access_rate": "10 Mbit/s", "access_delay": "2 ms",
         "bottleneck_rate": "1 Mbit/s", "bottleneck_delay": "1 ms", "receiver_rate": "5 Mbit/s",
         "receiver_delay": "3 ms"});
-    // A byte takes 10.4 us (0.8 + 8 + 1.6). Propagation takes 6 ms one way.
+    // A byte takes 0.8 + 8 + 1.6 = 10.4 us on the three links. The one-way propagation delay is 6 ms.
     near(transfer_s(two_sided.clone(), json!({})), 1080.0 * 10_400.0 + 40.0 * 800.0 + 3.0 * 6e6);
     // The group sets the delays on both sides, which gives 15 + 1 + 20 ms.
     let group = json!({"access_delay": "15 ms", "receiver_delay": "20 ms"});
@@ -190,7 +190,8 @@ fn a_row_of_links_thins_the_long_flow_by_what_each_one_loses() {
         let drops = link.drops.iter().map(|drop| drop.packets).sum::<u64>();
         assert_eq!(link.user_dropped_packets.iter().sum::<u64>(), drops);
     }
-    // 0.11 Mb/s in 2000 s are 28 000 packets, which gives a standard error of 0.6 %. The test allows five.
+    // At 0.11 Mbit/s, 28 000 packets are sent in 2000 s, which gives a standard error of 0.6 %. The test allows five
+    // standard errors.
     let long = &record.groups[0];
     assert!((long.throughput_bps / expected - 1.0).abs() < 0.03, "{} {expected}", long.throughput_bps);
     // By max-min fairness, the long flow gets an eleventh of the slowest link, and the others a tenth of the remainder.

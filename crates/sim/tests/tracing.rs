@@ -91,7 +91,7 @@ fn a_log_has_every_segment_that_was_sent_again_and_says_why() {
         events().filter(|event| event["name"] == "transport:packet_sent" && !event["data"]["trigger"].is_null());
     assert_eq!(again.count() as u64, resent);
     assert!(resent > 0);
-    // The same names in the other dialect.
+    // The names of the same events in the other dialect of qlog.
     for (name, other) in [
         ("transport:packet_sent", "quic:packet_sent"),
         ("transport:packet_received", "quic:packet_received"),
@@ -117,7 +117,7 @@ fn watching_changes_nothing() {
 
 #[test]
 fn names_that_are_longer_than_an_option_are_cut_in_a_capture() {
-    // An option has at most 65 535 bytes. These names have 70 000 bytes, two per character.
+    // A pcapng option has at most 65 535 bytes. These names have 70 000 bytes: 35 000 characters of two bytes.
     let mut document = document();
     let long = "\u{e4}".repeat(35_000);
     document["name"] = long.clone().into();
@@ -215,7 +215,8 @@ fn a_queue_table_has_the_mean_and_the_maximum_of_the_probe() {
     assert!(times.is_sorted());
 }
 
-/// Converts a table of changes to values at the multiples of an interval. The column `key` tells rows apart.
+/// Converts a table of changes to values at the multiples of an interval. The column `key` identifies the flow or link
+/// of a row.
 fn held(tables: &BTreeMap<String, Vec<f64>>, table: &str, key: &str, columns: &[&str]) -> Vec<Vec<f64>> {
     let times = &tables[&format!("{table}.time_s")];
     let keys = &tables[&format!("{table}.{key}")];
@@ -336,7 +337,8 @@ fn what_cannot_be_watched_is_refused_with_its_bound() {
     short["tcp"] = json!({"header_bytes": 39});
     let error = pcap::check(&Scenario::read(&short).unwrap()).unwrap_err().to_string();
     assert!(error.contains("groups[0].sources[0].header_bytes: 39") && error.contains("at least 40"), "{error}");
-    // For 6 s, 6 flows and a queue, the minimum interval is 42 s / 10^9 = 42 ns.
+    // A run of 6 s with 6 flows and one queue has 7 rows per sample. With at most 10^9 rows, the minimum interval is 42
+    // s / 10^9 = 42 ns.
     let error = trace::check(&scenario(), Time(41_000)).unwrap_err().to_string();
     assert!(error.contains("trace_interval") && error.contains("from 0.000042 ms up"), "{error}");
     assert!(trace::check(&scenario(), Time(42_000)).is_ok());

@@ -16,9 +16,10 @@ fn scenario(source: Json) -> Json {
 
 #[test]
 fn a_load_below_saturation_is_the_utilisation() {
-    // Sizes are uniform from 0 to 100 kB. The mean is 50 kB, 35.03 segments of 1448 bytes. About 60e6/8/52e3 = 144
-    // transfers start per second, 8650 in all. The relative standard deviation of the sum is sqrt((1 + 1/3)/8650) = 1.2
-    // %. The tolerance is five of these, plus 0.3 % for handshakes.
+    // Sizes are uniform from 0 to 100 kB. The mean is 50 kB, or 35.03 segments of 1448 bytes, which are 52 kB with
+    // headers. At 60 Mbit/s, about 60e6/8/52e3 = 144 transfers start per second, 8650 in the measurement. The relative
+    // standard deviation of the sum is sqrt((1 + 1/3)/8650) = 1.2 %. The tolerance is five standard deviations, plus
+    // 0.3 % for handshakes.
     let points = json!({"file": "uniform", "points": "0:0 100000:1"});
     let record = run(&scenario(json!({"kind": "transfers", "load": "60 %", "cdf": points})));
     let link = &record.links[0];
@@ -40,8 +41,8 @@ fn the_load_of_a_group_does_not_depend_on_the_number_of_its_users() {
         scenario["groups"][0]["users"] = users.into();
         run(&scenario).groups[0].transfer_times.as_ref().expect("there are transfers").started as f64
     };
-    // A transfer has 7 segments of at most 1448 bytes, 10000 + 7 * 66 bytes in all. 30e6/8/10462 = 358 transfers start
-    // per second, 21506 per minute.
+    // A transfer of 10 000 bytes has 7 segments with 66 bytes of headers each, which gives 10 462 bytes. At 30 Mbit/s,
+    // 30e6/8/10462 = 358 transfers start per second, 21 506 per minute.
     for users in [1, 10] {
         assert!((offered(users) / 21_506.0 - 1.0).abs() < 5.0 / 21_506f64.sqrt(), "{users}: {}", offered(users));
     }
@@ -50,10 +51,10 @@ fn the_load_of_a_group_does_not_depend_on_the_number_of_its_users() {
 #[test]
 fn a_transfer_alone_takes_the_ideal_time_and_one_of_two_windows_a_round_trip_more() {
     // The one-way delay is 20 ms. Ten segments of 1448 + 66 bytes take 12.112 ms at 10 Mbit/s, so the ideal time is
-    // 72.112 ms. The first window, ten segments, leaves at once after the handshake. The actual time is longer by less
-    // than 0.2 ms. The SYN (78 B) takes 62.4 us at 10 Mbit/s and 0.6 us at 1 Gbit/s, the SYN-ACK a similar time, and
-    // the first segment 12.1 us on the access link. With eleven segments, the last one waits for an ACK: the time is at
-    // most a round trip of 40 ms more than 73.323 ms.
+    // 72.112 ms. The first window, ten segments, leaves immediately after the handshake. The actual time is longer by
+    // less than 0.2 ms: the SYN (78 B) takes 62.4 us at 10 Mbit/s and 0.6 us at 1 Gbit/s, the SYN-ACK takes about as
+    // long, and the first segment takes 12.1 us on the access link. With eleven segments, the ideal time is 73.323 ms.
+    // The last segment waits for an ACK, which takes at most a round trip of 40 ms.
     let mean = |segments: u32| {
         let mut scenario = scenario(json!({"kind": "transfers", "interval": "2 s", "cdf":
             {"file": "constant", "points": format!("{0}:0 {0}:1", 1448 * segments)}}));
@@ -88,7 +89,7 @@ fn the_fair_share_of_a_group_counts_each_of_its_sources_once() {
     sources.push(quic);
     let group = &run(&scenario).groups[0];
     let offered = group.transfer_times.as_ref().expect("there are transfers").offered_bps;
-    // There are ten users. A segment of 1448 bytes has 52 bytes of headers, one of 1165 bytes has 63.
+    // There are ten users. A segment of 1448 bytes has 52 bytes of headers, a segment of 1165 bytes has 63.
     let overhead = 10.0 * group.max_min_share_bps / offered;
     assert!((1500.0 / 1448.0..1228.0 / 1165.0).contains(&overhead), "{overhead}");
 }

@@ -15,7 +15,8 @@ fn window() -> Json {
     json!({"warmup": "2 s", "measure": "10 s"})
 }
 
-/// Delay of a packet that never waits: transmissions of 1500 bytes at 100 and 10 Mbit/s, and both delays.
+/// Delay of a packet that never waits: the transmission of 1500 bytes at 100 Mbit/s and at 10 Mbit/s, and both
+/// propagation delays.
 const UNLOADED_S: f64 = 120e-6 + 1e-3 + 1.2e-3 + 5e-3;
 
 fn cbr(name: &str, rate: &str) -> Json {
@@ -39,7 +40,7 @@ fn a_lone_stream_below_the_rate_of_the_link_takes_its_transmissions_and_the_prop
     }));
     let path = &record.groups[0].path;
     assert_constant(path.one_way_delay, UNLOADED_S);
-    // 5 Mbit/s are a packet every 2.4 ms, 4166.7 packets in 10 s.
+    // At 5 Mbit/s a packet is sent every 2.4 ms, which gives 4166.7 packets in 10 s.
     assert!((4166..=4167).contains(&path.delivered_packets), "{}", path.delivered_packets);
     assert_eq!((path.dropped_packets, path.lost_share, path.marked_share), (0, Some(0.0), Some(0.0)));
     assert_eq!(path.rtt, None, "nobody samples round-trip times of datagrams");
@@ -54,7 +55,7 @@ fn the_way_to_the_receiver_includes_its_access_link() {
     let record = run(&json!({
         "run": window(), "topology": topology, "queue": {"scheme": "droptail"}, "groups": [cbr("lone", "5 Mbit/s")],
     }));
-    // 1500 bytes at 20 Mbit/s: 0.6 ms.
+    // The transmission of 1500 bytes takes 0.6 ms at 20 Mbit/s.
     assert_constant(record.groups[0].path.one_way_delay, UNLOADED_S + 600e-6 + 3e-3);
 }
 
@@ -65,8 +66,8 @@ fn a_stream_at_twice_the_rate_of_the_link_waits_for_the_whole_buffer_and_loses_h
         "groups": [cbr("flood", "20 Mbit/s")],
     }));
     let path = &record.groups[0].path;
-    // Every second packet arrives when a transmission starts. It takes the free slot, and waits for the packet in
-    // transmission and nine others.
+    // Every second packet arrives when a transmission starts. This packet takes the slot that becomes free, and waits
+    // for the packet in transmission and nine others.
     assert_constant(path.one_way_delay, UNLOADED_S + 10.0 * 1.2e-3);
     let lost = path.lost_share.expect("packets");
     assert!((lost - 0.5).abs() < 1e-3, "{lost}");
@@ -97,7 +98,7 @@ fn a_window_of_one_segment_samples_the_round_trip_alone() {
     }));
     let path = &record.groups[0].path;
     assert_constant(path.one_way_delay, UNLOADED_S);
-    // The ACK has 54 bytes: 43.2 us at 10 Mbit/s, 4.32 us at 100 Mbit/s.
+    // The ACK of 54 bytes takes 43.2 us at 10 Mbit/s and 4.32 us at 100 Mbit/s.
     assert_constant(path.rtt, UNLOADED_S + 43.2e-6 + 5e-3 + 4.32e-6 + 1e-3);
     let samples = |times: Option<TimesRecord>| times.expect("samples").samples;
     assert!(samples(path.rtt).abs_diff(samples(path.one_way_delay)) <= 1, "each segment is acknowledged");
@@ -105,8 +106,8 @@ fn a_window_of_one_segment_samples_the_round_trip_alone() {
 
 #[test]
 fn users_and_flows_have_delays_of_their_own_if_asked_for() {
-    // Each group sends a packet every 4 ms, which takes 12 us on the link, so packets never wait for each other. Only
-    // the access delays differ.
+    // Each group sends a packet every 4 ms. A packet takes 12 us on the link, so packets never wait for each other.
+    // Only the access delays differ.
     let mut topology = topology();
     topology["bottleneck_rate"] = json!("1 Gbit/s");
     let group = |name: &str, delay: &str, users: u32, sources: Json| {
@@ -130,7 +131,7 @@ fn users_and_flows_have_delays_of_their_own_if_asked_for() {
     }
     let (tcp, udp) = (&far.tcp.as_ref().expect("TCP").flow_paths, &far.udp.as_ref().expect("UDP").flow_paths);
     let [tcp, udp] = [tcp, udp].map(|paths| if let [path] = &paths[..] { path } else { panic!("one flow") });
-    // A segment may wait for a datagram on the access link, or a datagram for a segment, for at most 120 us.
+    // On the access link, a segment may wait for a datagram, or a datagram for a segment, for at most 120 us.
     for path in [tcp, udp] {
         let mean_s = path.one_way_delay.expect("packets").mean_s;
         assert!((unloaded_s(7e-3)..unloaded_s(7e-3) + 120e-6).contains(&mean_s), "{mean_s}");
@@ -153,7 +154,8 @@ fn users_and_flows_have_delays_of_their_own_if_asked_for() {
 #[test]
 fn who_floods_a_fair_queue_delays_itself_and_nobody_else() {
     let record = |scheme: &str| {
-        // Random times: with equal gaps the light user would find a free slot in the buffer either always or never.
+        // The flood has random gaps. With equal gaps the light user would find a free slot in the buffer either always
+        // or never.
         let flood =
             json!({"name": "flood", "start_until": "0 s", "sources": [{"kind": "poisson", "rate": "30 Mbit/s"}]});
         run(&json!({
@@ -163,15 +165,15 @@ fn who_floods_a_fair_queue_delays_itself_and_nobody_else() {
     };
     let delay = |record: &RunRecord, group: usize| record.groups[group].path.one_way_delay.expect("packets");
     let (droptail, fair) = (record("droptail"), record("fq_codel"));
-    // The light user waits for a buffer that is full except for the packet that left last: at least 99 packets of 1.2
-    // ms.
+    // A packet of the light user finds a full buffer from which one packet has just departed, so it waits for at least
+    // 99 packets of 1.2 ms each.
     assert!(delay(&droptail, 1).mean_s > UNLOADED_S + 99.0 * 1.2e-3, "{:?}", delay(&droptail, 1));
     // With FQ-CoDel the light user's queue is empty when a packet arrives, so this packet is sent right after the one
     // in transmission.
     assert!(delay(&fair, 1).max_s <= UNLOADED_S + 1.2e-3 + 1e-12, "{:?}", delay(&fair, 1));
     assert_eq!(fair.groups[1].path.lost_share, Some(0.0));
-    // Nine tenths of the packets belong to the flood. They dominate the delay of the class, which hides the delay of
-    // the light user.
+    // Nine tenths of the packets belong to the flood. They dominate the delay of the class and hide the delay of the
+    // light user.
     let of_class_s = fair.links[0].delay[0].mean_s;
     let of_flood_s = delay(&fair, 0).mean_s - UNLOADED_S;
     assert!(of_class_s > 0.8 * of_flood_s && of_class_s > 10.0 * 1.2e-3, "{of_class_s} {of_flood_s}");
@@ -195,7 +197,7 @@ fn marks_are_those_that_reach_the_receiver() {
     assert_eq!((dropped.marked_packets, dropped.marked_share), (0, Some(0.0)));
     assert!(dropped.dropped_packets > 0);
 
-    // The series has the same values in bins. Without a warm-up, the mean of all bins, weighted by packets, is the
+    // The series has the same quantities in bins. Without a warm-up, the packet-weighted mean of all bins is the
     // overall mean.
     let series = &record.series.as_ref().expect("wanted").groups;
     let shares = series[0].marked_share.iter().flatten();

@@ -89,7 +89,7 @@ fn videos_beside_other_sources_count_for_themselves() {
     let video = video(&record);
     assert_eq!((video.players, video.player_bitrate_bps.len()), (2, 2));
     assert_eq!(video.stalls, 0.0);
-    // 2 users with one session per second for 120 s make 240 transfers; chunks do not count. The tolerance is five
+    // Two users with one session per second for 120 s start 240 transfers; chunks do not count. The tolerance is five
     // standard deviations.
     let times = record.groups[0].transfer_times.as_ref().expect("there are transfers");
     assert!((times.started as f64 - 240.0).abs() < 5.0 * 240f64.sqrt(), "{}", times.started);

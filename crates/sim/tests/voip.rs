@@ -22,15 +22,15 @@ fn run(scenario: &Json) -> VoipRecord {
 
 #[test]
 fn a_call_alone_has_the_opinion_of_its_delay() {
-    // The path of 30 ms, and 202 B at 100 and 10 Mbit/s, take 30.17776 ms. With a buffer of 50 ms and packets of 20 ms,
-    // the delay is 100.17776 ms from mouth to ear.
+    // The propagation delay of 30 ms and the transmission of 202 B at 100 and 10 Mbit/s take 30.17776 ms. With a buffer
+    // of 50 ms and 20 ms of speech per packet, the mouth-to-ear delay is 100.17776 ms.
     let voip = run(&scenario(json!({"kind": "voip"})));
     let delay = Time::from_micros(100_178);
     assert!((voip.mouth_to_ear_s.unwrap() - delay.as_secs_f64()).abs() < 1e-6, "{voip:?}");
     assert_eq!((voip.calls, voip.lost_share, voip.late_share), (1, Some(0.0), Some(0.0)));
     assert!(voip.jitter_s.unwrap() < 1e-9);
     assert!((voip.mos.unwrap() - opinion(rating(Codec::G711, delay, 0.0))).abs() < 1e-4);
-    // The number of packets is 20 s, minus the 80.18 ms during which the last packets are not played yet, divided by 20
+    // Packets of the last 80.18 ms are not played before the end. So the number of packets is (20 s - 80.18 ms) / 20
     // ms.
     assert!((voip.one_way_delay.unwrap().mean_s - 0.030_177_76).abs() < 1e-9);
 }
@@ -42,19 +42,20 @@ fn what_the_link_loses_costs_opinion_and_concealment_gives_some_of_it_back() {
         scenario["topology"]["bottleneck_loss"] = json!({"model": "periodic", "period": 50});
         run(&scenario)
     };
-    // 996 packets should be played. Every 50th is lost, 19 or 20 packets.
+    // 996 packets should be played. Every 50th packet is lost, which gives 19 or 20 lost packets.
     let (plain, concealed) = (lossy("g711"), lossy("g711_plc"));
     assert!((plain.lost_share.unwrap() - 0.02).abs() < 1.0 / 996.0, "{plain:?}");
     assert_eq!(plain.lost_share, concealed.lost_share);
-    // The difference between 95 * 2/6.3 = 30.16 and 95 * 2/27.1 = 7.01 is 23.15. For 19 of 996 it is 22.48.
+    // A loss of 2 % lowers R by 95 * 2/6.3 = 30.16 without concealment and by 95 * 2/27.1 = 7.01 with concealment. The
+    // difference is 23.15, or 22.48 for 19 lost packets of 996.
     let difference = concealed.r_factor.unwrap() - plain.r_factor.unwrap();
     assert!((difference - 23.15).abs() < 0.8, "{difference}");
 }
 
 #[test]
 fn a_buffer_shorter_than_the_jitter_loses_what_a_longer_one_plays() {
-    // Jitter is uniform within 20 ms on either side. With a buffer of 60 ms no packet is late. Without a buffer, some
-    // packets take longer than the first one and are late.
+    // Jitter is uniform, up to 20 ms in either direction. With a buffer of 60 ms no packet is late. Without a buffer,
+    // some packets take longer than the first one and are late.
     let jittery = |buffer: &str| {
         let mut scenario = scenario(json!({"kind": "voip", "buffer": buffer}));
         scenario["topology"]["bottleneck_jitter"] = json!({"deviation": "20 ms"});
@@ -63,8 +64,8 @@ fn a_buffer_shorter_than_the_jitter_loses_what_a_longer_one_plays() {
     let (long, none) = (jittery("60 ms"), jittery("0 ms"));
     assert_eq!((long.late_share, long.lost_share), (Some(0.0), Some(0.0)));
     assert!(none.late_share.unwrap() > 0.0, "{none:?}");
-    // The mean difference of two uniform times is a third of their width, 40 ms; here it is 0.8 ms less, since packets
-    // 20 ms apart do not overtake each other. J is the moving average of these differences.
+    // The mean difference of two uniform delays is a third of their range of 40 ms. Here it is 0.8 ms less, since
+    // packets sent 20 ms apart do not overtake each other. J is the moving average of these differences.
     let jitter = long.jitter_s.unwrap();
     assert!((jitter - 0.04 / 3.0).abs() < 0.002, "{jitter}");
 }

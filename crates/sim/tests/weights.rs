@@ -3,7 +3,7 @@
 use crate::common::{network, run};
 use serde_json::{Value as Json, json};
 
-/// Two users with weights 1 and 3 that demand more than the capacity.
+/// Returns a scenario of two users with weights 1 and 3 that demand more than the capacity.
 fn weighted(queue: &Json) -> Json {
     let source = json!({"kind": "poisson", "rate": "12 Mbit/s"});
     json!({
@@ -55,8 +55,8 @@ fn a_weight_multiplies_the_reference_rate_of_abc() {
 
 #[test]
 fn meters_of_flows_that_have_ended_are_forgotten() {
-    // 25 transfers start per second for 100 s; a handful are open at once. The other users have two long-lived flows
-    // with one meter each.
+    // The first user starts 25 transfers per second for 100 s, of which only a few are open at the same time. The other
+    // users have two long-lived flows, with one meter each.
     let network = network(&json!({
         "run": {"warmup": "0 s", "measure": "100 s"},
         "topology": {"bottleneck_rate": "100 Mbit/s", "access_rate": "1 Gbit/s"},

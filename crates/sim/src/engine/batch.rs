@@ -1,7 +1,7 @@
 //! Parallel runs. Runs are independent, so the records are the same for any number of threads.
 //!
-//! While there are at least as many runs as threads, each run has one thread. With fewer runs left, a run gets several
-//! threads if that makes it faster ([`crate::engine::partition`]).
+//! While there are at least as many runs as threads, each run uses one thread. If fewer runs are left, a run gets
+//! several threads if they make the run faster ([`crate::engine::partition`]).
 
 use crate::engine::event_loop::Stop;
 use crate::engine::parallel::run_on;
@@ -45,7 +45,7 @@ pub struct Reached {
     pub events: u64,
 }
 
-/// Progress written by a thread. Its fields need not be consistent with each other.
+/// Progress written by a thread. The fields are updated separately, so they may belong to different moments.
 #[derive(Debug)]
 struct Pulse {
     /// Index of the job; [`Pulse::NO_JOB`] between runs.
@@ -147,7 +147,7 @@ impl Batch {
             match work(pulse) {
                 Ok(thread) => running.push(thread),
                 Err(error) if running.is_empty() => return Err(error),
-                Err(_) => break, // the running threads do the work of all
+                Err(_) => break, // the threads that were started run all jobs
             }
         }
         let threads = Threads::of(running);
@@ -220,7 +220,7 @@ fn share(threads: usize, under_way: usize, left: usize) -> usize {
     (threads / (under_way + left)).max(1)
 }
 
-/// Runs a job such that a panic becomes its outcome and does not abort the other runs.
+/// Runs a job. A panic becomes the outcome of the job and does not abort the other runs.
 fn run_guarded(
     (scenario, replication): &Job,
     threads: usize,
@@ -247,8 +247,9 @@ mod tests {
 
     #[test]
     fn runs_come_before_the_parts_of_a_run() {
-        // With eight threads, a single run gets all of them, three runs get two each, and eight or more get one each.
-        // The last of many runs gets one while seven others are active, and all once it is alone.
+        // With eight threads, a single run gets all threads, three runs get two each, and eight or more runs get one
+        // each. The last of many runs gets one thread while seven other runs are active, and all threads if no other
+        // run is active.
         assert_eq!([share(8, 1, 0), share(8, 1, 2), share(8, 2, 1), share(8, 3, 0)], [8, 2, 2, 2]);
         assert_eq!([share(8, 1, 7), share(8, 8, 100), share(8, 8, 0), share(8, 1, 0)], [1, 1, 1, 8]);
     }

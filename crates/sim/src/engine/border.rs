@@ -17,7 +17,7 @@ pub struct Parcel {
     pub time: Time,
     /// Rank of the arrival among simultaneous events.
     pub rank: u32,
-    /// The packet. Its next hop is where it arrives.
+    /// The packet, which arrives at its next hop.
     pub packet: SimPacket,
 }
 
@@ -164,7 +164,8 @@ impl Inbox {
             let mut past = std::mem::replace(&mut self.present, parcels);
             past.clear();
             self.spare.push(past);
-            // The sort is stable: parcels of one link or host have equal ranks and are already in order.
+            // The sort must be stable: simultaneous parcels of one link or host have equal ranks and are already in
+            // order.
             self.present.sort_by_key(|parcel| (parcel.time, parcel.rank));
         } else {
             self.present.clear();

@@ -1,4 +1,4 @@
-//! Event set: one entry per entity; the earliest event is available at any time.
+//! Event set with one entry per entity, whose earliest event is available at any time.
 //!
 //! Every link, host, source and flow has at most one next event, so the set is a fixed array of entries below a
 //! tournament tree. Four neighbours share a cache line; the earliest of them is their winner and represents them in the
@@ -136,8 +136,8 @@ impl EventSet {
         self.first = winner;
     }
 
-    /// Moves the entity's event to `time` if it is later. Compares it only with the winners on its path, because all
-    /// other entries are later than these winners.
+    /// Moves the entity's event to `time` if the event is later. Compares the event only with the winners on its path,
+    /// because all other entries are later than these winners.
     #[inline]
     pub fn set_earlier(&mut self, entity: u32, time: Time) {
         let (mut line, mut place) = (self.line_of(entity), entity as usize % FAN);

@@ -1,18 +1,18 @@
 //! Batches of deliveries that the engine handles slightly late.
 //!
 //! If all routes end behind one link and all flows last for the whole run, a delivery has only two effects. It sets the
-//! receiver's timer, and it causes an acknowledgement, which needs at least the reverse delay to reach its sender. So
-//! the link has one event for all packets that arrive within [`slack`], which is at most the reverse delay. Each packet
-//! is delivered with its actual arrival time. Before a receiver's timer is handled, and before the warm-up or the run
-//! ends, all packets that have arrived are delivered. If a delivery sets a timer that expires before the next delivery,
-//! the timer is handled first.
+//! receiver's timer, and it causes an acknowledgement. The acknowledgement reaches its sender after the reverse delay
+//! or later. So the link has one event for all packets that arrive within [`slack`], which is at most the reverse
+//! delay. Each packet is delivered with its actual arrival time. Before a receiver's timer is handled, and before the
+//! warm-up or the run ends, all packets that have arrived are delivered. If a delivery sets a timer that expires before
+//! the next delivery, the timer is handled first.
 
 use crate::network::tcp_flow::Span;
 use crate::network::{Entry, Hop, Network};
 use fairlane_schemes::base::units::Time;
 
-/// Maximum number of full-size packets that arrive between two events of the link. A larger number would save no time,
-/// but packets in flight would need more memory.
+/// Maximum number of full-size packets that arrive between two events of the link. A larger number would save no time
+/// and need more memory for packets in flight.
 const MOST_PACKETS: u64 = 32;
 const FULL_PACKET_BYTES: u64 = 1500;
 

@@ -1,13 +1,13 @@
-//! Runs one replication on several threads. Each thread has a part of the network; the threads synchronise at the end
-//! of each time window.
+//! Runs one replication on several threads. Each thread simulates a part of the network. The threads synchronise at the
+//! end of each time window.
 //!
 //! A window is as long as the lookahead of the [`Partition`]: packets sent to another part during a window arrive after
-//! its end. Within a window, each part handles its events in order, independently of the others. It also starts all
-//! transmissions on cut links until the end of the window, and passes the packets to the other parts. Then all threads
-//! synchronise. Events that touch the same state have the same order, by time and rank, as in a run on one thread, so
-//! results are byte-identical.
+//! its end. Within a window, each part handles its events in order, independently of other parts. A part also starts
+//! all transmissions on cut links up to the end of the window, and passes their packets to the other parts. Then all
+//! threads synchronise. Events that touch the same state are handled in the same order, by time and rank, as in a run
+//! on one thread. So the results are byte-identical.
 //!
-//! Each part has the numbering and memory of the whole network, but touches only the entities that belong to it.
+//! Each part stores the whole network, with the same indices, but touches only the entities that belong to it.
 
 use crate::engine::border::{Inbox, Parcel, PartBorder};
 use crate::engine::event::Event;
@@ -83,7 +83,7 @@ pub fn run_by<O: Observer>(
         Some([first].into_iter().chain(others).collect::<Option<Vec<Ended>>>())
     });
     match ended {
-        // No threads can be started, so run on this one.
+        // If no thread can be started, the calling thread runs the whole network.
         None => try_observe(scenario, replication, cancelled, observer),
         Some(None) => Err(Stop::Cancelled),
         Some(Some(parts)) => Ok(joined(scenario, replication, partition, parts)),
@@ -114,7 +114,8 @@ fn joined(scenario: &Scenario, replication: u32, partition: &Partition, parts: V
 /// State shared by all parts.
 struct Meeting {
     rendezvous: Rendezvous,
-    /// Mailboxes from each part to each part, in two sets: parcels sent in one window are received in the next.
+    /// Mailboxes from each part to each part. There are two sets, used alternately: parcels sent in one window are
+    /// received in the next.
     mail: [Vec<Mutex<Vec<Parcel>>>; 2],
     parts: usize,
     events: AtomicU64,
@@ -207,7 +208,7 @@ impl Part<'_> {
             if now.min(arrival) >= until {
                 return Some(());
             }
-            // Counts the event first, because a timer event without effect reverts its count.
+            // Counts the event before it is handled, because a timer event without effect decrements the count.
             if (arrival, order) < (now, rank) {
                 let packet = self.inbox.take();
                 self.engine.handled += 1;

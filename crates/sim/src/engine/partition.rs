@@ -3,12 +3,13 @@
 //! Links and groups of users are never split. A link has a queue and a transmitter whose state every packet touches. A
 //! group has senders, receivers and probes. Packets between links and groups take the propagation delay, so the network
 //! may be cut there: from hosts to their first link, from a link to the next one, and from the last link to the
-//! receivers. The shortest delay of all cuts is the *lookahead*: within that time, actions of a part cannot affect
+//! receivers. The shortest delay of all cuts is the *lookahead*. Within this time, events in one part cannot affect
 //! another part.
 //!
-//! A longer lookahead leaves fewer pieces. The search tries each delay in the network as the minimum delay of a cut. It
-//! assigns the resulting pieces to parts in the order of the scenario, so that neighbours stay together, and estimates
-//! the run time of each partition. The best partition is used if it saves enough time.
+//! A longer lookahead means fewer synchronisations, but also fewer pieces to distribute. The search tries each delay in
+//! the network as the minimum delay of a cut. It assigns the resulting pieces to parts in the order of the scenario, so
+//! that neighbours stay together, and estimates the run time of each partition. The best partition is used if it saves
+//! enough time.
 
 use crate::network::delays;
 use crate::scenario::{GroupConfig, Placement, Scenario, SourceConfig, TcpSourceParams};
@@ -28,7 +29,7 @@ pub enum WhyWhole {
     HoldsBack,
     /// Transfers or markers share a random stream.
     SharedStreams,
-    /// Meters are per flow, in one table.
+    /// The meters of flows are in one shared table.
     MetersOfFlows,
     /// A partition would save too little time.
     NoGain,
@@ -47,12 +48,12 @@ impl fmt::Display for WhyWhole {
     }
 }
 
-/// Approximate costs in nanoseconds, of which only the ratios matter. They are for a packet at sender and receiver
-/// (including acknowledgements), at a link, and as a parcel to another part.
+/// Approximate costs in nanoseconds, of which only the ratios matter. The costs are those of a packet at its sender and
+/// receiver (including acknowledgements), of a packet at a link, and of a parcel to another part.
 const HOST_NS: f64 = 120.0;
 const LINK_NS: f64 = 50.0;
 const PARCEL_NS: f64 = 30.0;
-/// Cost of the synchronisation after a window, per thread.
+/// Cost of the synchronisation after a window, per thread, in nanoseconds.
 const WINDOW_NS: f64 = 1500.0;
 /// Minimum speed-up over one thread.
 const LEAST_GAIN: f64 = 1.15;
@@ -338,7 +339,7 @@ impl<'a> Graph<'a> {
         let whole = self.work.iter().sum::<f64>().max(f64::MIN_POSITIVE);
         let window_s = partition.lookahead.as_secs_f64();
         let most = work.iter().copied().fold(0.0, f64::max);
-        // With n packets per window on average, the busiest part has about sqrt(n) packets more than the average.
+        // If a part has n packets per window on average, the busiest part of a window has about sqrt(n) packets more.
         let spread = (most * window_s / HOST_NS).sqrt() * HOST_NS / window_s;
         (most + spread + WINDOW_NS / window_s) / whole
     }

@@ -2,7 +2,7 @@
 //!
 //! With many flows the state exceeds the caches, and an event would wait for each cache line. The next entries in a
 //! shared line, in a calendar or on a link are known, so their cache lines are prefetched some events ahead. A prefetch
-//! costs one instruction, and avoids or shortens the wait. Cache lines to which these entries point are prefetched
+//! costs one instruction and avoids or shortens this wait. Cache lines to which these entries point are prefetched
 //! later, once the entries are in the cache. This code is not inlined in the loop, since small networks do not need it.
 
 use crate::cache_line::fetch;

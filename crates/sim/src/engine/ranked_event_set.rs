@@ -1,14 +1,14 @@
 //! Event set of links and shared lines, the few entities that have most events.
 //!
-//! It is a tournament as in [`super::event_set`], but the rank of a slot's event changes: a shared line's event has the
-//! rank of the host whose arrival is first. So an entry contains its rank. Updates always go up to the top. For so few
-//! entries this is cheaper than a test where to stop. A new event in an empty slot is only compared with the first
-//! event of all.
+//! The set is a tournament tree as in [`super::event_set`], but each entry contains its rank, because the rank of a
+//! slot can change: the event of a shared line has the rank of the host whose arrival is first. Updates always proceed
+//! to the top of the tree. With so few entries this is cheaper than a test for an early stop. If there is only one
+//! level, a new event in an empty slot is compared only with the earliest event.
 
 use crate::engine::tournament::{Contender, FAN, TournamentNode};
 use fairlane_schemes::base::units::Time;
 
-/// Time, and for equal times, rank, then slot.
+/// Entries are ordered by time, then rank, then slot.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     time: Time,
@@ -85,7 +85,7 @@ impl RankedEventSet {
         winner
     }
 
-    /// Sets the event of the empty `slot`. It replaces each winner that it precedes.
+    /// Sets the event of `slot`, which must be empty.
     #[inline(always)]
     pub fn put(&mut self, slot: u32, time: Time, rank: u32) {
         let entry = Entry::new(time, rank, slot);

@@ -1,7 +1,7 @@
 //! Synchronisation of the threads of a run at the end of each window.
 //!
-//! A thread that arrives early spins briefly, since windows are short, and then sleeps. With fewer cores than threads
-//! it sleeps immediately: spinning would take the core from a thread for which the others wait.
+//! A thread that arrives early spins briefly, since windows are short, and then sleeps. If there are fewer cores than
+//! threads, the thread sleeps immediately: spinning would occupy the core that another thread needs to arrive.
 
 use fairlane_schemes::base::units::Time;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ pub struct Rendezvous {
     looks: u32,
     here: AtomicUsize,
     meetings: AtomicUsize,
-    /// Minimum time of the threads that have arrived, and minimum time of the last synchronisation.
+    /// Minimum time of the threads that have arrived. The next field is the minimum time of the last synchronisation.
     earliest: AtomicU64,
     agreed: AtomicU64,
     is_off: AtomicBool,

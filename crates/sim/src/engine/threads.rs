@@ -4,15 +4,15 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-/// Maximum wait for cancelled threads. A run checks for cancellation every few thousand events, so milliseconds usually
-/// suffice. If an external scheme never returns, its thread cannot be ended.
+/// Maximum time to wait for cancelled threads. A run checks for cancellation every few thousand events, so its thread
+/// usually ends within milliseconds. If an external scheme never returns, its thread never ends.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Function that must call `work` once. It may set up and clean up resources that a host requires for a thread.
 pub type Around = fn(work: &mut (dyn FnMut() + Send));
 
-/// Threads with the id of their process. A fork copies the handle of a thread but not the thread, so a join in the
-/// child would block forever.
+/// Handles of threads, with the id of their process. A fork copies a handle but not its thread, so a join in the child
+/// process would block forever.
 #[derive(Debug)]
 pub struct Threads {
     process: u32,

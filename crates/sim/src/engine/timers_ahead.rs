@@ -7,7 +7,8 @@ use crate::engine::agenda::Agenda;
 use crate::network::Network;
 use fairlane_schemes::base::units::Time;
 
-/// Prefetch distances within a burst: for the flow, and for data to which the flow points.
+/// Number of timers by which the flow is prefetched before its timer within a burst. The next constant is for data to
+/// which the flow points.
 const FLOWS_AHEAD: usize = 8;
 const DEADLINES_AHEAD: usize = 4;
 
@@ -15,11 +16,12 @@ const DEADLINES_AHEAD: usize = 4;
 #[derive(Clone, Debug, Default)]
 pub struct TimersAhead {
     at: Time,
-    /// Number of handled timers at this time, and number of timers looked up.
+    /// Number of timers at the current time that have been handled. The next field is the number that has been looked
+    /// up.
     handled: usize,
     found: usize,
     flows: [u32; FLOWS_AHEAD],
-    /// Flow with the next timer, partly prefetched, if the timer is at another time.
+    /// Flow of the next timer, if this timer is at another time. The flow is partly prefetched.
     single: Option<u32>,
 }
 

@@ -6,7 +6,7 @@ pub(crate) const FAN: usize = 4;
 
 /// An entry that competes to be first.
 pub(crate) trait Contender: Copy {
-    /// The earlier of two, `self` if they are equal.
+    /// Returns the earlier entry, or `self` if both are equal.
     fn or(self, other: Self) -> Self;
 }
 

@@ -1,6 +1,6 @@
 //! A run that also writes a packet capture of the bottleneck, tables of senders and queues, or a log of senders.
 //!
-//! The run has a separate thread. It sends tables through a bounded channel. So a slow receiver slows the run down,
+//! The run has a separate thread, which sends tables through a bounded channel. So a slow receiver slows the run down
 //! instead of filling the memory.
 
 use crate::engine::threads::{Around, Threads};

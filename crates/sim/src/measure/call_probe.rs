@@ -12,10 +12,10 @@
 //! Cost: a few operations per packet of a call, and 150 bytes per call.
 //!
 //! Deviations:
-//! 1. RFC 3550 reports the jitter at the time of the report. Here it is the mean over all packets received in the
+//! 1. RFC 3550 reports the jitter at the time of a report. Here it is the mean over all packets received in the
 //!    measurement.
-//! 2. A phone may choose a new playout delay in each pause of the speech. Here speech has no pauses: the first packet
-//!    that arrives during the measurement sets the delay.
+//! 2. A phone may choose a new playout delay in each pause of the speech. Here speech has no pauses, and the first
+//!    packet that arrives during the measurement sets the playout delay.
 //! 3. A packet counts only if its playout time is within the measurement. Packets in flight at the end are neither
 //!    played nor lost.
 
@@ -38,8 +38,8 @@ pub struct Call {
     last_delay_s: Option<f64>,
     jitter_s: f64,
     jitter_sum_s: f64,
-    /// Number of measured packets that arrived. `due` is the number of those with a playout time before the end, and
-    /// `late` the number of late ones among `due`.
+    /// Number of measured packets that arrived. `due` is the number of these whose playout time is before the end, and
+    /// `late` is how many of `due` arrived too late.
     came: u64,
     due: u64,
     late: u64,
@@ -217,8 +217,8 @@ mod tests {
         let mut call = call();
         receive(&mut call, |_| Some(30));
         let figures = call.figures().expect("it was measured");
-        // Packets are played 80 ms after sending. These are 96 packets, sent from 1 s until before 2.92 s. The
-        // mouth-to-ear delay is 20 + 80 ms.
+        // Packets are played 80 ms after sending. So 96 packets, sent from 1 s until just before 2.92 s, are to be
+        // played in the measurement. The mouth-to-ear delay is 20 + 80 ms.
         assert_eq!((figures.due, figures.lost, figures.late), (96, 0, 0));
         assert_eq!(figures.mouth_to_ear, Some(Time::from_millis(100)));
         assert!(figures.jitter_s.is_some_and(|jitter| jitter < 1e-12));
@@ -227,8 +227,9 @@ mod tests {
 
     #[test]
     fn what_comes_after_its_time_is_late_and_what_does_not_come_is_lost() {
-        // Packets 25 to 120 should be played during the measurement, 80 ms after sending. Packet 25, which arrives
-        // after 30 ms, sets this delay. Packets 30, 40 ... 120 are lost, and 35, 45 ... 115 arrive 1 ms too late.
+        // Packets 25 to 120 should be played during the measurement, 80 ms after sending. Packet 25, with a delay of 30
+        // ms, sets this playout delay. Packets 30, 40 ... 120 are lost, and packets 35, 45 ... 115 arrive 1 ms too
+        // late.
         let mut call = call();
         receive(&mut call, |number| match number % 10 {
             0 => None,
@@ -243,8 +244,8 @@ mod tests {
 
     #[test]
     fn jitter_that_alternates_tends_to_its_difference() {
-        // Delays alternate between 30 and 40 ms: |D| = 10 ms, so J = 10 ms (1 - (15/16)^n) after n differences, of
-        // which 25 precede the measurement.
+        // Delays alternate between 30 and 40 ms, so |D| is 10 ms. After n differences J = 10 ms * (1 - (15/16)^n). 25
+        // differences precede the measurement.
         let mut call = call();
         receive(&mut call, |number| Some(30 + 10 * (number % 2)));
         // Packet 123, sent at 2.96 s with a delay of 40 ms, would arrive at 3 s. The last packet that arrives before 3

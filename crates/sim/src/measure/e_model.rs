@@ -24,9 +24,9 @@
 //! Cost: one evaluation per call, at the end of a run.
 //!
 //! Deviations:
-//! 1. T, Ta and Tr/2 (delays of the echo path, the connection and the loop) all equal the mouth-to-ear delay: both
-//!    directions are the same, and the echo comes from the far end.
-//! 2. Losses count as random, BurstR = 1, even if they come in bursts.
+//! 1. The delays T (echo path), Ta (connection) and Tr/2 (half of the loop) all equal the mouth-to-ear delay: both
+//!    directions have the same delay, and the echo comes from the far end.
+//! 2. Losses are treated as random (BurstR = 1), even if they occur in bursts.
 //! 3. MOS is at least 1: the formula gives slightly less for R between 0 and 6.5.
 
 use crate::scenario::Codec;
@@ -38,7 +38,7 @@ const RO: f64 = 94.768_821;
 const IS: f64 = 1.413_568;
 /// (7-20) with RLR = 2.
 const ROE: f64 = 94.768_821;
-/// Talker echo loudness rating and weighted echo path loss in dB, table 2.
+/// Talker echo loudness rating in dB, by table 2. The next constant is the weighted echo path loss in dB.
 const TELR: f64 = 65.0;
 const WEPL: f64 = 110.0;
 
@@ -106,8 +106,8 @@ mod tests {
 
     #[test]
     fn losses_and_long_delays_cost_what_the_formulas_say() {
-        // A loss of 5 % costs 95 * 5/9.3 = 51.075 without concealment, and 95 * 5/30.1 = 15.781 with concealment. With
-        // G.729A it costs 11 + 84 * 5/24 = 28.5.
+        // A loss of 5 % lowers R by 95 * 5/9.3 = 51.075 without concealment, and by 95 * 5/30.1 = 15.781 with
+        // concealment. With G.729A it lowers R by 11 + 84 * 5/24 = 28.5.
         for (codec, cost) in [(Codec::G711, 51.0753), (Codec::G711Plc, 15.7807), (Codec::G729a, 28.5)] {
             let clean = rating(Codec::G711, Time::ZERO, 0.0);
             assert!((clean - rating(codec, Time::ZERO, 0.05) - cost).abs() < 1e-3);

@@ -55,15 +55,15 @@ mod tests {
 
     #[test]
     fn gives_the_shares_that_the_papers_print() {
-        // afpft Fig. 2: 20 flows share 20 Mb/s, five each at 0.5, 1, 1.5 and 2 Mb/s. The flows at 1.5 and 2 Mb/s get
-        // 1.25 Mb/s.
+        // afpft Fig. 2: 20 flows share 20 Mbit/s, five each at 0.5, 1, 1.5 and 2 Mbit/s. The flows at 1.5 and 2 Mbit/s
+        // get 1.25 Mbit/s.
         let demands: Vec<f64> = [0.5, 1.0, 1.5, 2.0].iter().flat_map(|&rate| [rate; 5]).collect();
         let shares = max_min_share(20.0, &demands, &[1.0; 20]);
         assert_eq!([shares[0], shares[5], shares[10], shares[15]], [0.5, 1.0, 1.25, 1.25]);
-        // afpft III-B: flow i of 32 sends i times the fair share of 10 Mb/s. Every flow gets 0.3125 Mb/s.
+        // afpft III-B: flow i of 32 sends i times the fair share of a link of 10 Mbit/s. Every flow gets 0.3125 Mbit/s.
         let demands: Vec<f64> = (1..=32).map(|i| f64::from(i) * 0.3125).collect();
         assert!(max_min_share(10.0, &demands, &[1.0; 32]).iter().all(|&share| share == 0.3125));
-        // abc2018 IV-B: R1 = 2.5 leaves 7.5 of 10 Mb/s.
+        // abc2018 IV-B: a user that sends R1 = 2.5 Mbit/s leaves 7.5 of 10 Mbit/s.
         assert_eq!(max_min_share(10.0, &[f64::INFINITY, 2.5], &[1.0, 1.0]), [7.5, 2.5]);
     }
 

@@ -71,7 +71,8 @@ mod tests {
 
     #[test]
     fn a_parking_lot_gives_the_long_flow_as_much_as_the_others() {
-        // afpft III-D: 11 flows share each link of 10 Mb/s, with cross flows of 2 Mb/s. All get 0.909 Mb/s.
+        // afpft III-D: 11 flows share each link of 10 Mbit/s, and the cross flows send 2 Mbit/s each. All get 0.909
+        // Mbit/s.
         let groups = [group(1.0, f64::INFINITY, &[0, 1]), group(10.0, 2e6, &[0]), group(10.0, 2e6, &[1])];
         for share in max_min_shares(&[10e6, 10e6], &groups) {
             assert!((share - 10e6 / 11.0).abs() < 1e-6);
@@ -80,8 +81,8 @@ mod tests {
 
     #[test]
     fn what_one_link_denies_others_take_elsewhere() {
-        // Bertsekas and Gallager, the idea of Fig. 6.12: three users on link 0 of capacity 1 get 1/3 each. One of them
-        // also crosses link 1 of capacity 1, whose other user gets 2/3.
+        // Like Bertsekas and Gallager, Fig. 6.12: three users on link 0 of capacity 1 get 1/3 each. One of these users
+        // also crosses link 1 of capacity 1. The other user of link 1 gets 2/3.
         let groups = [group(2.0, f64::INFINITY, &[0]), group(1.0, f64::INFINITY, &[0, 1]), group(1.0, 9.0, &[1])];
         let shares = max_min_shares(&[1.0, 1.0], &groups);
         let expected = [1.0 / 3.0, 1.0 / 3.0, 2.0 / 3.0];

@@ -28,7 +28,7 @@ impl Occupancy {
     }
 
     /// Records that the backlog is `backlog` from `now` on. `now` must not precede the last change.
-    // Always inlined: a call would save and restore more registers than needed, twice per packet.
+    // Always inlined: twice per packet, a call would save and restore more registers than needed.
     #[inline(always)]
     pub fn change(&mut self, now: Time, backlog: Backlog) {
         let lasted = (now - self.since).0;
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn weighs_each_length_by_how_long_it_lasted() {
-        // 2 packets for 3 s, 0 for 1 s and 40 for 1 s have the mean (6 + 40)/5 = 9.2.
+        // The queue has 2 packets for 3 s, 0 for 1 s and 40 for 1 s, so the mean is (6 + 40)/5 = 9.2 packets.
         let mut occupancy = Occupancy::new(Time::from_secs(10), backlog(2));
         occupancy.change(Time::from_secs(13), backlog(0));
         occupancy.change(Time::from_secs(14), backlog(40));

@@ -67,7 +67,7 @@ pub struct PathProbes {
     application_of_hop: Vec<u16>,
     /// Time series over the whole run, not only the measurement.
     series: Option<Box<PathSeries>>,
-    /// True if not only groups are observed, or if a route ends before its receiver.
+    /// True if more than groups are observed, or if a route ends before its receiver.
     is_detailed: bool,
 }
 

@@ -79,7 +79,7 @@ impl PathSeries {
         self.bin(group, now).dropped += 1;
     }
 
-    /// Adds the counts of another part of the network. Only one of the two parts has arrivals of a group, so
+    /// Adds the counts of another part of the network. A group has arrivals in only one of the two parts, so
     /// floating-point sums do not change.
     pub fn add(&mut self, other: &Self) {
         for (own, other) in self.groups.iter_mut().flatten().zip(other.groups.iter().flatten()) {
@@ -117,7 +117,7 @@ mod tests {
         series.delivered(1, at(30), false, at(999));
         series.dropped(1, at(500));
         series.sampled(1, at(40), at(1000));
-        series.dropped(1, at(5000)); // a drop at the very end counts in the last bin
+        series.dropped(1, at(5000)); // a drop at the very end is in the last bin
         let [first, last] = series.group(1) else { panic!("two bins") };
         assert_eq!((first.one_way_delay_s(), first.rtt_s()), (Some(0.02), None));
         assert_eq!((first.lost_share(), first.marked_share()), (Some(1.0 / 3.0), Some(0.5)));

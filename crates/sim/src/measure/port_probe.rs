@@ -20,7 +20,7 @@ pub struct DropCount {
     pub packets: u64,
     /// Bytes dropped.
     pub bytes: u64,
-    /// Number of dropped packets when 0, 1, 2 ... packets waited.
+    /// Number of packets dropped while 0, 1, 2 ... packets waited.
     pub by_queue_length: Vec<u64>,
 }
 
@@ -136,7 +136,7 @@ impl PortProbe {
         }
     }
 
-    /// Records a packet that was dropped at `now`, when `backlog` waited.
+    /// Records a packet that was dropped at `now`, while `backlog` waited.
     pub fn dropped(&mut self, packet: &SimPacket, now: Time, reason: DropReason, backlog: Backlog) {
         self.drops[reason.index()].record(u32::from(packet.wire_bytes), backlog.packets);
         let user = self.place(packet.user);

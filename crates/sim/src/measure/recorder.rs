@@ -30,7 +30,7 @@ use fairlane_schemes::contract::packet::TrafficClass;
 use fairlane_schemes::port::DelayHistogram;
 use std::collections::BTreeMap;
 
-/// Drop reason of packets lost on the wire, which no scheme dropped.
+/// Drop reason of packets that are lost on the wire instead of dropped by a scheme.
 const LOST: &str = "lost";
 
 /// Record of a run that has ended.
@@ -52,8 +52,8 @@ pub fn record(scenario: &Scenario, replication: u32, network: &Network, performa
         let (own, own_goodput) = (of(&throughput), of(&goodput));
         let mean_throughput = mean(&own);
         let shares = of(&fair.of_user);
-        // Except on an access network, users of a group have equal shares. The mean of these could differ in the last
-        // bit.
+        // Except on an access network, users of a group have equal shares. The computed mean of equal shares could
+        // differ from them in the last bit.
         let share = if scenario.topology.tree.is_some() { mean(&shares) } else { shares[0] };
         let of_shares = own.iter().zip(&shares).filter(|(_, share)| **share > 0.0);
         normalised.extend(of_shares.map(|(throughput, share)| throughput / share));
@@ -308,8 +308,8 @@ struct Fair {
     of_link: Vec<f64>,
 }
 
-/// Computes the max-min shares. Users at one location have equal demands, except on an access network, where each
-/// user's demand is random.
+/// Computes the max-min shares. Users of one placement have equal demands. On an access network, each user's demand is
+/// random.
 fn fair_shares(
     scenario: &Scenario,
     network: &Network,
@@ -362,7 +362,7 @@ fn fair_shares(
     Fair { of_user: of_user.collect(), of_link }
 }
 
-/// Converts a payload rate to the rate on the wire, in full-sized segments.
+/// Converts a payload rate to the rate on the wire, for full-sized segments.
 fn on_the_wire_bps(params: &TcpParams, payload_bps: f64) -> f64 {
     let payload = f64::from(params.segment_payload);
     payload_bps * (payload + f64::from(params.header_bytes)) / payload

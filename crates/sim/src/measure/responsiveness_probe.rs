@@ -1,4 +1,4 @@
-//! Responsiveness under working conditions: round trips per minute of probes under load.
+//! Responsiveness under working conditions: round trips per minute, measured with probes under load.
 //!
 //! Source: draft-ietf-ippm-responsiveness-09, "Measuring Responsiveness" and "Aggregating the Measurements", the
 //! TCP-only case.
@@ -15,14 +15,14 @@
 //! Cost: a few operations per probe, and at most 24 kB for each group.
 //!
 //! Deviations:
-//! 1. There is no TLS and no TLS handshake `tls_f`. Rules 4 to 6 are the draft's rules for this case.
+//! 1. There is no TLS, so there is no TLS handshake `tls_f`. Rules 4 to 6 are those of the draft for this case.
 //! 2. `http_l` is the smoothed round-trip time of one of the user's load-generating connections, drawn at random at the
 //!    time of each foreign probe. The draft permits this where requests cannot be multiplexed into the load.
 //! 3. The number of load-generating connections is fixed, whereas the draft adds connections until goodput and
 //!    responsiveness are stable. The warm-up of the run replaces that phase. The measurement replaces the draft's last
 //!    intervals.
 //! 4. Data go upstream: `tcp_f` is the round trip of SYN and SYN-ACK, `http_f` the round trip of a segment with one
-//!    byte and its ACK. If this segment is retransmitted, the time before the retransmission counts for `tcp_f`.
+//!    byte and its ACK. If this segment is retransmitted, the time before the retransmission is included in `tcp_f`.
 //! 5. Probes are a Poisson process, so that they do not synchronise with other events.
 //! 6. Samples are in a histogram of 16 steps per octave, so trimmed means have an error of at most 3.2 %.
 //!
@@ -33,7 +33,7 @@ use fairlane_schemes::port::DelayHistogram;
 
 /// Trimmed mean percentile, TMP in the draft.
 const KEPT: f64 = 0.95;
-/// Quantiles that a trimmed mean averages.
+/// Number of quantiles that a trimmed mean averages.
 const PARTS: u32 = 1000;
 
 /// The probes of a group.
@@ -125,8 +125,8 @@ mod tests {
 
     #[test]
     fn responsiveness_is_that_of_the_formula_by_hand() {
-        // tcp_f of 20 ms and http_f of 40 ms give 60/0.03 = 2000; http_l of 100 ms gives 600. The mean is 1300. The
-        // tolerance is 3.2 % for each.
+        // A tcp_f of 20 ms and an http_f of 40 ms give 60/0.03 = 2000 round trips per minute; an http_l of 100 ms gives
+        // 600. The mean is 1300. The tolerance is 3.2 % for each.
         let mut probe = ResponsivenessProbe::new(Time::from_secs(1));
         assert_eq!((probe.rpm(), probe.foreign_rpm(), probe.loaded_rpm()), (None, None, None));
         let at = |ms| Time::from_secs(2) + Time::from_millis(ms);

@@ -38,7 +38,7 @@ impl GroupSeries {
 pub type GroupRates = (Vec<f64>, Vec<f64>);
 
 impl Series {
-    /// Creates `bins` bins for each of `groups` groups; `memory` is the memory of the rate meters.
+    /// Creates `bins` bins for each of `groups` groups. `memory` is the time constant of the rate meters.
     #[must_use]
     pub fn new(interval: Time, bins: usize, groups: usize, memory: Time) -> Self {
         let group = GroupSeries {
@@ -138,8 +138,8 @@ mod tests {
         assert_eq!(series.queue_packets(), [2.0, 4.0, 2.0]);
         assert_eq!(series.group_rates()[0].0, [0.0, 8000.0, 0.0]);
         assert_eq!(series.drop_thresholds(), [None, Some(15.0), None]);
-        // 8000 bit arrive at 1.2 s and the memory is 0.5 s. At 2 s the rate is 8000 exp(-1.6) / (0.5 (1 - exp(-4))) =
-        // 3290 bit/s.
+        // 8000 bits arrive at 1.2 s, and the time constant of the meter is 0.5 s. At 2 s the rate is 8000 * exp(-1.6) /
+        // (0.5 * (1 - exp(-4))) = 3290 bit/s.
         let rates = &series.group_rates()[0].1;
         assert_eq!(rates[0], 0.0);
         assert!((rates[1] - 8000.0 * (-1.6f64).exp() / (0.5 * (1.0 - (-4f64).exp()))).abs() < 1e-6);

@@ -15,9 +15,9 @@
 //! Cost: one division per transfer, and at most 8 kB of memory for each group and class.
 //!
 //! Deviations:
-//! 1. HPCC adds one round trip to `S / C`; its second half is the delay of the ACK. Here a transfer lasts from the
-//!    opening of its connection until its last byte is received, so the handshake takes a round trip and the data one
-//!    way.
+//! 1. HPCC adds one round trip to `S / C`, because its transfers end with the last ACK. Here a transfer lasts from the
+//!    opening of its connection until its last byte is received. This adds a round trip for the handshake and a one-way
+//!    delay for the data.
 //! 2. pFabric simulates the ideal time, including the growth of the window. Here the ideal window is unlimited, so time
 //!    lost in slow start counts as slowdown. The slowdown is at least 1 if no link becomes faster.
 
@@ -53,8 +53,7 @@ impl Ideal {
 /// Slowdowns of many transfers, in bounded memory.
 #[derive(Clone, Debug, Default)]
 pub struct Slowdowns {
-    /// Each slowdown, stored as this number of seconds. The histogram's steps are relative, so the unit does not
-    /// matter.
+    /// Slowdowns, stored as seconds in a histogram of delays. Its bin widths are relative, so the unit does not matter.
     ratios: DelayHistogram,
 }
 
@@ -64,7 +63,7 @@ impl Slowdowns {
         self.ratios.record(Time::from_secs_f64(slowdown));
     }
 
-    /// Adds the values of another histogram.
+    /// Adds the slowdowns of another collection.
     pub fn add(&mut self, other: &Self) {
         self.ratios.add(&other.ratios);
     }
@@ -100,14 +99,14 @@ mod tests {
 
     #[test]
     fn the_ideal_is_the_handshake_the_way_and_the_transmission() {
-        // One-way delays are 10 and 40 ms, and 12 500 B at 10 Mbit/s take 10 ms. The ideal times are 3 * 10 + 10 = 40
-        // ms and 3 * 40 + 10 = 130 ms.
+        // The users' one-way delays are 10 ms and 40 ms. At 10 Mbit/s, 12 500 B take 10 ms. The ideal times are 3 * 10
+        // + 10 = 40 ms and 3 * 40 + 10 = 130 ms.
         let one_way = vec![Time::from_millis(10), Time::from_millis(40)];
         let ideal = Ideal { first_user: 7, one_way, rate: BitRate(10_000_000) };
         assert_eq!(ideal.time((7, Time::ZERO), 12_500), Time::from_millis(40));
         assert_eq!(ideal.time((8, Time::ZERO), 12_500), Time::from_millis(130));
         assert_eq!(ideal.slowdown((8, Time::ZERO), 12_500, Time::from_millis(260)), 2.0);
-        // A path of 15 ms instead of 10 ms gives 3 * 15 + 10.
+        // A one-way delay of 15 ms instead of 10 ms gives 3 * 15 + 10 = 55 ms.
         assert_eq!(ideal.time((7, Time::from_millis(5)), 12_500), Time::from_millis(55));
         let alike = Ideal { one_way: vec![Time::from_millis(10)], ..ideal };
         assert_eq!(alike.time((11, Time::ZERO), 12_500), Time::from_millis(40));

@@ -148,11 +148,12 @@ mod tests {
         let counts = |classes: &[TransferClass]| classes.iter().map(|class| class.completed).collect::<Vec<_>>();
         assert_eq!(counts(&probe.by_time), [1, 2, 2]);
         assert_eq!(counts(&probe.by_size), [2, 3]);
-        // (50 + 499)/2 ms, and (40 + 500)/2 ms.
+        // The mean times are (50 + 499)/2 ms and (40 + 500)/2 ms.
         assert_eq!(probe.by_time[1].mean_s(), Some(0.2745));
         assert_eq!(probe.by_size[0].mean_s(), Some(0.27));
         assert_eq!(TransferClass::default().mean_s(), None);
-        // 40/30.999 and 500/30.001; 50/31, 499/35 and 2000/31.001.
+        // By rule 2, the slowdowns of the first class are 40/30.999 and 500/30.001, those of the second 50/31, 499/35
+        // and 2000/31.001.
         let means: Vec<f64> = probe.slowdowns_by_size.iter().map(Slowdowns::mean).collect();
         assert!((means[0] - f64::midpoint(40.0 / 30.999, 500.0 / 30.001)).abs() < 1e-9, "{means:?}");
         assert!((means[1] - (50.0 / 31.0 + 499.0 / 35.0 + 2000.0 / 31.001) / 3.0).abs() < 1e-9, "{means:?}");

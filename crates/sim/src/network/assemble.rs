@@ -5,8 +5,8 @@ use crate::network::impairment::Place;
 use std::mem::swap;
 
 impl Network {
-    /// Merges `other` into this network, at the end of a run in which both simulated parts of the same network. Takes
-    /// links and users, with all their state, from the part that simulated them, and adds the probes of groups.
+    /// Merges `other` into this network after a run in which each of them has simulated a part of the same network.
+    /// Takes the links and users that `other` has simulated, with all their state, and adds the probes of groups.
     pub fn take_over(&mut self, mut other: Self, has_link: impl Fn(u32) -> bool, has_user: impl Fn(u32) -> bool) {
         let has_place = |place: Place| match place {
             Place::Link(link) => has_link(link),

@@ -22,8 +22,7 @@
 //! 1. netem drops a packet before it waits for the link. Here the packet is lost on the wire, so it uses link capacity.
 //! 2. netem draws from tables of 4096 values of 16 bits. Here the distributions themselves are used, truncated at four
 //!    deviations, where the tables of netem end.
-//! 3. Reordering results from jitter. netem's `reorder`, which lets single packets pass without delay, is not
-//!    implemented.
+//! 3. Reordering results from jitter. netem's `reorder`, which sends single packets without delay, is not implemented.
 //! 4. netem's default for `r` is 1 - p; here `r` is required.
 //!
 //! Not implemented: correlation, duplication, corruption, the four-state chain.
@@ -36,7 +35,7 @@ use fairlane_schemes::base::units::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Range of netem's distribution tables in deviations: the largest 16-bit number divided by the tables' scale of 8192.
+/// Range of netem's distribution tables, in deviations: the largest signed 16-bit number divided by the scale of 8192.
 const MOST_DEVIATIONS: f64 = 4.0;
 
 /// Location of an impairment.
@@ -53,7 +52,7 @@ pub enum Place {
     },
 }
 
-/// Fate of a packet.
+/// Outcome for a packet that enters an impairment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It continues immediately.
@@ -103,7 +102,7 @@ pub struct Impairment {
     account: ImpairmentAccount,
     /// Accounting at the start of the measurement.
     before: ImpairmentAccount,
-    /// Packets lost after access links that no probe of users has counted yet. Links count their own losses.
+    /// Packets lost after access links that no probe of users has counted yet. Links count losses themselves.
     pub losses: Vec<Loss>,
 }
 
@@ -247,8 +246,8 @@ fn loses(loss: &LossConfig, path: &mut PathState, rng: &mut Rng) -> bool {
     match loss {
         LossConfig::Random(params) => rng.open01() < params.probability.0,
         LossConfig::GilbertElliott(params) => {
-            // As in `loss_gilb_ell` of sch_netem.c, the current state decides the fate of this packet; the transition
-            // applies to the next packet.
+            // As in `loss_gilb_ell` of sch_netem.c, the current state applies to this packet, and the transition to the
+            // next packet.
             let (leaves, loss) =
                 if path.is_bad { (params.r.0, params.bad_loss.0) } else { (params.p.0, params.good_loss.0) };
             path.is_bad ^= rng.open01() < leaves;
@@ -303,8 +302,8 @@ mod tests {
 
     #[test]
     fn random_loss_has_its_probability_and_no_memory() {
-        // The counts are binomial. The test allows five standard errors, for the share of losses among all packets, and
-        // among packets after a loss.
+        // The numbers of losses are binomial. The test allows five standard errors for the share of losses among all
+        // packets, and among the packets that follow a loss.
         let p = 0.02;
         let lost = losses(LossConfig::Random(RandomLossParams { probability: Probability(p) }));
         let error = |n: f64| 5.0 * (p * (1.0 - p) / n).sqrt();
@@ -324,16 +323,16 @@ mod tests {
             let [p, r, bad_loss, good_loss] = [p, r, bad_loss, good_loss].map(Probability);
             LossConfig::GilbertElliott(GilbertElliottParams { p, r, bad_loss, good_loss })
         };
-        // The duration of the bad state is geometric in packets: mean 1/r, variance (1 - r)/r^2. Tolerance: five
-        // standard errors.
+        // The duration of the bad state in packets is geometric, with mean 1/r and variance (1 - r)/r^2. The tolerance
+        // is five standard errors.
         let lost = losses(params(1.0, 0.0));
         let bursts: Vec<f64> = lost.chunk_by(|a, b| a == b).filter(|run| run[0]).map(|run| run.len() as f64).collect();
         let n = bursts.len() as f64;
         let mean = bursts.iter().sum::<f64>() / n;
         assert!((mean - 1.0 / r).abs() < 5.0 * (1.0 - r).sqrt() / r / n.sqrt(), "{mean}");
-        // Share of the bad state pi = p/(p + r). States k packets apart have a correlation of (1 - p - r)^k, so the
-        // variance of the mean is multiplied by (2 - p - r)/(p + r). The losses of each state are in proportion to its
-        // share and its loss probability.
+        // The share of the bad state is pi = p/(p + r). States that are k packets apart have a correlation of (1 - p -
+        // r)^k, so the variance of the mean is multiplied by (2 - p - r)/(p + r). The losses in each state are
+        // proportional to the state's share and loss probability.
         let pi = p / (p + r);
         let error = 5.0 * (pi * (1.0 - pi) / f64::from(PACKETS) * (2.0 - p - r) / (p + r)).sqrt();
         assert!((share(&lost) - pi).abs() < error, "{}", share(&lost));
@@ -349,7 +348,7 @@ mod tests {
         assert!(lost.iter().enumerate().all(|(index, &lost)| lost == (index % 7 == 6)));
     }
 
-    /// Returns the delays of packets that enter every `gap`, in order, and true if they left in order.
+    /// Returns the delays of packets that enter at intervals of `gap`, and true if the packets left in order.
     fn delays(distribution: JitterDistribution, deviation: Time, reorder: bool, gap: Time) -> (Vec<f64>, bool) {
         let mut impairment = impairment(None, Some(JitterParams { deviation, distribution, reorder }));
         let (mut left, mut now) = (vec![0.0; PACKETS as usize], Time::ZERO);
@@ -374,10 +373,11 @@ mod tests {
 
     #[test]
     fn jitter_has_the_mean_and_deviation_of_its_distribution() {
-        // Delays are around 20 ms; the values below are in units of the deviation of 5 ms. Uniform: the variance is
-        // 1/3. Normal: the variance is 1; the truncation at four deviations changes this by less than 1e-3. Pareto: 4/3
-        // (Y - 1.5) with P(Y > y) = y^-3, truncated at y = 4.5, has the mean -4/3 * 4.5^-2/2 = -0.033; E[min(Y, a)^2] =
-        // 3 - 2/a, so the variance is (4/3)^2 (2.556 - 1.475^2) = 0.675.
+        // The mean delay is about 20 ms. Means and variances are in units of the deviation of 5 ms. The uniform
+        // distribution has a variance of 1/3, the normal distribution of 1; truncation at four deviations changes the
+        // latter by less than 1e-3. The Pareto distribution is that of 4/3 (Y - 1.5) with P(Y > y) = y^-3, truncated at
+        // y = 4.5. Its mean is -4/3 * 4.5^-2/2 = -0.033. Since E[min(Y, a)^2] = 3 - 2/a, its variance is (4/3)^2 (2.556
+        // - 1.475^2) = 0.675.
         let deviation = 0.005;
         for (distribution, mean, variance) in [
             (JitterDistribution::Uniform, 0.0, 1.0 / 3.0),
@@ -397,8 +397,8 @@ mod tests {
 
     #[test]
     fn packets_keep_their_order_unless_they_may_overtake() {
-        // A packet is sent every 1 ms, with delays from 0 on. Without ordering, nearly every pair of neighbours would
-        // swap.
+        // A packet is sent every 1 ms, with delays from 0 on. If reordering were permitted, nearly every pair of
+        // neighbours would swap.
         let (deviation, gap) = (Time::from_millis(30), Time::from_millis(1));
         for distribution in [JitterDistribution::Uniform, JitterDistribution::Normal, JitterDistribution::Pareto] {
             let (kept, is_sorted) = delays(distribution, deviation, false, gap);

@@ -1,4 +1,4 @@
-//! The layout of a scenario for hosts other than the simulator: the path of packets, and all random draws made before a
+//! The layout of a scenario for use outside the simulator: the path of packets, and all random draws made before a
 //! replication begins.
 
 use super::Network;
@@ -83,7 +83,8 @@ mod tests {
             .collect();
         assert!(delays[0] != delays[1] && delays.iter().all(|delay| (13_000_000_000..=17_000_000_000).contains(delay)));
         for (flow, delay) in found["tcp"].as_array().unwrap().iter().zip(delays) {
-            // The time is the transmission of a 52-byte acknowledgement at 12 and at 120 Mbit/s, plus both delays.
+            // The time is the transmission of an acknowledgement of 52 bytes at 12 Mbit/s and at 120 Mbit/s, plus both
+            // delays.
             let sent = 52 * 8 * 1_000_000 / 12 + 52 * 8 * 1_000_000 / 120;
             let back = flow["back_ps"].as_u64().unwrap();
             assert!(back.abs_diff(5_000_000_000 + delay + sent) <= 2, "{back}");

@@ -163,8 +163,8 @@ impl Link {
         matches!(self.discipline(), AnyDiscipline::Htb(_))
     }
 
-    /// Sets the slack, the time by which the link's event may be later than the arrival of a packet at the far end. Not
-    /// for links that hold packets back.
+    /// Sets the slack, the time by which the link's event may be later than the arrival of a packet at the far end.
+    /// Must not be called for links that hold packets back.
     pub fn set_slack(&mut self, slack: Time) {
         self.slack = slack;
     }

@@ -39,7 +39,7 @@ pub(crate) use builder::delays;
 /// Next hop of a packet after its user's access link. A route is a sequence of hops that ends with [`Hop::END`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hop {
-    /// Index of the link to enter or of an impairment, or [`Hop::DELIVER`].
+    /// Index of the link or impairment that the packet enters, or [`Hop::DELIVER`].
     pub link: u32,
     /// Action at the hop.
     pub entry: Entry,
@@ -170,7 +170,7 @@ impl Network {
         self.paths.restart();
     }
 
-    /// Reports packets dropped since the last call to the probes of users. So the code that drops packets does not
+    /// Reports the packets dropped since the last call to the users' probes. So the code that drops packets does not
     /// depend on the probes.
     pub fn count_losses(&mut self) {
         let of_links = self.links.iter_mut().map(Link::losses);
@@ -215,8 +215,8 @@ impl Network {
         self.meters.label(meter, packet, now, rng);
     }
 
-    /// Returns the index in [`Network::flows`] of the TCP flow with this number. Returns `None` if the flow has ended,
-    /// unless the number itself contains the index.
+    /// Returns the index in [`Network::flows`] of the TCP flow with this number. If the number does not contain the
+    /// index, returns `None` for a flow that has ended.
     #[inline]
     pub fn place_of(&self, id: u32) -> Option<u32> {
         match &self.own {
@@ -246,7 +246,7 @@ impl Network {
     }
 
     /// Starts the next transfer of a web source. Returns the index of its flow, or `None` if too many transfers are
-    /// open. Slots are reused, so their number is the maximum number of concurrent transfers.
+    /// open. Slots are reused, so their number equals the maximum number of concurrent transfers so far.
     pub fn open_transfer(&mut self, index: u32, now: Time) -> Option<u32> {
         let web = &mut self.webs[index as usize];
         let bytes = web.start_transfer();
@@ -346,7 +346,8 @@ impl Network {
             TcpFlow::new(tcp, origin, start, bytes, (next_id(old.id), AtEnd::Repeat { left }), seed)
         } else {
             if self.own.is_none() {
-                // Draws also for a connection that is never opened, to keep the results unchanged.
+                // Draws a seed even for a connection that is never opened, so that the seeds of later connections do
+                // not change.
                 self.sender_rng.bits();
             }
             TcpFlow::unused(tcp, origin, start, bytes, (old.id, old.at_end))

@@ -1,7 +1,7 @@
 //! Separate random streams and flow numbers of users.
 //!
-//! Usually all transfers draw from one random stream and reuse freed slots in the order of events. The behaviour of a
-//! user then depends, through a random number or a hash, on earlier actions of all other users. With separate streams
+//! Usually all transfers draw from one random stream and reuse freed slots in the order of events. Then a user's random
+//! numbers and flow numbers, which schemes hash, depend on earlier actions of all other users. With separate streams
 //! ([`crate::scenario::Scenario::own_streams`]), users interact only through links, so parts of a network can run
 //! separately:
 //!
@@ -25,7 +25,7 @@ const COUNTS: u64 = 4095;
 pub(super) struct OwnStreams {
     seed: u64,
     replication: u64,
-    /// Flow number of the first source's transfers, without the counter.
+    /// Flow number of the transfers of the first source, without the counter.
     first: u32,
     sources: Vec<Places>,
     /// Random streams of markers, indexed by the link at which packets enter the network.
@@ -106,7 +106,7 @@ impl OwnStreams {
         self.stream(RandomStream::Sender, (1 << 63) | u64::from(source) << 40 | count)
     }
 
-    /// Seed of a connection in the slot of a long-lived flow; `left` more connections follow.
+    /// Seed of a connection in the slot of a long-lived flow, with `left` more connections to follow in this slot.
     pub(super) fn seed_of_repetition(&self, place: u32, left: u32) -> u64 {
         self.stream(RandomStream::Sender, 1 + (u64::from(place) << 32 | u64::from(left)))
     }
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!([first, second, other, 3].map(|id| own.place_of(id)), [Some(10), Some(11), Some(12), Some(3)]);
         own.close(0, 11, Time(5));
         assert_eq!(own.place_of(second), None);
-        // The slot is not reused at the time at which it became free, nor by the other source.
+        // The slot is not reused at the time at which it becomes free. The other source never reuses it.
         assert_eq!(own.open(0, 2, 13, Time(5)).1, 13);
         assert_eq!(own.open(1, 1, 14, Time(6)).1, 14);
         assert_eq!(own.open(0, 3, 15, Time(6)).1, 11);

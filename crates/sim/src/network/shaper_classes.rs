@@ -9,11 +9,12 @@
 //! Cost: 32 bytes per class, and computation only at the start of a run.
 //!
 //! Deviations:
-//! 1. The rates of sibling classes are reduced to fit into their parent's rate, unless `node_rates = "full"`: HTB lets
-//!    a class send at its rate even if its parent's rate is used up. Each sibling keeps the assured rates of the users
-//!    below it, and the remainder is divided in proportion to the rates. If these assured rates exceed the parent's
-//!    rate, all are reduced by the same factor. In this case LibreQoS 2.0 assures 1 Mbit/s or 10 kbit/s
-//!    (src/LibreQoS.py, `attach_circuits`), and LibreQoS 1.4 assures more than the parent has.
+//! 1. The rates of sibling classes are reduced to fit into their parent's rate, unless `node_rates = "full"`. Otherwise
+//!    they could exceed it, because HTB lets a class send at its rate even if its parent's rate is used up. Each
+//!    sibling keeps the assured rates of the users below it, and the remainder is divided in proportion to the rates.
+//!    If these assured rates exceed the parent's rate, all are reduced by the same factor. LibreQoS 2.0 then assures
+//!    each user 1 Mbit/s or 10 kbit/s (src/LibreQoS.py, `attach_circuits`), and LibreQoS 1.4 assures more than the
+//!    parent's rate.
 //! 2. Subscribers of nodes more than six levels below the link are in the class of the sixth level; LibreQoS merges
 //!    levels differently.
 
@@ -149,7 +150,8 @@ fn fitted(room: f64, rates: &[(f64, f64)]) -> Vec<f64> {
     if least >= room {
         return rates.iter().map(|&(own, _)| own * room / least).collect();
     }
-    // Classes whose minimum rate exceeds their part are fixed at the minimum, which leaves less for the others.
+    // Classes whose minimum rate exceeds their part of `room` are fixed at the minimum. This leaves less for the other
+    // classes.
     let mut part = room / full;
     loop {
         let is_held = |rate: &&(f64, f64)| rate.0 >= part * rate.1;
@@ -219,8 +221,8 @@ mod tests {
 
     #[test]
     fn nodes_get_ceilings_from_their_rates_and_leaves_from_their_plans() {
-        // With a margin of 0.95, ceilings are 57 and 38 Mbit/s, and rates 0.95 of the ceilings. The two access points
-        // have 72.2 Mbit/s together, more than the 54.15 of the site.
+        // With a margin of 0.95, the ceilings are 57 and 38 Mbit/s, and the rates are 0.95 of the ceilings. The two
+        // access points have 72.2 Mbit/s together, which exceeds the site's 54.15 Mbit/s.
         let queue = json!({"scheme": "htb", "rate": "2 Mbit/s"});
         let (inner, leaves) = classes(json!({}), queue);
         let points = 54.15 / 2.0;
@@ -241,8 +243,9 @@ mod tests {
 
     #[test]
     fn least_rates_hold_where_nodes_have_more_than_the_node_above_them() {
-        // The rate of the site is 0.95 * 0.95 * 60 = 54.15 Mbit/s, and each access point has the same rate. Half of
-        // that is less than the 40 that one access point assures, so 14.15 are left for the other.
+        // The rate of the site is 0.95 * 0.95 * 60 = 54.15 Mbit/s, and each access point has the same rate. Half of it
+        // is less than the 40 Mbit/s that one access point assures, so 14.15 Mbit/s are left for the other access
+        // point.
         let tree = json!({"nodes": [["site", 0, 60_000_000, 60_000_000], ["s", 1, 200_000_000, 200_000_000],
             ["o", 1, 200_000_000, 200_000_000]], "subscribers": [
             [2, 1, 50_000_000, 50_000_000, 40_000_000, 40_000_000],
@@ -258,8 +261,9 @@ mod tests {
 
     #[test]
     fn rates_are_fitted_to_what_there_is() {
-        // The cases in order: all classes fit. Each gets 10 of 40. One is fixed at 7, and the others share 3. Two are
-        // fixed, and the third gets 1. The minimum rates do not fit, so each is reduced to a third.
+        // The cases, in order: all classes fit; each class gets 10 Mbit/s; one class is fixed at 7 Mbit/s and the
+        // others share 3 Mbit/s; two classes are fixed and the third gets 1 Mbit/s; the minimum rates do not fit, so
+        // each is reduced to a third.
         assert_eq!(fitted(40.0, &[(1.0, 20.0), (1.0, 20.0)]), [20.0, 20.0]);
         assert_eq!(fitted(20.0, &[(1.0, 40.0), (1.0, 40.0)]), [10.0, 10.0]);
         assert_eq!(fitted(10.0, &[(7.0, 10.0), (0.0, 10.0), (0.0, 10.0)]), [7.0, 1.5, 1.5]);
@@ -302,8 +306,8 @@ mod tests {
             use fairlane_schemes::contract::discipline::QueueDiscipline;
             network.links[link].discipline().state_size().records
         };
-        // The gateway has classes for gateway, site and two access points. The site has three classes, an access point
-        // one.
+        // The link of the gateway has four classes: for the gateway, the site and two access points. The link of the
+        // site has three classes, that of an access point one.
         assert_eq!([records(0), records(2), records(4)], [4, 3, 1]);
     }
 }

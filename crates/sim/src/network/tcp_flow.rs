@@ -50,8 +50,8 @@ impl Span {
     }
 }
 
-/// A TCP connection with both ends, in five cache lines. By the field order, a segment that arrives in order touches
-/// only the second line, an ACK of new data the second and third, and a loss the others.
+/// A TCP connection with both ends, in five cache lines. The fields are ordered so that a segment that arrives in order
+/// touches only the second line. An ACK of new data touches the second and third lines; only a loss touches the others.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct TcpFlow {
@@ -61,11 +61,11 @@ pub struct TcpFlow {
     pub finish: Time,
     /// Receiving end. Each segment touches its second half.
     pub receiver: Receiver,
-    /// Time of the flow's event. A later deadline needs no lookup of the event.
+    /// Time of the flow's event in the event set. If the next deadline is later, the event set is not read.
     pub armed: Time,
     /// Index in [`crate::network::Network::tcp_params`].
     pub params: u32,
-    /// Ingress node of the user at which its packets enter.
+    /// Ingress node at which the packets of the flow enter.
     pub ingress: u16,
     /// Class of its packets.
     pub class: TrafficClass,
@@ -75,9 +75,8 @@ pub struct TcpFlow {
     pub sender: AnySender,
     /// Payload delivered before the measurement.
     pub unmeasured_bytes: u64,
-    /// Number of bytes to subtract from the receiver's bytes on the wire. The result is the number of measured bytes,
-    /// including earlier connections in this slot. Negative if earlier connections received more than this connection
-    /// did before the measurement.
+    /// Number of bytes to subtract from the receiver's bytes on the wire to get the measured bytes of this slot, which
+    /// include earlier connections. Negative if these received more than this connection did before the measurement.
     pub(super) unmeasured_wire_bytes: i64,
     /// Payload of a finite transfer; 0 for an endless one.
     pub transfer_bytes: u64,
@@ -119,9 +118,8 @@ pub(super) fn next_id(id: u32) -> u32 {
 }
 
 impl TcpFlow {
-    /// Creates a connection that is not open yet. The arguments are `params` with their index; user, ingress and class
-    /// of the packets; the connection's number and its action at the end; and the seed of the congestion control's
-    /// random stream.
+    /// Creates a connection that is not open yet. Arguments: `params` with their index; user, ingress and class of the
+    /// packets; number of the connection and its action at the end; seed of the congestion control's random stream.
     pub(super) fn new(
         (params, tcp): (u32, &TcpParams),
         (user, ingress, class): (u32, u16, TrafficClass),

@@ -1,8 +1,8 @@
 //! Notes on default buffers that are smaller than a bandwidth-delay product.
 //!
 //! A window-based sender that halves its window keeps a link busy only if the buffer is at least a bandwidth-delay
-//! product (Appenzeller et al., "Sizing Router Buffers", SIGCOMM 2004, 2). The default buffers suit one paper's link of
-//! 10 Mbit/s. On other links they may determine the result, which the user may not expect.
+//! product (Appenzeller et al., "Sizing Router Buffers", SIGCOMM 2004, section 2). The default buffers suit the link of
+//! 10 Mbit/s of one paper. On other links a small buffer may dominate the results, which the user may not expect.
 
 use super::topology::Direction;
 use super::{Note, Placement, Scenario, SourceConfig};
@@ -97,7 +97,7 @@ impl Scenario {
         if queue.buffer.limit != BufferParams::default().limit {
             return None;
         }
-        // The limit of a tree of shapers applies to each leaf.
+        // If the queue is a tree of shapers, the limit applies to each leaf.
         let is_leaf = queue.scheme().is_some_and(Scheme::shapes);
         let rate = if is_leaf { link.params.rate.min(self.fastest(place)) } else { link.params.rate };
         let bytes = queue.buffer.full_bytes();
@@ -149,7 +149,7 @@ mod tests {
     fn a_default_buffer_below_a_bandwidth_delay_product_is_noted() {
         let tcp = json!({"kind": "tcp"});
         let default = || json!({"scheme": "codel"});
-        // 24 packets are 36 000 B, which is 7.2 Mbit/s times 40 ms.
+        // The buffer of 24 packets has 36 000 B, which is exactly 7.2 Mbit/s times 40 ms.
         assert_eq!(dumbbell("7.2 Mbit/s", default(), tcp.clone()), [""; 0]);
         let text = "queue.limit: \"24 packets\", the default, holds 36 of the 250 kB that \"bottleneck\" of 50 Mbit/s \
                     carries in a round trip of 40.0 ms: it may idle, and the buffer may decide the result";

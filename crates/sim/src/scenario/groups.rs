@@ -18,9 +18,9 @@ const MOST: u64 = 1_000_000;
 const MOST_GROUPS: usize = 65_536;
 /// Maximum number of meters at the edge. Each user has as many meters as the group with the most ingresses needs.
 const MOST_METERS: u64 = 10_000_000;
-/// Maximum number of hops of all different routes, including their ends: packets store the number of a hop in 16 bits.
+/// Maximum sum of the hops of all different routes, including their ends: packets store a hop index in 16 bits.
 const MOST_HOPS: usize = 65_535;
-/// Maximum length of a list of round-trip times. Each may need separate lines of hosts.
+/// Maximum length of a list of round-trip times. Each RTT may need separate delay lines.
 const MOST_USER_RTTS: usize = 1000;
 /// Maximum number of kinds of access links: a host stores the number of its kind in 16 bits.
 pub(super) const MOST_ACCESS_LINKS: usize = 65_536;
@@ -29,7 +29,7 @@ pub(super) const MOST_ACCESS_LINKS: usize = 65_536;
 /// traffic phase effects in packet-switched gateways", Internetworking: Research and Experience 3, 1992).
 const ACCESS_NETWORK_SPREAD: f64 = 0.1;
 const MOST_RTT: Time = Time::from_secs(3600);
-/// Maximum number of pairs of user and link: each link counts the bytes sent and the losses of each user, in 16 bytes.
+/// Maximum number of pairs of a user and a link. Each pair needs 16 bytes to count sent bytes and losses.
 const MOST_COUNTERS: u64 = 20_000_000;
 
 params! {
@@ -250,7 +250,7 @@ impl GroupConfig {
         }
         let subscribers = read_subscribers(&params, topology, table)?;
         let route = match (&subscribers, &topology.tree) {
-            // Uses the first user's value in reports about the whole group.
+            // An error about the whole group reports the value of its first user.
             (Some((of_tree, node)), Some(tree)) => {
                 let first = tree.subscribers.iter().find(|some| node.is_none_or(|node| tree.is_under(some.node, node)));
                 tree.route(first.map_or(0, |some| some.node), of_tree.direction)
@@ -355,8 +355,8 @@ fn read_subscribers(
     Ok(Some((of_tree, node)))
 }
 
-/// Minimum delays of a group's access links, which may be computed from round-trip times, and the width of
-/// the random delay added to them.
+/// Minimum delays of a group's access links, and the width of the random delay added to them. The delays may be derived
+/// from round-trip times.
 pub(super) fn access_delays(
     params: &GroupParams,
     route: &[u32],
@@ -517,7 +517,7 @@ mod tests {
             let scenario = json!({"run": run, "queue": {"scheme": "droptail"}, "groups": [group]});
             Scenario::read(&scenario).unwrap().groups[0].params.start_until
         };
-        // abc2018 IV-A5 has 15 s, with a warm-up of 100 s.
+        // The default of abc2018 IV-A5 is 15 s, with a warm-up of 100 s.
         for (warmup, seconds) in [("100 s", 15), ("15 s", 15), ("2 s", 2), ("0 s", 0)] {
             assert_eq!(until(warmup, json!({})), Time::from_secs(seconds), "{warmup}");
         }

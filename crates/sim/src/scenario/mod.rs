@@ -95,12 +95,12 @@ const MOST_CLASSES: usize = 100;
 
 const MOST_BINS: u64 = 100_000;
 
-/// Maximum number of values in the time series of a run: six for each group and three for the link, in each bin. These
-/// values take 96 MB in the simulator, 192 MB in the record, and 240 MB as text.
+/// Maximum number of values in the time series of a run: six for each group and three for the link, in each bin. This
+/// number of values takes 96 MB in the simulator, 192 MB in the record, and 240 MB as text.
 const MOST_SERIES_NUMBERS: u64 = 12_000_000;
 
-/// Maximum number of users and flows with separate delays. Each typically takes 1.5 kB, at most 16 kB, and 400 bytes of
-/// text in the record.
+/// Maximum number of users and flows whose delays are measured separately. Each typically takes 1.5 kB of memory, at
+/// most 16 kB, and 400 bytes of text in the record.
 const MOST_DETAILED: u64 = 100_000;
 
 /// Maximum number of values in the classes of transfers of all groups; they take about 100 MB of text in the record.
@@ -139,8 +139,8 @@ pub struct Scenario {
     pub probes: ProbeParams,
     /// User groups.
     pub groups: Vec<GroupConfig>,
-    /// True if users have separate random streams and flow numbers, so they interact only through links: see
-    /// [`crate::network`]. Otherwise transfers and markers share one stream each, in the order of all events.
+    /// True if users have separate random streams and flow numbers, so that they interact only through links: see
+    /// [`crate::network`]. Otherwise all transfers share one stream, and all markers another, in the order of events.
     pub own_streams: bool,
 }
 
@@ -210,7 +210,7 @@ impl Scenario {
         check_labels(&groups, &marker)?;
         table.finish()?;
         tcp.check_effects(groups.iter().flat_map(|group| &group.sources).filter_map(SourceConfig::tcp))?;
-        // An access network may have thousands of users, so it is worth simulating in parallel.
+        // An access network may have thousands of users. Separate streams permit simulating it in parallel.
         let own_streams = topology.tree.is_some();
         let scenario = Self { name, run, topology, queue, marker, tcp, probes, groups, own_streams };
         scenario.check_series()?;
@@ -346,7 +346,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// Checks the number of values in classes: four for each class of each group with finite transfers.
+    /// Checks the number of values in classes. A group with finite transfers has four values per class.
     fn check_class_numbers(&self) -> Result<(), ConfigError> {
         let classes = self.probes.transfer_times.len() + self.probes.transfer_sizes.len() + 2;
         if 4 * classes * self.groups.len() > MOST_CLASS_NUMBERS {

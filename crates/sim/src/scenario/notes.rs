@@ -368,7 +368,7 @@ impl Scenario {
     }
 }
 
-/// Text for the number of further sources that a note concerns.
+/// Returns text with the number of further sources that a note concerns.
 fn and_others(count: usize, how: &str) -> String {
     match count {
         0 => String::new(),
@@ -400,7 +400,7 @@ mod tests {
                  them are lost"
             )
         };
-        // Profile linux: 1448 bytes of payload and 52 of headers.
+        // With the profile linux, a packet has 1448 bytes of payload and 52 bytes of headers.
         for (source, bytes) in [(json!({"kind": "tcp"}), 1500), (json!({"kind": "cbr", "rate": "1 Mbit/s"}), 1500)] {
             assert_eq!(of_source(&queue("100 B"), source.clone()), [note("100 B", bytes)]);
             assert_eq!(of_source(&queue("1499 B"), source.clone()), [note("1499 B", bytes)]);
@@ -436,8 +436,8 @@ mod tests {
 
     #[test]
     fn a_socket_buffer_below_what_path_and_queue_hold_is_told_of() {
-        // 50 Mbit/s times 40 ms are 250 kB, and the queue has 16 times that, 4 MB. 1448 of 1500 bytes are payload,
-        // which gives 241 333 and 3 861 333.
+        // The BDP is 50 Mbit/s times 40 ms = 250 kB, and the queue has 4 MB. 1448 of 1500 bytes are payload, which
+        // gives 241 333 and 3 861 333 bytes.
         let scenario = |queue: Json, tcp: Json| {
             json!({
                 "topology": {"bottleneck_rate": "50 Mbit/s", "bottleneck_delay": "20 ms", "access_delay": "0 s"},

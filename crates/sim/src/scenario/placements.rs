@@ -14,8 +14,7 @@ use std::collections::BTreeSet;
 pub struct Placement<'a> {
     /// Index of the group.
     pub group: usize,
-    /// Node of the access network, with the rate of the plan and the enforced rate, if different; `None` on other
-    /// topologies.
+    /// Node of the access network, with the rate of the plan and the enforced rate; `None` on other topologies.
     pub at: Option<Dealt>,
     /// The group at this location: number of users, route, access links.
     pub config: Cow<'a, GroupConfig>,
@@ -36,7 +35,8 @@ pub(super) fn placements<'a>(
         let group = &groups[dealt.group];
         let mut config = placed(group, &dealt, tree, topology);
         config.params.access_rate = Some(match in_tree {
-            // Local packets do not cross the tree, so their plan is not enforced.
+            // The tree enforces the plans. Packets with direction `local` do not cross the tree, so their plan is not
+            // enforced.
             true => group.params.access_rate.unwrap_or(topology.access.access_rate).max(dealt.configured),
             false => dealt.configured,
         });
@@ -109,7 +109,7 @@ pub(super) fn check_placements(
     Ok(())
 }
 
-/// Checks that the shares of all groups of a direction that may be at the same node sum to at most one.
+/// For each direction, checks that the shares of all groups that may be at the same node sum to at most one.
 fn check_shares(groups: &[GroupConfig]) -> Result<(), ConfigError> {
     for &direction in Direction::ALL {
         let mut sum = 0.0;

@@ -186,7 +186,7 @@ fn tcp_properties() -> Map<String, Json> {
         "profile",
         json!({"enum": TcpProfile::CHOICES, "description": "Named set of parameters; single ones may differ."}),
     );
-    // An unchanged default keeps its declared notation, such as "64 KiB" instead of "65536 B".
+    // A default that the profile does not change keeps its declared notation, such as "64 KiB" instead of "65536 B".
     let declared = written(&TcpParams::default());
     for (key, default) in standard.iter().filter(|(key, value)| declared.get(*key) != Some(*value)) {
         properties[key]["default"] = default.clone();

@@ -7,9 +7,10 @@
 //! Deviations:
 //! 1. Shares are percentages if the last share is 100 (as in HPCC), and fractions if it is 1 (as in HKUST-SING). Any
 //!    other last share is rejected; HKUST-SING stops at the last size.
-//! 2. A distribution whose first share is above 0 starts at 0 bytes, as in HKUST-SING; HPCC rejects it.
-//! 3. Equal sizes on two lines are a jump, which HPCC rejects. No transfer has a size between two points of equal
-//!    share.
+//! 2. A distribution whose first share is above 0 starts at 0 bytes, as in HKUST-SING; HPCC rejects such a
+//!    distribution.
+//! 3. Equal sizes on two lines are a jump of the distribution, which HPCC rejects. No transfer has a size between two
+//!    points of equal share.
 //! 4. Empty lines and text after a `#` are ignored.
 
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, Table, shortened};
@@ -255,13 +256,13 @@ mod tests {
         let draws: Vec<f64> = (0..n).map(|_| cdf.quantile(rng.open01())).collect();
         let mean = draws.iter().sum::<f64>() / f64::from(n);
         let deviation = (draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / f64::from(n)).sqrt();
-        // Tolerance: five standard errors.
+        // The tolerance is five standard errors.
         assert!((mean - cdf.mean()).abs() < 5.0 * deviation / f64::from(n).sqrt(), "{mean}");
         for (size, share) in [(10e3, 0.15), (80e3, 0.53), (1e6, 0.7), (10e6, 0.97)] {
             let below = draws.iter().filter(|&&x| x <= size).count() as f64 / f64::from(n);
             assert!((below - share).abs() < 5.0 * (share * (1.0 - share) / f64::from(n)).sqrt(), "{below} {share}");
         }
-        // With segments of 1000 bytes, the last one is half full on average.
+        // With segments of 1000 bytes, the last segment is half full on average.
         let segments = draws.iter().map(|x| (x / 1000.0).ceil()).sum::<f64>() / f64::from(n);
         assert!((segments - cdf.mean_segments(1000.0)).abs() < 5.0 * deviation / 1000.0 / f64::from(n).sqrt());
     }
@@ -270,7 +271,7 @@ mod tests {
     fn segments_of_a_jump_and_of_a_uniform_size_are_counted_by_hand() {
         let jump = SizeCdf::of_file("1500 0\n1500 1\n").unwrap();
         assert_eq!((jump.mean(), jump.mean_segments(1000.0)), (1500.0, 2.0));
-        // Sizes uniform from 0 to 2500 bytes have 1 segment with probability 0.4, 2 with 0.4, and 3 with 0.2.
+        // A size drawn uniformly from 0 to 2500 bytes has 1 segment with probability 0.4, 2 with 0.4, and 3 with 0.2.
         let uniform = SizeCdf::of_file("2500 1").unwrap();
         assert!((uniform.mean_segments(1000.0) - 1.8).abs() < 1e-12);
         assert_eq!((uniform.quantile(0.5), uniform.quantile(1.0)), (1250.0, 2500.0));

@@ -249,7 +249,7 @@ impl OnOffParams {
         let gap = self.rate.time_of(self.packet_size.0).as_secs_f64();
         let mean = self.on.as_secs_f64() / gap;
         match self.distribution {
-            // 1 + sum over k >= 1 of P(X > k + 1/2), a geometric series.
+            // The mean is 1 + the sum over k >= 1 of P(X > k + 1/2), which is a geometric series.
             BurstDistribution::Exponential => 1.0 + libm::exp(-1.5 / mean) / (1.0 - libm::exp(-1.0 / mean)),
             // Rounding errors average out, except for bursts of less than half a packet, which count as one packet.
             BurstDistribution::Pareto => mean.max(1.0),
@@ -449,8 +449,8 @@ impl SourceConfig {
         }
     }
 
-    /// Returns true if the source sends until the end of the run, so its throughput depends on its start time. Finite
-    /// transfers are measured individually.
+    /// Returns true if the source sends until the end of the run, so that its mean throughput depends on its start
+    /// time. Finite transfers do not count: they are measured individually.
     #[must_use]
     pub fn sends_to_the_end(&self) -> bool {
         match self {

@@ -33,8 +33,8 @@ impl TcpConfig {
         TcpDefaults { config: &Self::default(), find }.read(table)
     }
 
-    /// Rejects a key of `[tcp]` that has no effect in any of the `sources` that use it. If `sources` is empty, checks
-    /// the parameters of `[tcp]` themselves.
+    /// Rejects a key of `[tcp]` that has no effect in any of the `sources` that use the key. If `sources` is empty,
+    /// checks the parameters of `[tcp]` themselves.
     ///
     /// # Errors
     /// The first such key.
@@ -330,7 +330,7 @@ mod tests {
         ] {
             assert!(scenario(&tcp, &none).is_ok(), "{tcp}");
         }
-        // The sender's slow start counts bytes with every congestion control.
+        // With every congestion control, the sender's slow start counts bytes.
         for profile in ["ns3", "linux"] {
             assert!(read(&json!({"profile": profile, "byte_counting": false})).is_ok());
         }

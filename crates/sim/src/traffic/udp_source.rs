@@ -260,9 +260,9 @@ mod tests {
 
     #[test]
     fn bursts_have_the_duty_cycle_of_ns2() {
-        // afpft has 10 Mb/s, 1000 B, ON 0.2 s, OFF 3.8 s: 250 packets per burst, 0.5 Mb/s. afc proposes 1 Mb/s, and 0.5
-        // s for ON and OFF. In the last case, bursts are so short that rounding matters: 2.5 packets on average become
-        // 1 + e^-0.6/(1 - e^-0.4) = 2.6647.
+        // afpft has 10 Mbit/s, 1000 B, 0.2 s ON and 3.8 s OFF, which gives 250 packets per burst and 0.5 Mbit/s. afc
+        // proposes 1 Mbit/s, and 0.5 s each for ON and OFF. In the last case, bursts are so short that rounding
+        // matters: 2.5 packets on average become 1 + e^-0.6/(1 - e^-0.4) = 2.6647.
         for (rate, on_ms, off_ms, packets) in
             [(10_000_000, 200, 3800, 250.0), (1_000_000, 500, 500, 62.5), (10_000_000, 2, 10, 2.6647)]
         {
@@ -292,7 +292,7 @@ mod tests {
             let cycle = expected * gap.as_secs_f64() + off_ms as f64 / 1e3;
             assert!((config.mean_rate_bps() / (expected * 8000.0 / cycle) - 1.0).abs() < 1e-12);
         }
-        // The first case is 0.5 Mb/s except for rounding: the fair rate of 20 flows on 10 Mb/s.
+        // Except for rounding, the first case is 0.5 Mbit/s, the fair rate of 20 flows on 10 Mbit/s.
         assert!((UdpConfig::OnOff(OnOffParams::default()).mean_rate_bps() / 0.5e6 - 1.0).abs() < 1e-3);
     }
 
@@ -305,7 +305,7 @@ mod tests {
         let (lengths, silences) = bursts(&mut source(&UdpConfig::OnOff(params)), gap, 40_000);
         assert!(lengths.iter().all(|&length| length >= 83.0));
         assert!(silences.iter().all(|&silence| silence >= 3.8 / 3.0 - 1e-9));
-        // P(X > 500.5) = (83.3/500.5)^1.5 = 0.0679. Tolerance: five standard errors.
+        // P(X > 500.5) = (83.3/500.5)^1.5 = 0.0679. The tolerance is five standard errors.
         let n = lengths.len() as f64;
         let tail = (250.0 / 3.0 / 500.5f64).powf(1.5);
         let share = lengths.iter().filter(|&&length| length > 500.5).count() as f64 / n;

@@ -16,9 +16,9 @@
 //!
 //! Deviations:
 //! 1. All chunks of a bitrate have the same size, rounded up to whole TCP segments. The chunk map of BBA-1 and the
-//!    start-up of BBA-2 are missing.
-//! 2. Playing starts, and resumes after a stall, with the first complete chunk: the paper does not specify this.
-//! 3. Only the player's buffer is modelled: there are no seeks, and users watch to the end.
+//!    start-up of BBA-2 are not implemented.
+//! 2. Playback starts, and resumes after a stall, once a chunk is complete. The paper does not specify this.
+//! 3. Users watch to the end and do not seek.
 
 use crate::scenario::VideoParams;
 use fairlane_schemes::base::units::Time;
@@ -40,7 +40,7 @@ pub enum Awaits {
     Chunk,
     /// Time at which the buffer has room for the next chunk.
     Room,
-    /// Arrival of its request at the server.
+    /// Arrival of the player's request at the server.
     Request,
 }
 
@@ -91,7 +91,7 @@ pub struct VideoPlayer {
     playback: Playback,
     buffered: Time,
     since: Time,
-    /// Index of the bitrate of the current or last chunk, and of the previous one.
+    /// Index of the bitrate of the current or last chunk. The next field is that of the chunk before.
     rung: usize,
     rung_before: Option<usize>,
     /// Time from the opening of the connection to the first picture; `None` before the first picture.
@@ -239,7 +239,8 @@ mod tests {
 
     const END: Time = Time::from_secs(1000);
 
-    /// Bitrates of 1, 2, 3 and 4 Mbit/s; reservoir 10 s, cushion 30 s: 0.1 Mbit/s per second.
+    /// Returns parameters with bitrates of 1, 2, 3 and 4 Mbit/s, a reservoir of 10 s and a cushion of 30 s. The rate
+    /// map rises by 0.1 Mbit/s per second of buffer.
     fn params() -> VideoParams {
         VideoParams {
             ladder: (1..=4).map(|rate| BitRate(rate * 1_000_000)).collect(),
@@ -275,7 +276,7 @@ mod tests {
 
     #[test]
     fn the_choice_is_that_of_algorithm_1() {
-        // f(B) = 1 + 0.1 (B - 10) Mbit/s: 2 Mbit/s at 20 s, 3 at 30 s.
+        // The rate map is f(B) = 1 + 0.1 * (B - 10) Mbit/s, B in seconds: 2 Mbit/s at 20 s, 3 Mbit/s at 30 s.
         for (rung, buffered, next) in [
             (3, 10, 0), // the reservoir
             (0, 40, 3), // above the cushion
@@ -295,9 +296,9 @@ mod tests {
 
     #[test]
     fn at_a_constant_rate_it_alternates_around_it_and_never_stalls() {
-        // At 2.5 Mbit/s the buffer fills with lower bitrates and empties with higher ones. The player alternates
-        // between them, so the sum of sizes divided by time equals the rate, so the mean bitrate over chunks is 2.5
-        // Mbit/s, up to what the final buffer, 60 s of 1000 s, contains.
+        // At 2.5 Mbit/s the buffer fills with lower bitrates and empties with higher ones, and the player alternates
+        // between these. So the received bytes match the link rate, and the mean bitrate of the chunks is 2.5 Mbit/s.
+        // The tolerance is the content of the final buffer, 60 s of 1000 s.
         let mut player = player();
         watch(&mut player, 2.5e6, END);
         let figures = player.figures(END);
@@ -312,17 +313,17 @@ mod tests {
         let mut player = player();
         watch(&mut player, 8e6, END);
         assert_eq!(player.rung, 3);
-        // A chunk takes half its playing time to arrive: the buffer is between 60 s minus the time played meanwhile (1
-        // s and a chunk) and 60 s.
+        // A chunk of 2 s takes 1 s to arrive. So the buffer is between 57 s, which is 60 s minus this second and a
+        // chunk, and 60 s.
         assert!(player.buffered >= Time::from_secs(57), "{}", player.buffered);
-        // The bitrate went up the ladder once.
+        // The bitrate rose from the lowest to the highest in at most three steps.
         assert!(player.figures(END).switches <= 3, "{:?}", player.figures(END));
     }
 
     #[test]
     fn below_the_ladder_it_stalls_for_the_share_that_is_missing() {
-        // 0.8 Mbit/s for a bitrate of 1 Mbit/s: the video plays 80 % of the time once started. Each chunk of 2 s takes
-        // 2.5 s and causes a stall.
+        // The link carries 0.8 Mbit/s and the bitrate is 1 Mbit/s, so the video plays 80 % of the time once started.
+        // Each chunk of 2 s takes 2.5 s and causes a stall.
         let mut player = player();
         watch(&mut player, 8e5, END);
         let figures = player.figures(END);

@@ -11,11 +11,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-/// A session with further objects. The order is by the time of the next object.
+/// A session that has further objects. Sessions are ordered by the time of their next object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Session {
     next: Time,
-    /// Number in the order of starts, which decides at equal times.
+    /// Number of the session by start; the tie-breaker at equal times.
     number: u64,
     objects_left: u32,
     pages_left: u32,
@@ -158,8 +158,8 @@ impl WebSource {
         self.next_session = match self.params.interval {
             _ if self.sessions_left == 0 => Time::NEVER,
             Some(interval) => self.next_session.saturating_add(self.exponential(interval)),
-            // The minimum of n uniform times is distributed as 1 - U^(1/n), so they can be drawn in order, without a
-            // list.
+            // The minimum of n uniform numbers is distributed as 1 - U^(1/n), so start times can be drawn in order,
+            // without a list.
             None => {
                 let left = self.until.saturating_sub(self.next_session).0 as f64;
                 let least = 1.0 - libm::pow(self.rng.open01(), 1.0 / self.sessions_left as f64);
@@ -227,8 +227,9 @@ mod tests {
 
     #[test]
     fn sessions_arrive_as_a_poisson_process() {
-        // afpft III-E: 25 transfers per second. Counts per second have mean and variance 25. Over n seconds the
-        // standard errors are sqrt(25/n) and about 25 sqrt(2/n). The test allows five of each.
+        // afpft III-E: 25 transfers start per second. Counts per second have a mean and a variance of 25. Over n
+        // seconds, the standard error of the mean is sqrt(25/n), and that of the variance is about 25 sqrt(2/n). The
+        // test allows five standard errors.
         let seconds = 4000;
         let mut source = WebSource::new(&afpft(), 960, (Time::ZERO, Time::ZERO), rng());
         let mut counts = vec![0.0f64; seconds];
@@ -245,8 +246,9 @@ mod tests {
 
     #[test]
     fn sizes_are_whole_segments_with_the_tail_of_pareto() {
-        // With a mean of 30 kB and shape 1.3, the scale is 6923 B, so a transfer has at least 8 segments of 960 B. P(X
-        // > 96 000) = (6923/96000)^1.3 = 0.0328. Tolerance: five standard errors.
+        // With a mean of 30 kB and a shape of 1.3, the minimum size is 6923 B, so a transfer has at least 8 segments of
+        // 960 B. The probability of more than 96 000 B is (6923/96000)^1.3 = 0.0328. The tolerance is five standard
+        // errors.
         let mut source = WebSource::new(&afpft(), 960, (Time::ZERO, Time::ZERO), rng());
         let sizes: Vec<u64> = transfers(&mut source, Time::from_secs(4000)).iter().map(|&(_, size)| size).collect();
         assert!(sizes.iter().all(|size| size % 960 == 0 && *size >= 8 * 960));
@@ -262,7 +264,7 @@ mod tests {
     #[test]
     fn exponential_sizes_offer_the_load_that_rounding_up_gives() {
         // For a mean of m = 15 segments, E[ceil(X)] = 1/(1 - e^(-1/m)) = 15.5 segments, with a standard error of
-        // m/sqrt(n). The test allows five.
+        // m/sqrt(n). The test allows five standard errors.
         let params = WebParams { distribution: SizeDistribution::Exponential, size: Bytes(14_400), ..afpft() };
         let mut source = WebSource::new(&params, 960, (Time::ZERO, Time::ZERO), rng());
         let sizes = transfers(&mut source, Time::from_secs(4000));
@@ -274,8 +276,8 @@ mod tests {
 
     #[test]
     fn a_fixed_number_of_sessions_starts_uniformly_in_its_window() {
-        // afc 4.4: w sessions start in [0, 250 s]. All of them start, a tenth in each tenth of the time. Tolerance:
-        // five standard errors.
+        // afc 4.4: w sessions start in [0, 250 s]. All of them start, about a tenth in each tenth of the time. The
+        // tolerance is five standard errors.
         let params = WebParams { sessions: Some(10_000), ..WebParams::default() };
         let window = (Time::from_secs(10), Time::from_secs(260));
         let mut source = WebSource::new(&params, 960, window, rng());
@@ -292,8 +294,8 @@ mod tests {
 
     #[test]
     fn a_session_has_its_pages_and_objects() {
-        // 4 pages of 3 objects have 11 gaps, 3 with a mean of 1 s and 8 with a mean of 10 ms. From first to last object
-        // these are 3.08 s.
+        // 4 pages of 3 objects have 11 gaps, 3 with a mean of 1 s and 8 with a mean of 10 ms. So the mean time from the
+        // first to the last object is 3.08 s.
         let params = WebParams { interval: Some(Time::from_secs(10)), pages: 4, objects: 3, ..WebParams::default() };
         let mut source = WebSource::new(&params, 960, (Time::ZERO, Time::ZERO), rng());
         let mut spans = Vec::new();
@@ -310,15 +312,16 @@ mod tests {
         }
         let n = spans.len() as f64;
         let mean = spans.iter().sum::<f64>() / n;
-        // Variance of a span: 3 * 1 + 8 * 0.0001.
+        // The variance of this time is 3 * 1 + 8 * 0.0001 s^2.
         assert!((mean - 3.08).abs() < 5.0 * (3.0008 / n).sqrt(), "{mean}");
         assert!((n - 4000.0).abs() < 5.0 * 4000f64.sqrt(), "{n}");
     }
 
     #[test]
     fn sessions_under_way_are_all_that_is_kept() {
-        // 10 sessions start per second and last 9 s from first to last page. By Little's law 90 are open on average.
-        // The number is Poisson, so at most 90 + 6 * 9.5.
+        // 10 sessions start per second and last 9 s from the first to the last page. By Little's law 90 sessions are
+        // open on average. The number of open sessions is Poisson-distributed, with a standard deviation of 9.5. The
+        // test allows six standard deviations.
         let params = WebParams { interval: Some(Time::from_millis(100)), pages: 10, ..WebParams::default() };
         let mut source = WebSource::new(&params, 960, (Time::ZERO, Time::ZERO), rng());
         let mut most = 0;

@@ -4,8 +4,8 @@
 //! the record of a run is the same with any observer.
 //!
 //! Links serve their queue lazily (docs/engine.md). So the start of a transmission is reported late, but before any
-//! event that it could influence. The hooks of one link are called in the order of the times that they report. Hooks of
-//! different links, and of links and flows, may be out of order.
+//! event that it could influence. The hooks of one link are called in the order of the times that they report. There is
+//! no such order between hooks of different links, or between hooks of links and flows.
 
 use crate::network::Network;
 use crate::network::hosts::AckTimes;
@@ -54,8 +54,8 @@ pub trait Observer {
     /// loses no packets.
     #[inline]
     fn ack_sent(&mut self, _index: u32, _flow: &TcpFlow, _ack: &Ack, _wire_bytes: u32, _times: AckTimes) {}
-    /// Called when the sender of a flow has processed an acknowledgement, which may have shown losses, but has not sent
-    /// segments yet. `rtt` is the RTT sample.
+    /// Called after the sender of a flow has processed an acknowledgement, which may reveal losses, and before it sends
+    /// segments. `rtt` is the RTT sample.
     #[inline]
     fn ack_taken_in(
         &mut self,
@@ -67,8 +67,7 @@ pub trait Observer {
         _now: Time,
     ) {
     }
-    /// Called when the sender of a flow has handled a timer, which may have detected losses, but has not sent segments
-    /// yet.
+    /// Called after the sender of a flow has handled a timer, which may reveal losses, and before it sends segments.
     #[inline]
     fn timer_handled(&mut self, _index: u32, _flow: &TcpFlow, _params: &TcpParams, _now: Time) {}
     /// Called when the sender of a flow has sent a segment.

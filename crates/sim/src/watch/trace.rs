@@ -14,7 +14,7 @@ use fairlane_schemes::base::config::ConfigError;
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::discipline::Backlog;
 
-/// Number of rows in a chunk: 6 MB of TCP columns.
+/// Number of rows in a chunk. The TCP columns of a chunk take 6 MB.
 pub const ROWS_PER_CHUNK: usize = 1 << 17;
 /// Maximum number of rows of a sampled trace, about 10 GB of Parquet.
 const MOST_ROWS: u128 = 1_000_000_000;
@@ -121,9 +121,9 @@ pub struct Trace<S> {
     queue: Chunk,
     /// Last row of each flow, used only for rows at changes.
     last: Vec<Option<SenderState>>,
-    /// Next sample of all flows.
+    /// Time of the next sample of all flows.
     next: Time,
-    /// Last backlog of each link, and its next sample.
+    /// Last backlog and next sampling time of each link.
     links: Vec<(Backlog, Time)>,
     refused: bool,
 }

@@ -5,8 +5,8 @@
 //!
 //! A snapshot alone would preserve a defect forever, so the rows are also checked. No user's share may be below its
 //! max-min share by more than [`TOLERANCE`], unless [`UNFAIR`] has a reason for this scheme and situation. A share
-//! above the max-min share is permitted: either another user gets less, which is checked, or the capacity would be
-//! wasted.
+//! above the max-min share is permitted. If it is at another user's expense, that user's row fails; otherwise the
+//! capacity would be wasted.
 
 mod cases;
 mod unfair;
@@ -23,8 +23,9 @@ use std::thread;
 const TABLE: &str = include_str!("shares.txt");
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/screen/shares.txt");
 
-/// Fraction of the max-min share that may be missing. Poisson arrivals over 10 s vary by 1 %. Dropping by measured
-/// rates varies by a tenth. A single TCP flow with a buffer of 24 packets does not use its whole share.
+/// Fraction of the max-min share that may be missing. The number of Poisson arrivals in 10 s varies by 1 %. Schemes
+/// that drop by measured rates vary by a tenth. A single TCP flow with a buffer of 24 packets does not use its whole
+/// share.
 const TOLERANCE: f64 = 0.15;
 
 /// Throughput of the groups in one situation in Mbit/s, with their max-min shares.
@@ -75,7 +76,7 @@ fn table(outcomes: &[Vec<Outcome>]) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Error if a share is too small, or if a reason is not needed.
+/// Returns an error if a share is too small, or if an exception in [`UNFAIR`] is not needed.
 fn verdict(scheme: Scheme, case: &Case, outcome: &Outcome) -> Option<String> {
     let reason = UNFAIR.iter().find(|unfair| unfair.schemes.contains(&scheme) && unfair.cases.contains(&case.name));
     let is_fair = outcome.shares.iter().zip(&outcome.fair).all(|(share, fair)| *share >= (1.0 - TOLERANCE) * fair);

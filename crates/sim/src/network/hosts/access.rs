@@ -25,13 +25,13 @@ pub struct HostParams {
     pub are_longer: bool,
 }
 
-/// Number of shared upstream lines for equal access links: one for packets sent on an idle access link, one for the
-/// packets after them.
+/// Number of shared upstream lines for equal access links. One is for packets sent on an idle access link, the other
+/// for packets sent while the link is busy.
 pub(super) const UP_LINES: u32 = 2;
 
 /// Number of shared downstream lines for equal access links if acknowledgements cross no common bottleneck. An
-/// acknowledgement that waited at its access link, or whose link is longer, arrives after later ones of other hosts. It
-/// goes into the next line.
+/// acknowledgement that waits at its access link may arrive after later acknowledgements of other hosts. It then goes
+/// into the next line.
 const DOWN_LINES: u32 = 4;
 /// Maximum backlog of an access link whose packets may be in the second shared line.
 const MOST_IN_BURST: u32 = 60_000;
@@ -54,10 +54,10 @@ pub(super) struct Host {
     pub access: u16,
     /// Number of packets sent since the access link was idle; saturates.
     pub burst: u16,
-    /// Number of these packets, counted from the first one that did not go into the calendar (see
+    /// Number of packets of this burst from the first one that did not go into the calendar (see
     /// [`Access::has_room_by_length`]).
     pub apart: u16,
-    /// Length of the second of these packets, and of all later ones that went into the calendar.
+    /// Length of the second packet of this burst, and of all later packets that went into the calendar.
     pub bytes: u16,
 }
 
@@ -133,15 +133,16 @@ pub(super) struct Access {
     pub params: HostParams,
     pub up: Serialiser,
     pub down: Serialiser,
-    /// First shared downstream line, for acknowledgements in order, and end of the lines for all others.
+    /// First shared downstream line, for acknowledgements in order. The next field is the end of the lines for other
+    /// acknowledgements.
     pub first_down: u32,
     pub end_down: u32,
-    /// First shared upstream line, for packets sent on an idle access link. The next line is for the packets after
-    /// them.
+    /// First shared upstream line, for packets sent on an idle access link. The next line is for packets sent while the
+    /// link is busy.
     pub first_up: u32,
     /// Shared upstream lines in use.
     pub usable_up: u16,
-    /// Maximum backlog if packets that are not in shared lines go into the calendar.
+    /// Maximum backlog in packets, if packets that are not in shared lines go into the calendar.
     pub calendar_limit: Option<u16>,
     /// True if the calendar is used, or if access links have additional delays.
     pub is_apart: bool,
@@ -159,7 +160,8 @@ impl Access {
     /// Creates access links whose shared lines start at these indices.
     pub fn new(params: HostParams, first_up: u32, first_down: u32) -> Self {
         let rate = Serialiser::new(params.rate);
-        // A common bottleneck needs few lines and, if the access links are equal, no calendar.
+        // Behind a common reverse bottleneck, acknowledgements need few lines and, if the access links are equal, no
+        // calendar.
         let needs_calendar = params.are_longer || params.way_back.is_some();
         let calendar_limit = match params.limit {
             QueueLimit::Packets(limit @ 0..=MOST_WAITING) if needs_calendar => Some(limit as u16),
@@ -175,8 +177,8 @@ impl Access {
             usable_up: match params.limit {
                 _ if params.are_longer => 0,
                 QueueLimit::Packets(0..=MOST_IN_BURST) => UP_LINES as u16,
-                // For a buffer in bytes, or a very long one, all waiting packets must be counted. So they stay in the
-                // lines of their hosts.
+                // For a buffer in bytes, or a very long buffer, all waiting packets must be counted, so they stay in
+                // the lines of their hosts.
                 _ => 1,
             },
             calendar_limit,
@@ -191,8 +193,8 @@ impl Access {
         arrival - self.params.delay_up - longer - self.params.rate.time_of(u64::from(packet.wire_bytes))
     }
 
-    /// Returns true if a packet fits in the buffer. Packets in `line` of the host may wait, and also the second packet
-    /// of the `burst`, which may be in another queue.
+    /// Returns true if a packet fits in the buffer. The waiting packets are in `line` of the host, except for the
+    /// second packet of the `burst`, which may be in another queue.
     #[inline(always)]
     pub fn has_room(
         &self,
@@ -229,9 +231,10 @@ impl Access {
 
     /// Returns true if a packet fits in the buffer of a host whose packets go into the calendar.
     ///
-    /// There is no list of waiting packets. But all packets from the second of a burst on have the same length, so
-    /// their number follows from the end of the last transmission. The first packet of another length, and all later
-    /// ones until the link is idle, go into the line of the host and are counted there.
+    /// The calendar has no list of a host's waiting packets. But from the second packet of a burst on, all packets in
+    /// the calendar have the same length, so their number follows from the end of the last transmission. The first
+    /// packet of another length, and all later packets until the link is idle, go into the line of the host and are
+    /// counted there.
     #[inline]
     pub fn has_room_by_length(&mut self, host: &mut Host, longer: Time, up: &Arrivals<SimPacket>, now: Time) -> bool {
         let limit = self.calendar_limit.unwrap_or(0);
@@ -254,7 +257,7 @@ impl Access {
         if own >= usize::from(limit) {
             return false;
         }
-        // Of the packets before `begin`, the k-th last starts k transmission times before `begin`.
+        // Counted back from `begin`, the transmission of the k-th packet starts k transmission times earlier.
         let uniform = usize::from(host.burst - 1).saturating_sub(usize::from(host.apart));
         let left = limit - own as u16;
         uniform < usize::from(left)

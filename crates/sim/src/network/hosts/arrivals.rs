@@ -22,12 +22,12 @@ pub enum Queue {
     Calendar,
 }
 
-/// Event that moved to an earlier time, because a new arrival is the earliest in a queue; with the new time.
+/// Event that moved to an earlier time, because a new arrival is the earliest in a queue. Contains the new time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Earlier {
     /// No event: another arrival is earlier, or the packet was dropped.
     Nothing,
-    /// No event: the packet was not stored, since it reaches the edge node at this time, before any other event.
+    /// No event: the packet reaches the edge node at this time, before any other event, so it was not stored.
     AtEdge(Time),
     /// Event of this previously empty shared line.
     SharedLine(u32, Time),

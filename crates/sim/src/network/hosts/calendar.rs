@@ -1,16 +1,16 @@
 //! A calendar queue: stores arrivals by time, in any order of insertion.
 //!
-//! If many access links are busy, their arrivals are not in order, and each host would need a separate event. The
-//! calendar stores arrivals in days: lists of arrivals in the same time interval. A day is sorted when it begins
-//! (Brown, "Calendar queues", 1988). Unlike in Brown's queue, the length of a day is fixed. All days share the memory
-//! of values, in which the slot freed last is reused first.
+//! If many access links are busy, their arrivals are not in the order of sending, and each host would need a separate
+//! event. The calendar stores arrivals in days. A day is a list of arrivals in the same time interval, sorted when the
+//! day begins (Brown, "Calendar queues", 1988). Unlike in Brown's queue, the length of a day is fixed. All days share
+//! one array of values, in which the most recently freed slot is reused first.
 
 use fairlane_schemes::base::units::Time;
 
-/// Length of a day: 2^28 ps, 0.27 ms. At a million arrivals per second, a day has 268. Only arrivals of the open day
-/// can be prefetched, so days must not be too short.
+/// log2 of the length of a day in picoseconds. A day of 2^28 ps lasts 0.27 ms and has 268 arrivals at a million
+/// arrivals per second. Only arrivals of the open day can be prefetched, so days must not be too short.
 const DAY_LOG2: u32 = 28;
-/// Number of days, 1.1 s in all. The calendar cannot store arrivals after that time.
+/// Number of days, which cover 1.1 s. The calendar cannot store arrivals that are further ahead.
 const DAYS: usize = 4096;
 const BITS: usize = u64::BITS as usize;
 
@@ -21,11 +21,12 @@ pub struct Calendar<T> {
     present: Vec<Entry>,
     /// Number of the open day since time 0.
     open: u64,
-    /// All other days, indexed by their number modulo [`DAYS`], and the set of non-empty ones.
+    /// All other days, indexed by their number modulo [`DAYS`]. The next field is the set of non-empty days.
     days: Vec<Vec<Entry>>,
     occupied: [u64; DAYS / BITS],
     values: Vec<T>,
-    /// Free slots in `values`, and memory of past days. Both are stacks: the most recently freed one is at the end.
+    /// Free slots in `values`, as a stack: the most recently freed slot is at the end. The next field is a stack of the
+    /// memory of past days.
     free: Vec<u32>,
     spare: Vec<Vec<Entry>>,
 }
@@ -71,7 +72,7 @@ impl<T: Copy> Calendar<T> {
         day(time) < day(now) + DAYS as u64
     }
 
-    /// Stores an arrival in range. Returns true if it is the first.
+    /// Stores an arrival, which must be in range. Returns true if it is now the first arrival.
     pub fn push(&mut self, time: Time, user: u32, value: T) -> bool {
         let place = self.free.pop().unwrap_or(self.values.len() as u32);
         match self.values.get_mut(place as usize) {
@@ -147,7 +148,7 @@ impl<T: Copy> Calendar<T> {
         self.occupied[index / BITS] |= 1 << (index % BITS);
     }
 
-    /// Closes the open day because an arrival is on an earlier day.
+    /// Closes the open day because a new arrival is on an earlier day.
     #[cold]
     fn close(&mut self) {
         let index = self.open as usize % DAYS;
@@ -161,7 +162,7 @@ impl<T: Copy> Calendar<T> {
     fn open_next(&mut self) {
         let from = self.open as usize % DAYS;
         let Some(index) = self.next_occupied(from) else { return };
-        // All entries are less than one round ahead.
+        // All entries are less than [`DAYS`] days ahead.
         self.open += ((index + DAYS - from) % DAYS) as u64;
         self.occupied[index / BITS] &= !(1 << (index % BITS));
         let past = std::mem::replace(&mut self.present, std::mem::take(&mut self.days[index]));
@@ -193,7 +194,8 @@ mod tests {
         fn what_is_entered_comes_by_time_and_user(
             steps in prop::collection::vec((any::<bool>(), 0u64..4000, 0u64..3, 0u32..3), 1..300),
         ) {
-            // Time advances by quarters of a day, so that days get several entries, over up to 1000 days.
+            // Time advances by quarters of a day, so that days get several entries, and arrivals are up to 1000 days
+            // ahead.
             let step = 1 << (DAY_LOG2 - 2);
             let (mut calendar, mut expected, mut now) = (Calendar::default(), BTreeSet::new(), Time::ZERO);
             for (number, (push, ahead, pause, user)) in (0u32..).zip(steps) {

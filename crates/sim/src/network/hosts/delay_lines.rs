@@ -51,11 +51,11 @@ impl DelayLine {
     }
 }
 
-/// A delay line that counts the values for which a condition is not true yet.
+/// A delay line that counts its values after those that [`DelayLines::pass`] has passed.
 #[derive(Clone, Copy, Debug)]
 pub struct WatchedDelayLine {
     line: DelayLine,
-    /// First value not passed by [`DelayLines::pass`], and the number of values from there to the end.
+    /// First value not passed by [`DelayLines::pass`]. The next field is the number of values from this one to the end.
     unpassed: u32,
     left: u32,
 }
@@ -146,8 +146,9 @@ impl<T: Copy> DelayLines<T> {
         self.pop(&mut watched.line)
     }
 
-    /// Passes values, starting with the first, while `over` returns true. Returns the number of values left. If `over`
-    /// is true for a value, it must be true for all earlier values, and remain true. So each value is tested only once.
+    /// Passes values, starting with the first, while `over` returns true. Returns the number of values that have not
+    /// been passed. If `over` is true for a value, it must be true for all earlier values, and must remain true. A
+    /// passed value is therefore not tested again.
     #[inline]
     pub fn pass(&self, watched: &mut WatchedDelayLine, over: impl Fn(Time, &T) -> bool) -> usize {
         while let Some(node) = self.nodes.get(watched.unpassed as usize)

@@ -1,15 +1,15 @@
 //! Hosts of users, with the access link upstream and the reverse path of acknowledgements downstream.
 //!
-//! Both directions are FIFO, and the arrival time is known at sending. Only a full buffer of an access link drops
-//! packets; the reverse path drops none. So a delay line is enough in either direction, without a queue. The packets
+//! Both directions are FIFO, and the arrival time of a packet is known when it is sent. Only a full buffer of an access
+//! link drops packets; the reverse path drops none. So each direction needs only a delay line, not a queue. The packets
 //! waiting at an access link are those in the line whose transmission has not started. An access link behaves like a
 //! [`crate::network::link::Link`] with drop-tail.
 //!
 //! [`Hosts::send`] sends a packet, [`Hosts::acknowledge`] an acknowledgement. [`Arrivals`], one for each direction,
 //! selects the queue for the arrival. Most arrivals of similar hosts are in the order of sending: the first packets on
-//! an idle access link, and acknowledgements that need not wait at an access link. They go into shared lines, so a host
-//! with fast links seldom has its own event. Hosts whose access links have individual delays use the two calendars
-//! instead.
+//! an idle access link, and acknowledgements that need not wait at an access link. Such arrivals go into shared lines,
+//! so a host with fast links seldom has a separate event. Hosts whose access links have individual delays use two
+//! calendars instead, one for each direction.
 
 mod access;
 mod arrivals;
@@ -80,7 +80,8 @@ pub struct Hosts {
     access: Vec<Access>,
     /// Additional delay of each access link above [`HostParams`], in each direction; empty if there is none.
     longer: Vec<Time>,
-    /// Packets that may wait at access links to edge nodes in another part of the network; empty without other parts.
+    /// For each access link to an edge node in another part of the network: packets that may wait there. Empty if the
+    /// network has no other parts.
     over: Vec<WatchedDelayLine>,
     arrived: u64,
     dropped: u64,

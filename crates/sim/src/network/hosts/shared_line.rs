@@ -1,8 +1,8 @@
 //! A shared line: arrivals of many hosts, in order.
 //!
-//! Many hosts have access links of the same rate and delay. A packet sent on an idle access link takes as long as any
-//! other packet of its length, and acknowledgements leave the shared reverse path one by one. So arrivals are in the
-//! order of sending, regardless of the host. One ring contains these arrivals of all hosts, and only the first needs an
+//! Many hosts have access links of the same rate and delay. On idle access links, packets of equal length take equally
+//! long, and acknowledgements leave the shared reverse path one by one. So arrivals are in the order of sending,
+//! regardless of the host. One ring buffer contains these arrivals of all hosts, and only the first arrival needs an
 //! event. Arrivals that would break the order are stored in the line of their host ([`crate::network::hosts`]).
 
 use fairlane_schemes::base::units::Time;

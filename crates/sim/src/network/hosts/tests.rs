@@ -111,7 +111,7 @@ proptest! {
 
 #[test]
 fn an_ack_takes_both_transmissions_and_both_delays() {
-    // 54 B take 43.2 us at 10 Mbit/s and 4.32 us at 100 Mbit/s. Propagation takes 5 ms + 0.1 ms.
+    // An ACK of 54 B takes 43.2 us at 10 Mbit/s and 4.32 us at 100 Mbit/s. The propagation delay is 5 ms + 0.1 ms.
     let mut hosts = one_host(params(BitRate(100_000_000), Time::from_micros(100), QueueLimit::Packets(50)));
     let ack = Ack { ack: 1, ..Default::default() };
     let mut acknowledge = |flow| hosts.acknowledge(FlowAck { flow, user: 0, ack }, (54, 1500), Time::ZERO).1;
@@ -125,15 +125,15 @@ fn an_ack_takes_both_transmissions_and_both_delays() {
 
 #[test]
 fn an_ack_overtakes_one_whose_host_has_a_longer_access_link() {
-    // 54 B take 43.2 us at 10 Mbit/s, on both links; the bottleneck's delay is 5 ms. The access links are 2 ms, 0 and
-    // 1.2 s longer.
+    // An ACK of 54 B takes 43.2 us at 10 Mbit/s, on both links. The bottleneck's delay is 5 ms. The additional delays
+    // of the access links are 2 ms, 0 and 1.2 s.
     let mut hosts = Hosts::new(BitRate(10_000_000), Time::from_millis(5));
     let params = params(BitRate(10_000_000), Time::ZERO, QueueLimit::Packets(50));
     hosts.add_longer(&[2, 0, 1200].map(Time::from_millis), params);
     let ack = Ack { ack: 1, ..Default::default() };
     let mut acknowledge = |user| hosts.acknowledge(FlowAck { flow: 0, user, ack }, (54, 1500), Time::ZERO);
     let (at_first, at_second, at_third) = (acknowledge(0), acknowledge(1), acknowledge(2));
-    // The arrival is outside the calendar's range, so it is in the line of its host.
+    // The arrival is outside the calendar's range, so it is in the host's own line.
     let arrival =
         |position: u64, longer| Time::from_nanos(5_000_000 + 43_200 * (position + 1)) + Time::from_millis(longer);
     let earlier = [Earlier::Calendar(arrival(1, 2)), Earlier::Calendar(arrival(2, 0)), Earlier::Host(arrival(3, 1200))];

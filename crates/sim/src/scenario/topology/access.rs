@@ -21,10 +21,10 @@ pub(super) const ABOUT: About = About {
     picture: "servers --[plan]-- edge --[gateway]-- --[site]-- --[access point]-- subscribers, and back",
 };
 
-/// Links of a topology, its other keys as written to a scenario, and its tree if it has one.
+/// Links of a topology, its other keys as written to a scenario, and its tree, if any.
 pub(super) type Arrangement = (Vec<LinkConfig>, Map<String, Json>, Option<AccessNetwork>);
 
-/// Maximum number of nodes of a tree: each has two links, and packets store the number of a hop in 16 bits.
+/// Maximum number of nodes of a tree. Each node has two links, and packets store the index of a hop in 16 bits.
 const MOST_NODES: usize = 10_000;
 const MOST_SUBSCRIBERS: u64 = 1_000_000;
 
@@ -204,8 +204,8 @@ impl AccessNetwork {
         self.failovers.iter().map(|one| one.at).enumerate().find(|(_, at)| *at >= end)
     }
 
-    /// Number of subscribers in files that are attached to the gateway because they have no parent node; 0 if the tree
-    /// has no other nodes.
+    /// Number of subscribers in files that are attached to the gateway because they have no parent node; 0 if the
+    /// gateway is the only node.
     #[must_use]
     pub fn without_parent(&self) -> u32 {
         let at_gateway = self.subscribers.iter().filter(|some| some.node == 0);
@@ -218,8 +218,9 @@ impl AccessNetwork {
         self.files.as_ref().map(FilesConfig::notes).unwrap_or_default()
     }
 
-    /// Returns the first node whose shaper class has an assured rate below the sum over the files' subscribers below
-    /// the node. Also returns the two rates in bit/s. `rate` applies to subscribers without an assured rate.
+    /// Returns the first node whose shaper class has an assured rate below the sum of the assured rates of the
+    /// subscribers below the node. Also returns these two rates in bit/s. `rate` applies to subscribers without an
+    /// assured rate in the files.
     #[must_use]
     pub fn overbooked(&self, way: usize, margin: f64, rate: BitRate) -> Option<(&str, f64, f64)> {
         self.files.as_ref()?;
@@ -260,8 +261,8 @@ impl AccessNetwork {
     }
 
     /// Share of subscribers that are active at the scenario's hour. Source: Labovitz (Arbor Networks, "The Internet
-    /// after dark", 2009), consumer providers of North America: 50 % of the peak at 6 h, the peak at 23 h, 60 % at 3 h.
-    /// We interpolate linearly.
+    /// after dark", 2009) on consumer providers of North America. Traffic is 50 % of the peak at 6 h and 60 % at 3 h,
+    /// and the peak is at 23 h. We interpolate linearly.
     #[must_use]
     pub fn active_share(&self) -> f64 {
         const POINTS: [(f64, f64); 4] = [(-1.0, 1.0), (3.0, 0.6), (6.0, 0.5), (23.0, 1.0)];
@@ -388,7 +389,7 @@ fn read_failovers(table: &mut Table<'_>, nodes: &[AccessNode]) -> Result<Vec<Fai
     Ok(failovers)
 }
 
-/// The subscribers of a node that a group represents, with their plan and the enforced rate.
+/// Subscribers at one node that belong to one group and have the same plan and enforced rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dealt {
     /// Index of the node.
@@ -406,8 +407,8 @@ pub struct Dealt {
 }
 
 impl AccessNetwork {
-    /// Distributes the subscribers among the groups of each direction in proportion to their shares, node by node and
-    /// group by group. Among any consecutive subscribers, a group gets its share to within one subscriber.
+    /// Distributes the subscribers among the groups of each direction in proportion to the shares of the groups, node
+    /// by node. Among any consecutive subscribers, the number of a group differs from its share by at most one.
     #[must_use]
     pub fn deal(&self, groups: &[(SubscriberParams, Option<u32>)]) -> Vec<Dealt> {
         let active = self.active_share();
@@ -425,7 +426,8 @@ impl AccessNetwork {
                     continue;
                 }
                 let all: f64 = mine.iter().map(|&index| groups[index].0.share).sum();
-                // If shares sum to more than one because of groups with a `node`, all shares are scaled down equally.
+                // If the shares at a node sum to more than one, because some groups have a `node`, all shares are
+                // scaled by the same factor.
                 let scale = active / all.max(1.0);
                 let shares: Vec<f64> = mine.iter().map(|&index| groups[index].0.share * scale).collect();
                 let rest = (1.0 - shares.iter().sum::<f64>()).max(0.0);
@@ -475,7 +477,8 @@ mod tests {
         assert_eq!(names, ["gateway", "site1", "site1.ap1", "site1.ap2", "site2", "site2.ap1", "site2.ap2"]);
         assert_eq!(network.route(3, Direction::Down), [0, 2, 6]);
         assert_eq!(network.route(3, Direction::Up), [7, 3, 1]);
-        // The route leads to the other access point of the site, without crossing gateway and site.
+        // The route leads to the other access point of the site. It does not cross the links of the gateway and the
+        // site.
         assert_eq!(network.route(3, Direction::Local), [7, 4]);
         assert_eq!(network.route(2, Direction::Local), [5, 6]);
         assert_eq!(network.links()[6].name, "site1.ap2/down");
@@ -487,8 +490,8 @@ mod tests {
         let group = |share: f64, node| (SubscriberParams { share, ..Default::default() }, node);
         let dealt = network.deal(&[group(0.7, None), group(0.1, None), group(0.5, Some(1))]);
         let users = |group: usize| dealt.iter().filter(|one| one.group == group).map(|one| one.users).sum::<u32>();
-        // Below site 1 the shares are 0.7, 0.1 and 0.5 of 1.3: 26.9, 3.8 and 19.2 of 50 subscribers, to within one.
-        // Below site 2 they are 35 and 5.
+        // Below site 1 the shares 0.7, 0.1 and 0.5 sum to 1.3, so the groups get 26.9, 3.8 and 19.2 of 50 subscribers,
+        // to within one. Below site 2 the groups get 35 and 5 subscribers.
         assert!((61..=63).contains(&users(0)) && (8..=10).contains(&users(1)), "{} {}", users(0), users(1));
         assert!((18..=20).contains(&users(2)), "{}", users(2));
         let network = self::network(json!({"sites": 1, "access_points": 10, "subscribers": 10}));
@@ -562,7 +565,7 @@ mod tests {
     #[test]
     fn at_night_fewer_are_active() {
         let at = |hour: f64| network(json!({"hour": hour})).active_share();
-        // Tests the points of Labovitz, and midpoints between them.
+        // Tests the points of Labovitz, and the midpoints between two points.
         let expected = [(23.0, 1.0), (3.0, 0.6), (6.0, 0.5), (14.5, 0.75), (1.0, 0.8), (24.0, 0.9)];
         assert!(expected.iter().all(|&(hour, share)| (at(hour) - share).abs() < 1e-12));
         assert_eq!(network(json!({})).active_share(), 1.0);

@@ -2,7 +2,7 @@
 //!
 //! Source: LibreQoS 2.2, docs/v2.0/configuration-advanced.md, src/virtual_tree_nodes.py.
 //!
-//! A scenario names the files. The code that loads the scenario passes the content of the files as one text, made by
+//! A scenario names the files. The code that loads the scenario converts their content to one text with
 //! [`tree_of_files`]: nodes, groups of equal circuits of a node, and notes. `fairlane_libreqos` parses the files.
 //! Virtual nodes are skipped; their children are attached to the next non-virtual ancestor (`build_physical_network`).
 //!
@@ -11,8 +11,8 @@
 //! Deviations:
 //! 1. A circuit without a parent node, or below only virtual nodes, is attached to the gateway, and a note reports
 //!    this. LibreQoS distributes such circuits over generated nodes.
-//! 2. A tree of shapers (see `htb`) assures minimum rates of at least 1 kbit/s; other schemes ignore minimum rates.
-//!    LibreQoS requires the columns of minimum rates. Here the queue's `rate` applies if columns or fields are missing.
+//! 2. Only a tree of shapers (see `htb`) assures the minimum rates, if they are at least 1 kbit/s. LibreQoS requires
+//!    the columns of minimum rates. Here the queue's `rate` applies if columns or fields are missing.
 //! 3. No node may be called `gateway`, the name of the root.
 //! 4. Addresses, names of circuits, queue overrides (`sqm`) and comments have no effect; a note names the columns.
 
@@ -107,7 +107,7 @@ const COLUMNS: Use<'_> = Use {
     compared: &[],
 };
 
-/// Values shared by equal circuits: node, maximum and minimum rates.
+/// Values shared by equal circuits: node, maximum rates, and minimum rates.
 type Alike = (usize, [Option<u64>; 2], [Option<u64>; 2]);
 
 /// Reads the content of `network.json` for [`tree_of_files`].
@@ -194,7 +194,7 @@ mod tests {
             ("AP_B", Some(1), 100_000_000, true),
         ];
         assert_eq!(named(&nodes), expected);
-        // Two devices of circuit 1 are one subscriber.
+        // The two devices of circuit 1 are one subscriber.
         let counts: Vec<_> = subscribers.iter().map(|some| (some.node, some.count, some.plan[0].0)).collect();
         assert_eq!(counts, [(2, 2, 155_000_000), (3, 1, 105_000_000)]);
         let least: Vec<_> = subscribers.iter().map(|some| some.least.map(|rate| rate.map(|rate| rate.0))).collect();

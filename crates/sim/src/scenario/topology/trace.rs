@@ -11,7 +11,7 @@ use fairlane_schemes::port::{DeliveryTrace, OpportunityTimes};
 use serde_json::{Map, Value as Json};
 use std::fmt::Write as _;
 
-/// Maximum number of opportunities of a trace: 10 Gbit/s for 12 s, 100 Mbit/s for 20 minutes.
+/// Maximum number of opportunities of a trace. This is enough for 10 Gbit/s over 12 s, or 100 Mbit/s over 20 minutes.
 const MOST_OPPORTUNITIES: usize = 10_000_000;
 /// Minimum mean rate, as for any link.
 const LEAST_RATE: BitRate = BitRate(1000);

@@ -32,8 +32,8 @@ macro_rules! either {
 }
 
 impl AnySender {
-    /// Creates a sender of `total` payload bytes; `None` means unlimited data. `seed`, for the random numbers of the
-    /// congestion control, differs by run and connection.
+    /// Creates a sender of `total` payload bytes; `None` means unlimited data. `seed` is for the random numbers of the
+    /// congestion control and differs by run and connection.
     #[must_use]
     pub fn new(params: &TcpParams, total: Option<Bytes>, seed: u64) -> Self {
         if params.is_tracked() {
@@ -59,7 +59,7 @@ impl AnySender {
         either!(self, sender => sender.stop());
     }
 
-    /// Adds this number of full segments to send. All earlier data must also be full segments.
+    /// Adds `segments` full segments to the data to send. All earlier data must also be full segments.
     pub fn extend(&mut self, segments: u32) {
         either!(self, sender => sender.extend(segments));
     }
@@ -178,7 +178,7 @@ impl AnySender {
         }
     }
 
-    /// Congestion control and its outputs, of a sender with a record per segment.
+    /// Congestion control and its outputs; `None` for a sender without a record per segment.
     #[cfg(test)]
     pub(super) fn control(&self) -> Option<(&Congestion, Output)> {
         match self {

@@ -95,7 +95,7 @@
 //! With a record of each outstanding segment (`loss_detection = "rack"`, `"scoreboard"` or `"packet_threshold"`), rules
 //! 1, 9, 10, 11 and 18 apply. The following rules replace the others:
 //!
-//! 19. *Pipe* = segments neither SACKed nor lost. A lost segment is in it again once it is retransmitted.
+//! 19. *Pipe* = segments neither SACKed nor lost. A lost segment is in the pipe again once it is retransmitted.
 //! 20. *Loss* (RACK): let r be the RTT of the delivered segment that was processed last; an ACK's SACKed segments come
 //!     first. A segment sent before any delivered one is lost r + w after it was sent. w = 0 in recovery, or with
 //!     `dupack_threshold` segments SACKed, unless reordering was seen. Otherwise w is a quarter of the minimum RTT,
@@ -105,7 +105,7 @@
 //! 21. *Recovery* starts with the first loss: ssthresh by the congestion control, recover = NXT. Lost segments are sent
 //!     before new ones, as far as the window permits. Recovery ends when UNA >= recover: cwnd = ssthresh. With `rack`,
 //!     the same ACK starts another recovery if a lost segment is not delivered yet, even if its retransmission is in
-//!     flight. A segment repeated by a probe does not count as lost.
+//!     flight. A segment repeated by a probe is not considered lost.
 //! 22. *PRR* as rule 16, except that the cwnd before the reduction replaces RecoverFS, and the additional segment
 //!     requires an ACK that advances UNA without new losses. Marks reduce the window in the same way, over a round
 //!     trip.
@@ -126,21 +126,21 @@
 //!     that advances UNA echoes a time before the first retransmission, or if D-SACKs have answered all
 //!     retransmissions.
 //! 27. *Slow start* also ends by HyStart (`hystart`); HyStart++ applies only while ssthresh has its initial value. The
-//!     window grows only if it limits sending: if it is full, or in slow start at least half full. In QUIC the window
-//!     must be full, or only pacing must keep waiting data from filling it. Depending on `after_idle`, the window
-//!     shrinks when more than a timeout has passed since the last segment and nothing is outstanding.
-//! 28. *Pacing*: after ten segments, data leave in chunks. Each chunk leaves after the time that the previous one takes
-//!     at the pacing rate. The congestion control sets the rate. With `pacing = "on"` and no such rate, it is 2 cwnd /
-//!     SRTT while cwnd < ssthresh / 2, else 1.2 cwnd / SRTT. A chunk is 2^-10 s of the rate, at least two segments, at
-//!     most `tso`.
+//!     window grows only if it limits sending: if the window is full, or at least half full in slow start. In QUIC the
+//!     window must be full, or would be full without pacing. Depending on `after_idle`, the window shrinks when more
+//!     than a timeout has passed since the last segment and nothing is outstanding.
+//! 28. *Pacing*: after ten segments, data are sent in chunks. The time from one chunk to the next is that of the first
+//!     one at the pacing rate. The congestion control sets the rate. With `pacing = "on"` and no such rate, the rate is
+//!     2 cwnd / SRTT while cwnd < ssthresh / 2, else 1.2 cwnd / SRTT. A chunk has the bytes of 2^-10 s at this rate, at
+//!     least two segments, and at most `tso`.
 //! 29. *Accurate ECN*: each ACK carries the number of marked segments. This makes the ACK 12 bytes longer, or 8 bytes
 //!     with two SACK blocks. With three blocks, which fill the option space, its length does not change.
 //! 30. *QUIC* (`packet_threshold`): a packet is lost if a packet with a number higher by `dupack_threshold` is
 //!     delivered. It is also lost if any later packet is delivered and 9/8 of max(SRTT, last RTT) have passed since the
 //!     lost one was sent. Recovery halves the window at once and ends when a packet sent in it is acknowledged. A probe
-//!     timeout of SRTT + 4 RTTVAR + `delayed_ack_timeout` sends one packet and does not reduce the window. It doubles
-//!     each time it repeats. Losses over three probe timeouts leave a window of two segments. The pacing rate is 1.25
-//!     cwnd / SRTT.
+//!     timeout of SRTT + 4 RTTVAR + `delayed_ack_timeout` sends one packet and does not reduce the window. The timeout
+//!     doubles each time. If all packets sent over three probe timeouts are lost, the window becomes two segments. The
+//!     pacing rate is 1.25 cwnd / SRTT.
 //! 31. *Scoreboard* (`scoreboard`): a segment sent once is lost as in rule 12. A timeout, with the RTO of rule 8,
 //!     considers everything in flight lost. Thresholds after congestion and the counts of rule 22 are in bytes, and the
 //!     outstanding data replace RecoverFS; with `rack`, as in Linux, they are in whole segments. With
@@ -152,12 +152,13 @@
 //!     row. It also starts if, among the segments above UNA, the first one that is lost, retransmitted or SACKed is not
 //!     SACKed. Segments still lost at the end of a recovery are retransmitted without another recovery.
 //!
-//! The receiver acknowledges the first `quickack` segments one by one. It does so again after a duplicate segment,
-//! which it reports in the first block (D-SACK). It also acknowledges at once:
+//! The receiver acknowledges the first `quickack` segments one by one, and again as many after a duplicate segment. It
+//! reports a duplicate in the first block (D-SACK). It also immediately acknowledges:
 //!
-//! - with `autotuning`, each segment that widens its window, which it does by two segments;
+//! - with `autotuning`, each segment that widens the receive window (by two segments);
 //! - with `tso_defer`, the last segment of a burst of several, which carries PSH, if it arrives in order;
-//! - with `ecn` and `quickack`, the first mark that it echoes, and the CWR that ends the echo;
+//! - with `ecn` and `quickack`, the segment with the first mark that it echoes, and the segment with the CWR that ends
+//!   the echo;
 //! - pending segments when marks begin or end (RFC 8257 3.2), for controls that count each mark but do not use ECT(1).
 //!
 //! With `gro_timeout`, an ACK waits for segments that follow immediately. With `sack_delay`, ACKs of segments above a
@@ -179,9 +180,9 @@
 //!
 //! A classic sender takes 144 bytes, a receiver 104 (pinned by a test). No packet causes an allocation. At the sender,
 //! SACK adds 88 bytes and CUBIC 120. A receiver that has seen a gap has a bitmap with one bit per segment of the widest
-//! gap, in units of 8 bytes rounded up to a power of two. A sender with SACK has the same bitmap. A sender without SACK
-//! needs none: New Reno retransmits UNA or, after a timeout, all segments from UNA on. So retransmitted segments are
-//! always the first outstanding ones, and one number marks their end. A sender with records has about 1 kB, and 64
+//! gap, in units of 8 bytes rounded up to a power of two. A sender with SACK also has such a bitmap. A sender without
+//! SACK needs none: New Reno retransmits UNA or, after a timeout, all segments from UNA on. So retransmitted segments
+//! are always the first outstanding ones, and one number marks their end. A sender with records has about 1 kB, and 64
 //! bytes for each segment of its widest window, rounded up to a power of two.
 //!
 //! # Deviations from ns-3.26
@@ -198,7 +199,7 @@
 //!    its ACK may be delayed, so the sender may finish up to 0.2 s later. The receiver finishes at the same time.
 //! 6. A socket buffer contains whole segments; ns-3 fills the rest of a full buffer with a short segment. The default
 //!    of 2 MiB limits no flow of abc2018. The default of ns-3 is 131 072 bytes, about the bandwidth-delay product at
-//!    D_b = 50 ms. The paper does not say which size it used.
+//!    D_b = 50 ms. The paper does not state its buffer size.
 //! 7. A second SYN-ACK is ignored; in ns-3.26 it resets cwnd and ssthresh. The receiver has no timer for the SYN-ACK:
 //!    the sender repeats its SYN after the same 3 s.
 //! 8. Sequence numbers count segments from 0 and do not wrap: a flow ends after 2^32 - 1 segments (6.2 TB).
@@ -230,16 +231,16 @@
 //! Deviations 2 to 8, and:
 //!
 //! 16. Segments are those of abc2018 (1446 bytes), not of 536: each study sets them.
-//! 17. HyStart, which ns-3's CUBIC uses, is missing here, so slow start overshoots more.
-//! 18. CUBIC's target is one smoothed RTT ahead, in ns-3 the minimum RTT. In ns-3 CUBIC's window grows only if it was
-//!     full when the last segment left (m_isCwndLimited); here the classic sender does not check this. Neither ns-3 nor
-//!     this sender stops CUBIC's clock while the application is idle (`cubic_clock`) or reduces the window after an
-//!     idle period.
+//! 17. HyStart, which ns-3's CUBIC uses, is not in the profile, so slow start overshoots more.
+//! 18. CUBIC's target is one smoothed RTT ahead; in ns-3 it is one minimum RTT ahead. In ns-3 CUBIC's window grows only
+//!     if it was full when the last segment left (m_isCwndLimited); here the classic sender does not check this.
+//!     Neither ns-3 nor this sender stops CUBIC's clock while the application is idle (`cubic_clock`) or reduces the
+//!     window after an idle period.
 //! 19. PRR follows RFC 6937. ns-3 uses the pipe as RecoverFS, adds one segment to the delivered data of a duplicate
 //!     ACK, and permits the additional segment of the slow-start bound only after the ACK of a retransmission. In
 //!     recovery, ns-3 restarts the timer only at the first partial ACK. The ACK that ends recovery counts all segments
 //!     that it covers for growth, at most one segment.
-//! 20. Marks reduce the window at once; ns-3.48 spreads the reduction over an RTT by PRR.
+//! 20. Marks reduce the window immediately; ns-3.48 spreads the reduction over an RTT by PRR.
 //! 21. An ACK with n blocks is 8 n bytes longer in ns-3, which packs the options.
 //! 22. With `congestion_control = "reno"`, ns-3 counts ACKs; for this, also set `byte_counting = false`. With `sack =
 //!     false`, rules 2 to 6 are those of ns-3.26; later versions treat duplicate ACKs as SACKs of the next segments.
@@ -261,26 +262,27 @@
 //!     The minimum RTT is that of the connection, not of the last five minutes. RACK knows the order of segments sent
 //!     at the same time; Linux uses their sequence numbers. An echo older than a retransmission shows that the original
 //!     arrived (RFC 8985 6.2).
-//! 29. CUBIC's deviation 6. The tick is that of CONFIG_HZ=250, as in Debian. The minimum RTT of HyStart is that of slow
-//!     start; Linux uses all samples except those of the first second of a CUBIC epoch.
+//! 29. Deviation 6 of CUBIC applies. The tick is that of CONFIG_HZ=250, as in Debian. The minimum RTT of HyStart is
+//!     that of slow start; Linux uses all samples except those of the first second of a CUBIC epoch.
 //! 30. With `tso_defer` the sender does not defer the rest of a buffer (skb). The first buffer has 16 KiB, as measured,
 //!     each later one 64 KiB; in Linux a buffer also grows at the expense of the next while it waits (tcp_grow_skb). No
 //!     socket buffer limits a sender (tcp_sndbuf_expand), and no queue below it delays it (TSQ). GRO merges by time
 //!     (`gro_timeout`, off in the profile), not by polls of a device.
-//! 31. The receive window is that of 6.12, computed at the sender from sent data. Data beyond a gap count from the ACK
-//!     that reports the gap as filled, half a round trip late. They reduce the window, but its end never moves back
-//!     (tcp_select_window). The delayed ACK has a fixed 40 ms. No ACK waits until the application has read
-//!     (tcp_backlog_ack_defer).
+//! 31. The receive window is that of 6.12, computed at the sender from sent data. Data above a gap count as received
+//!     from the ACK that reports the gap as filled, half a round trip late. Until then these data reduce the window,
+//!     but its right edge never moves back (tcp_select_window). The delayed ACK has a fixed 40 ms. No ACK waits until
+//!     the application has read (tcp_backlog_ack_defer).
 //! 32. Pacing and the SYN have exact timers. In Linux a pacing timer may be 0.1 ms late, and a SYN timer ticks. Undo
 //!     restores the previous threshold; Linux sets it to at least 3/4 of cwnd (tcp_current_ssthresh).
-//! 33. tcp_cwnd_application_limited is missing. The function shrinks a window that was not full for the length of a
-//!     timeout. This never happens: tcp_cong_avoid restarts that time with each ACK, and without ACKs the connection is
-//!     idle. On Linux 6.18 a window of 134 segments was unchanged after 10 s with 17 in flight.
+//! 33. tcp_cwnd_application_limited is not implemented. The function shrinks a window that has not been full for the
+//!     duration of a timeout. This never happens: tcp_cong_avoid restarts this duration at each ACK, and without ACKs
+//!     the connection is idle. On Linux 6.18 a window of 134 segments was unchanged after 10 s with 17 segments in
+//!     flight.
 //!
 //! # Deviations of the profile `quic` from RFC 9000 and 9002
 //!
-//! 34. Each packet carries one segment of one stream; a lost one is sent again unchanged, with a new number. The
-//!     handshake is that of TCP in datagrams of QUIC's size, and gives the first RTT.
+//! 34. Each packet carries one segment of one stream; the segment of a lost packet is sent again unchanged, in a packet
+//!     with a new number. The handshake is that of TCP in datagrams of QUIC's size, and gives the first RTT.
 //! 35. An ACK has the three ranges that changed last. More ranges would not add information, since the reverse path
 //!     loses no ACK. The ACK does not report its delay. Its 8 bytes per range are more than in QUIC.
 //! 36. A probe timeout sends one packet; the RFC allows two (6.2.4). It prefers a lost packet, then new data, then the

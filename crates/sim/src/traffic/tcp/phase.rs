@@ -13,8 +13,8 @@ pub enum Phase {
     Disorder,
     /// Fast recovery.
     Recovery,
-    /// Recovery from a retransmission timeout. Ends when all segments sent before the timeout are acknowledged and,
-    /// without SACK, at least one further segment.
+    /// Recovery from a retransmission timeout. Ends when all segments sent before the timeout are acknowledged. Without
+    /// SACK, one further segment must be acknowledged.
     Loss,
 }
 

@@ -94,7 +94,7 @@ params! {
         /// Delay of an ACK to combine up to 64 KiB, as in a receiver with GRO.
         gro_timeout: Time = "0 s", in "0 s"..="10 ms", source "net/core/gro.c, gro_flush_timeout of Linux";
         /// Loss detection. All methods except `dupack` keep a record of each outstanding segment and need `sack`. The
-        /// keys from `impatient_timer` to `app_rate` need these records.
+        /// keys `impatient_timer` to `app_limited_until` need these records.
         loss_detection: LossDetection = "dupack", source "RFC 5681, RFC 6675; RFC 8985; RFC 9002 6.1";
         /// Lets only the first ACK of new data in a recovery restart the retransmission timer.
         impatient_timer: bool = false,
@@ -293,7 +293,7 @@ impl TcpParams {
         self.congestion.external.control = Some(control);
     }
 
-    /// Copy for the senders of one run, whose failures are recorded separately.
+    /// Returns a copy for the senders of one run, which records the failures of this run separately.
     #[must_use]
     pub(crate) fn of_one_run(&self) -> Self {
         let mut params = self.clone();
@@ -346,7 +346,7 @@ impl TcpParams {
 
     /// Returns the reason why the congestion control ignores a key that other controls use.
     fn why_unread(&self, key: &str) -> Option<String> {
-        // The sender does slow start, unless the control grows the window itself.
+        // The sender controls slow start, unless the control grows the window itself.
         let by_sender = !self.is_tracked() || self.congestion_control.authority() == Authority::Avoidance;
         let in_slow_start = key == "byte_counting" && by_sender;
         let readers = readers(key);
@@ -475,10 +475,11 @@ mod tests {
     fn wire_sizes_are_those_of_abc2018() {
         let params = TcpParams::profile(TcpProfile::Ns3_26);
         let data = Segment { payload: 1446, ..Segment::default() };
-        // The sum is 1446 + 32 TCP + 20 IP + 2 PPP.
+        // A packet has 1446 bytes of payload, 32 of TCP, 20 of IP and 2 of PPP.
         assert_eq!(params.segment_wire_bytes(&data), 1500);
         assert_eq!(params.segment_wire_bytes(&Segment { payload: 0, ..data }), 54);
-        // The TCP header is 20 + 10 timestamps + 3 window scaling, padded to 36. Add 20 IP + 2 PPP.
+        // The TCP header has 20 bytes, 10 of timestamps and 3 of window scaling, padded to 36. IP adds 20 bytes and PPP
+        // 2.
         assert_eq!(params.segment_wire_bytes(&Segment { payload: 0, syn: true, ..data }), 58);
         assert_eq!(params.ack_wire_bytes(&Ack { ack: 1, ..Ack::default() }), 54);
         assert_eq!(params.ack_wire_bytes(&Ack { syn: true, ..Ack::default() }), 58);
@@ -490,7 +491,7 @@ mod tests {
             let params = TcpParams::profile(profile);
             params.segment_wire_bytes(&Segment { payload: params.segment_payload, ..Segment::default() })
         };
-        // abc2018 IV-A1; afpft; an Ethernet MTU; RFC 9000 14.1 with 28 of UDP and IP.
+        // Packet sizes of abc2018 IV-A1, afpft, and an Ethernet MTU, and of RFC 9000 14.1 with 28 bytes of UDP and IP.
         assert_eq!(
             [TcpProfile::Ns3_26, TcpProfile::Ns3, TcpProfile::Ns2, TcpProfile::Linux, TcpProfile::Quic].map(size),
             [1500, 1500, 1000, 1500, 1228]
@@ -519,7 +520,8 @@ mod tests {
     fn a_timer_waits_for_whole_ticks_beside_the_one_that_goes_on() {
         let params = TcpParams::profile(TcpProfile::Linux);
         let due = |now, delay| params.due(Time::from_micros(now), Time::from_micros(delay));
-        // With ticks of 4 ms, 4.5 ms take two ticks after the current one, which began at 8 ms: 8 + 4 + 8.
+        // With ticks of 4 ms, a delay of 4.5 ms takes two ticks after the current one, which began at 8 ms: 8 + 4 + 8
+        // ms.
         assert_eq!([due(9_000, 4_500), due(8_000, 4_000)], [20_000, 16_000].map(Time::from_micros));
         let exact = TcpParams { clock_tick: Time::ZERO, ..params.clone() };
         assert_eq!(exact.due(Time::from_micros(9_000), Time::from_micros(4_500)), Time::from_micros(13_500));
@@ -529,7 +531,8 @@ mod tests {
     fn an_echo_tells_the_rtt_in_milliseconds_where_the_clock_ticks() {
         let params = TcpParams::profile(TcpProfile::Linux);
         let rtt = |echo, now| params.rtt_of_echo(Time::from_micros(echo), Time::from_micros(now));
-        // Timestamps 3 and 14 give 11 ms, regardless of fractions of milliseconds. The minimum is 1 ms.
+        // Timestamps of 3 ms and 14 ms give an RTT of 11 ms, regardless of fractions of milliseconds. The minimum is 1
+        // ms.
         assert_eq!([rtt(3_900, 14_100), rtt(3_100, 14_900), rtt(3_100, 3_900)], [11, 11, 1].map(Time::from_millis));
         let exact = TcpParams { clock_tick: Time::ZERO, ..params.clone() };
         assert_eq!(exact.rtt_of_echo(Time::from_micros(3_900), Time::from_micros(14_100)), Time::from_micros(10_200));
@@ -541,7 +544,7 @@ mod tests {
         let block = SackBlock { start: 5, end: 6 };
         let bytes =
             |blocks: &[SackBlock]| params.ack_wire_bytes(&Ack { sacks: SackBlocks::new(blocks), ..Ack::default() });
-        // With three blocks, the 40 bytes of options are full: 20 IP + 20 TCP + 40.
+        // With three blocks the options have their maximum of 40 bytes, which gives 20 IP + 20 TCP + 40 bytes.
         assert_eq!([bytes(&[]), bytes(&[block]), bytes(&[block; 2]), bytes(&[block; 3])], [52, 64, 72, 80]);
     }
 }

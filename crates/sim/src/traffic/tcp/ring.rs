@@ -1,4 +1,4 @@
-//! A set of segment numbers slightly above a moving base, as bits in a ring.
+//! A set of segment numbers just above a moving base, stored as bits in a ring buffer.
 
 use prefetch_index::prefetch_index;
 
@@ -111,7 +111,7 @@ impl BitRing {
                 break;
             }
         }
-        // From the limit on, the bits represent numbers from `base` on again.
+        // Beyond the limit, the bits represent numbers from `base` on again.
         seq.min(limit).max(from)
     }
 
@@ -123,7 +123,8 @@ impl BitRing {
             if ones <= seq % 64 {
                 return (seq + 1 - ones).max(base);
             }
-            // Checks all lower bits of the word. Bits below `base` are clear or represent much larger numbers.
+            // Searches all lower bits of the word. Bits below that of `base` are clear or represent much larger
+            // numbers.
             let below = seq - seq % 64;
             if below <= base {
                 return base;
@@ -205,7 +206,8 @@ mod tests {
     #[test]
     fn keeps_members_when_it_grows_around_the_end_of_the_ring() {
         let mut ring = BitRing::default();
-        // One word contains 60 ..= 123, in which 64 and above precede 60.
+        // With one word and base 60, the range is 60 to 123. In the word, bits of 64 and above precede those of 60 to
+        // 63.
         for seq in [61, 63, 64, 70] {
             ring.insert(60, seq);
         }

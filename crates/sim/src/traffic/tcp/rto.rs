@@ -69,7 +69,7 @@ impl Rto {
         self.current = estimate.max(params.min_rto);
     }
 
-    /// Doubles the timeout. RFC 6298 5.5, bounded by 2.5.
+    /// Doubles the timeout (RFC 6298 5.5), up to its maximum (2.5).
     pub(super) fn back_off(&mut self, params: &TcpParams) {
         //= RFC 6298 5.5-1: A timeout doubles RTO.
         //= RFC 6298 2.5-1: The timeout is bounded, by 60 s or more.
@@ -96,15 +96,15 @@ mod tests {
         let params = params(Time::from_millis(200));
         let mut rto = Rto::new(&params);
         assert_eq!(rto.current(), Time::from_millis(1001));
-        // R = 100 ms: SRTT = 100, RTTVAR = 50, RTO = 100 + 4 * 50.
+        // In ms: R = 100, SRTT = 100, RTTVAR = 50, RTO = 100 + 4 * 50.
         rto.sample(&params, Time::from_millis(100));
         assert_eq!((rto.srtt, rto.rttvar), (Time::from_millis(100), Time::from_millis(50)));
         assert_eq!(rto.current(), Time::from_millis(300));
-        // R = 140 ms: RTTVAR = 3/4 * 50 + 1/4 * 40 = 47.5, SRTT = 7/8 * 100 + 1/8 * 140 = 105, RTO = 105 + 190.
+        // In ms: R = 140, RTTVAR = 3/4 * 50 + 1/4 * 40 = 47.5, SRTT = 7/8 * 100 + 1/8 * 140 = 105, RTO = 105 + 190.
         rto.sample(&params, Time::from_millis(140));
         assert_eq!((rto.srtt, rto.rttvar), (Time::from_millis(105), Time::from_micros(47_500)));
         assert_eq!(rto.current(), Time::from_millis(295));
-        // R = 65 ms: RTTVAR = 3/4 * 47.5 + 1/4 * 40 = 45.625, SRTT = 7/8 * 105 + 1/8 * 65 = 100, RTO = 100 + 182.5.
+        // In ms: R = 65, RTTVAR = 3/4 * 47.5 + 1/4 * 40 = 45.625, SRTT = 7/8 * 105 + 1/8 * 65 = 100, RTO = 100 + 182.5.
         rto.sample(&params, Time::from_millis(65));
         assert_eq!((rto.srtt, rto.rttvar), (Time::from_millis(100), Time::from_micros(45_625)));
         assert_eq!(rto.current(), Time::from_micros(282_500));
@@ -132,7 +132,7 @@ mod tests {
     fn keeps_the_clock_granularity_above_a_steady_rtt() {
         let params = params(Time::from_millis(1));
         let mut rto = Rto::new(&params);
-        // RTTVAR shrinks to 3/4 with each sample: 50 ms * 0.75^100 is far below the granularity of 1 ms.
+        // Each sample shrinks RTTVAR to 3/4 of its value. 50 ms * 0.75^100 is far below the granularity of 1 ms.
         for _ in 0..100 {
             rto.sample(&params, Time::from_millis(100));
         }

@@ -3,11 +3,10 @@
 //! One bit per segment records if it is SACKed. Two boundaries store all other information, so no operation visits the
 //! whole window:
 //!
-//! - IsLost (section 4): a segment is lost if at least `dupack_threshold` SACKed segments are above it. This is true
-//!   for all un-SACKed segments below one boundary, `lost_below`: the threshold-th highest SACKed segment. The boundary
-//!   only moves up.
-//! - HighRxt (section 2): the retransmitted segments are the un-SACKed ones below `resent_below`, because NextSeg takes
-//!   them in order.
+//! - IsLost (section 4): a segment is lost if at least `dupack_threshold` (N) SACKed segments are above it. So all
+//!   un-SACKed segments below the N-th highest SACKed segment are lost. This boundary, `lost_below`, only moves up.
+//! - HighRxt (section 2): the retransmitted segments are the un-SACKed segments below `resent_below`, because NextSeg
+//!   chooses segments in order.
 //!
 //! SetPipe (section 4) counts each un-SACKed segment once if it is not lost, and once more if it was retransmitted:
 //!
@@ -15,13 +14,13 @@
 //! pipe = (nxt - lost_below - SACKed from there on) + (resent_below - una - SACKed below there)
 //! ```
 //!
-//! Cost: a ring with one bit per segment in the span of SACKed segments. An ACK and a segment take a few operations,
-//! and a newly reported block one operation per 64 segments.
+//! Cost: a ring with one bit per segment in the span of SACKed segments. An ACK or a segment takes a few operations, a
+//! newly reported block one operation per 64 segments.
 
 use super::blocks::SackBlocks;
 use super::ring::BitRing;
 
-/// The scoreboard. The sender passes its `una` and `nxt` to the calls; [`Scoreboard::advance`] moves `una`.
+/// The scoreboard. The sender passes its `una` and `nxt` in each call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
     /// SACKed segments, all above `una`.
@@ -71,7 +70,7 @@ impl Scoreboard {
     pub(super) fn record(&mut self, una: u32, nxt: u32, blocks: &SackBlocks, threshold: u32) {
         //= RFC 6675 4-1: Update: what an ACK covers or SACKs is marked on the scoreboard.
         for block in blocks.iter().filter(|block| block.end <= nxt) {
-            // Skips the known blocks of the last ACK: a block that extends one of them costs only its new part.
+            // Skips the part of each block that the last ACK already reported.
             let start = self.known.first_news(block).max(una + 1);
             self.insert(una, start, block.end);
         }
@@ -91,8 +90,8 @@ impl Scoreboard {
         self.resent_below = self.resent_below.max(ack);
     }
 
-    /// Handles a timeout: all outstanding un-SACKed segments count as lost, and none as retransmitted. Keeps SACK
-    /// information, as RFC 6675 5.1 permits, because receivers here cannot renege.
+    /// Handles a timeout: all outstanding un-SACKed segments are considered lost, and none retransmitted. Keeps SACK
+    /// information, as RFC 6675 5.1 permits, because receivers here never renege.
     pub(super) fn lose_all(&mut self, una: u32, nxt: u32) {
         //= RFC 6675 5.1-1, deviation: A timeout forgets what was SACKed, as RFC 2018 asks.
         //= RFC 2018 5-2, deviation: A timeout forgets what was SACKed.
@@ -165,7 +164,7 @@ impl Scoreboard {
         }
     }
 
-    /// Both boundaries in ascending order, at least `una`.
+    /// Returns both boundaries in ascending order. A boundary below `una` is raised to `una`.
     fn cuts(&self, una: u32) -> (u32, u32) {
         let (lost, resent) = (self.lost_below.max(una), self.resent_below.max(una));
         (lost.min(resent), lost.max(resent))

@@ -5,12 +5,12 @@ use etherparse::{IpDscp, IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElemen
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::packet::{Ecn, TrafficClass};
 
-/// 192.0.2.1, from a network reserved for documentation (RFC 5737).
+/// Address 192.0.2.1 of the servers, from a network reserved for documentation (RFC 5737).
 const SERVER: [u8; 4] = [192, 0, 2, 1];
-/// 10.0.0.1.
+/// Address 10.0.0.1 of the first user.
 const FIRST_USER: u32 = 0x0a00_0001;
-/// First of the users' [`FLOWS_PER_SERVER_PORT`] ports. They are in the range of dynamic ports (RFC 6335), so no
-/// dissector interprets the payload.
+/// First of the users' [`FLOWS_PER_SERVER_PORT`] ports. These are dynamic ports (RFC 6335), so no dissector interprets
+/// the payload.
 const FIRST_USER_PORT: u32 = 50_000;
 const FIRST_SERVER_PORT: u32 = 40_000;
 const FLOWS_PER_SERVER_PORT: u32 = 10_000;
@@ -284,22 +284,23 @@ mod tests {
 
     #[test]
     fn packets_are_as_long_as_the_simulated_ones_without_their_link_layer() {
-        // abc2018: 2 bytes of PPP. Linux: no link layer, all options. ns-2: no link layer, no options.
+        // Packets of abc2018 have 2 bytes of PPP. Those of Linux have no link layer and all options, those of ns-2
+        // neither.
         assert_eq!(lengths(&plan(54, 58, 1 << 21)), (52, 56));
         assert_eq!(lengths(&plan(52, 60, 1 << 22)), (52, 60));
         assert_eq!(lengths(&plan(40, 40, 1 << 21)), (40, 40));
-        // Ethernet adds 26 bytes to each.
+        // Ethernet adds 26 bytes to each packet.
         assert_eq!(lengths(&plan(78, 86, 1 << 21)), (52, 60));
     }
 
     #[test]
     fn the_window_is_the_socket_buffer() {
-        // 2 MiB = 32768 * 2^6; 65536 does not fit in 16 bits.
+        // 2 MiB is 32768 * 2^6. With a shift of 5, the field would be 65536, which does not fit in 16 bits.
         let plan = plan(54, 58, 1 << 21);
         assert_eq!((plan.shift, plan.window_field(false), plan.window_field(true)), (Some(6), 32_768, 65_535));
         let small = self::plan(54, 58, 40_000);
         assert_eq!((small.shift, small.window_field(false), small.window_field(true)), (Some(0), 40_000, 40_000));
-        // RFC 7323 2.2: at most 1 GiB.
+        // RFC 7323 2.2: the window is at most 1 GiB.
         let huge = self::plan(54, 58, 4_000_000_000);
         assert_eq!((huge.shift, huge.window_field(false)), (Some(14), 65_535));
         let unscaled = self::plan(40, 40, 1 << 21);
@@ -311,7 +312,7 @@ mod tests {
         let plan = plan(54, 58, 1 << 21);
         assert_eq!(plan.sequence_of(0), 1);
         assert_eq!(plan.sequence_of(1), 1447);
-        // 2^32 = 2970240 * 1446 + 256.
+        // The sequence number wraps: 2^32 = 2970240 * 1446 + 256.
         assert_eq!(plan.sequence_of(2_970_241), 1446 - 256 + 1);
     }
 

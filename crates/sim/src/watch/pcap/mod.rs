@@ -6,25 +6,27 @@
 //! transmission starts, and an acknowledgement when it has left the reverse bottleneck. So round-trip times in the
 //! capture exclude the queue of the port and the access links. Dropped packets are captured only if requested, at the
 //! time of the drop and with a comment. Packets lost on the wire are captured when they are sent. If drops are
-//! requested, lost packets are captured again, with a comment, at the time at which they would have arrived.
+//! requested, they are also captured, with a comment, at the time at which they would have arrived.
 //!
 //! # Contents of a packet
 //!
-//! - Link type 101, raw IPv4. The original length is the length in the simulator, including the link layer. With the
-//!   default of 54 bytes of headers it is 2 bytes (PPP) longer than the IPv4 packet. Only headers are captured; the
-//!   payload is zeros.
-//! - Addresses: 10.0.0.1 and following for the users, 192.0.2.1 for the server. Ports: flow f has 50000 + f mod 10000
-//!   at the user and 40000 + f div 10000 (modulo 2^16) at the server. TCP flows are numbered before UDP flows;
-//!   transfers of web sources have larger numbers.
-//! - The DSCP is 46 (EF, RFC 3246) or 0 by traffic class, also for acknowledgements. The ECN field is the packet's.
-//! - TCP: initial sequence numbers are 0, so segment k starts at 1 + k * MSS (modulo 2^32). Timestamps (RFC 7323) are
-//!   in milliseconds, and present if `header_bytes` is at least 52. Segments have SACK blocks, and the flags ECE and
-//!   CWR. A SYN has as many of window scale, timestamps, SACK permitted and MSS, in this order, as fit in `syn_bytes`.
-//!   The window is the socket buffer. ECN is not negotiated on a SYN, as in the simulator.
+//! - The link type is 101, raw IPv4. The original length is the length in the simulator, including the link layer. With
+//!   the default of 54 bytes of headers, it is 2 bytes (PPP) longer than the IPv4 packet. Only headers are simulated;
+//!   the payload is zeros.
+//! - Users have the addresses from 10.0.0.1 on, the server has 192.0.2.1. Flow f has port 50000 + f mod 10000 at the
+//!   user and port 40000 + f div 10000 (modulo 2^16) at the server. TCP flows are numbered before UDP flows; transfers
+//!   of web sources have larger numbers.
+//! - The DSCP is 46 (EF, RFC 3246) or 0, depending on the traffic class, also for acknowledgements. The ECN field is
+//!   that of the simulated packet.
+//! - TCP's initial sequence numbers are 0, so segment k starts at 1 + k * MSS (modulo 2^32). Timestamps (RFC 7323) are
+//!   in milliseconds, and are present if `header_bytes` is at least 52. Segments have SACK blocks, and the flags ECE
+//!   and CWR. A SYN contains the options window scale, timestamps, SACK permitted and MSS, in this order, as far as
+//!   they fit in `syn_bytes`. The window is the socket buffer. As in the simulator, a SYN does not negotiate ECN.
 //!
 //! # Cost
 //!
-//! A TCP flow takes 110 bytes of memory, and an acknowledgement in flight 16. The file has 100 to 140 bytes per packet.
+//! A TCP flow takes 110 bytes of memory, and an acknowledgement in flight takes 16 bytes. The file has 100 to 140 bytes
+//! per packet.
 
 mod headers;
 
@@ -96,7 +98,7 @@ struct Connection {
     ip: IpFields,
     /// TSval of the last acknowledgement that the sender had received when it sent the current packet.
     echo: Time,
-    /// Acknowledgements that the sender receives later: arrival time at the sender, and TSval.
+    /// Acknowledgements in flight to the sender: arrival time at the sender, and TSval.
     later_echoes: VecDeque<(Time, Time)>,
 }
 
@@ -131,8 +133,8 @@ pub struct Pcap<W: Write> {
     /// link.
     beyond: Vec<Option<Time>>,
     group_of_user: Vec<u16>,
-    /// Acknowledgements in order of time. Earlier transmissions are reported late, so acknowledgements wait for them
-    /// here.
+    /// Acknowledgements in order of time. They wait here because the starts of earlier transmissions may be reported
+    /// late.
     acks: VecDeque<PendingAck>,
     frame: Frame,
     failure: Option<io::Error>,
@@ -244,7 +246,7 @@ impl<W: Write> Pcap<W> {
         if self.failure.is_some() {
             return;
         }
-        // Bits 0 and 1 of the flags: 1 inbound, 2 outbound.
+        // Bits 0 and 1 of the flags are the direction: 1 is inbound, 2 is outbound.
         let flags = match direction {
             Direction::ToUser => 1,
             Direction::ToServer => 2,
@@ -332,7 +334,7 @@ impl<W: Write> Observer for Pcap<W> {
         let AckTimes { sent, at_edge, at_host } = times;
         if let Some(beyond) = self.beyond[usize::from(self.group_of_user[flow.user as usize])] {
             let at_edge = at_edge - beyond;
-            // The position is nearly always the last one. Only paths of different length change the order.
+            // The position is nearly always the last one, unless paths have different lengths.
             let place = self.acks.iter().rposition(|other| other.at_edge <= at_edge).map_or(0, |last| last + 1);
             self.acks.insert(place, PendingAck { at_edge, sent, flow: index, ack: *ack, wire_bytes });
         }

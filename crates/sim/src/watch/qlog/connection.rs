@@ -74,7 +74,8 @@ pub(super) struct Connection {
     pub(super) trace: u32,
     una: u32,
     outstanding: VecDeque<Outstanding>,
-    /// Next packet numbers, sent and received, in the handshake and after it.
+    /// Number of the next handshake packet sent. The next fields are for received handshake packets, and for packets
+    /// sent and received after the handshake.
     initial_sent: u64,
     initial_received: u64,
     sent: u64,
@@ -82,7 +83,8 @@ pub(super) struct Connection {
     largest_acked: u64,
     /// Packets that the current ACK acknowledges first.
     news: Vec<u64>,
-    /// Number of marked segments that the receiver has counted, and its low bits in the last ACK.
+    /// Number of marked segments that the receiver has counted. The next field has the low bits of this number in the
+    /// last ACK.
     marks: u64,
     last_marks: u16,
     timeouts: u32,
@@ -319,7 +321,7 @@ impl Metrics {
         write("congestion_window", differs(|metrics| metrics.cwnd), &self.cwnd)?;
         write("ssthresh", differs(|metrics| metrics.ssthresh), &self.ssthresh)?;
         write("bytes_in_flight", differs(|metrics| metrics.in_flight), &self.in_flight)?;
-        // There is no value before the first sample.
+        // There is no RTT before the first sample.
         let sampled = self.smoothed_rtt > Time::ZERO;
         write("smoothed_rtt", sampled && differs(|metrics| metrics.smoothed_rtt.0), &Millis(self.smoothed_rtt))?;
         let sampled = self.min_rtt < Time::NEVER;

@@ -14,8 +14,8 @@
 //! - `raw.length` is the length of the packet on the wire, `raw.payload_length` the length of its payload. Each packet
 //!   has one frame, of stream 0, whose offset is the segment's offset in the transfer.
 //! - An ACK is a received packet. Its ranges contain the packets that it acknowledges first. For a segment sent several
-//!   times, these are all transmissions not considered lost, or else the last one: TCP cannot tell which transmission
-//!   arrived.
+//!   times, the ranges contain all transmissions not considered lost, or the last transmission if all are: TCP cannot
+//!   tell which transmission arrived.
 //! - A packet is lost when the sender considers it lost. A sender without a record of each segment (`loss_detection =
 //!   "dupack"`) does not detect losses one by one; its packets count as lost when their segment is retransmitted.
 //! - Metrics are the sender's own, as in the table `tcp` of [`crate::watch::trace`]. The latest and the minimum RTT

@@ -1,4 +1,4 @@
-//! Stores traces that grow concurrently but must be consecutive in one file.
+//! Temporary storage of traces that grow concurrently but must be consecutive in one file.
 //!
 //! Blocks of all traces are written to one temporary file; at the end the blocks are read trace by trace.
 

@@ -1,4 +1,4 @@
-//! Interface of a congestion control, which depends on no sender and no other control.
+//! Interface between congestion controls and senders. Controls do not depend on senders or on each other.
 
 use fairlane_schemes::base::config::ParamSet;
 use fairlane_schemes::base::units::{BitRate, Time};
@@ -35,8 +35,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Part of an ACK's delivered bytes that slow start adds: all of them with `byte_counting`, otherwise at most one
-    /// segment (RFC 5681 3.1, eq. (2)).
+    /// Number of bytes by which an ACK that delivers `acked` bytes grows the window in slow start: all with
+    /// `byte_counting`, otherwise at most one segment (RFC 5681 3.1, eq. (2)).
     #[must_use]
     pub fn counted(self, acked: u32) -> u32 {
         if self.byte_counting { acked } else { acked.min(self.mss) }
@@ -66,13 +66,13 @@ pub struct Window<'a> {
 }
 
 impl Window<'_> {
-    /// Processes an ACK of `segments`: adds one segment of `mss` bytes for each `per_segment` of them. `tcp_cong.c`
-    /// tcp_cong_avoid_ai.
+    /// Processes an ACK of `segments` segments: grows the window by one segment of `mss` bytes per `per_segment`
+    /// acknowledged segments, as `tcp_cong_avoid_ai` in `tcp_cong.c`.
     #[inline]
     pub fn count(self, per_segment: u32, segments: u32, mss: u32) {
         let mut more = 0;
         if *self.counted >= per_segment {
-            // Counted while `per_segment` was larger: they add one segment, as in Linux.
+            // These segments were counted while `per_segment` was larger. They add one segment, as in Linux.
             (*self.counted, more) = (0, 1);
         }
         *self.counted = self.counted.saturating_add(segments);
@@ -112,7 +112,7 @@ impl Flight {
         self.outstanding.min(u64::from(self.cwnd))
     }
 
-    /// The same flight for controls that reduce the window in whole segments, regardless of the outstanding data.
+    /// Returns the flight for controls that reduce the window in whole segments, regardless of the outstanding data.
     pub fn of_whole_window(self, mss: u32) -> Self {
         let cwnd = self.cwnd - self.cwnd % mss;
         Self { cwnd, outstanding: self.outstanding.max(u64::from(cwnd)), ..self }
@@ -122,7 +122,7 @@ impl Flight {
 /// Part of the window that a control sets after an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authority {
-    /// The sender does slow start (with HyStart, if configured) and sets the window in recovery. The control sets the
+    /// The sender sets the window in slow start (with HyStart, if configured) and in recovery. The control sets the
     /// growth in congestion avoidance and the window after congestion.
     Avoidance,
     /// The control grows the window in all phases except recovery, including slow start, and sets the window after
@@ -150,9 +150,9 @@ pub struct Output {
     pub cwnd: u32,
     /// Slow-start threshold in bytes.
     pub ssthresh: u32,
-    /// Rate of payload at which segments leave, never zero. If `None`, the sender's own rule applies.
+    /// Pacing rate of payload, never zero. If `None`, the sender's own rule applies.
     pub pacing: Option<BitRate>,
-    /// Maximum payload in bytes that a paced sender sends at once; if 0, the sender's own rule applies.
+    /// Maximum burst of a paced sender, in bytes of payload. If 0, the sender's own rule applies.
     pub quantum: u32,
 }
 
@@ -162,10 +162,10 @@ pub struct Output {
 pub struct Sample {
     /// Arrival time.
     pub now: Time,
-    /// RTT of the newest segment that the ACK delivers, or of the first with `rtt_of_first`. `None` if that was sent
-    /// twice or no segment is delivered.
+    /// RTT of the newest segment that the ACK delivers, or of the first segment with `rtt_of_first`. `None` if this
+    /// segment was sent more than once, or if the ACK delivers no segment.
     pub rtt: Option<Time>,
-    /// True if `rtt` comes from a timestamp in whole milliseconds, so that it may be wrong by up to one.
+    /// True if `rtt` comes from a timestamp in whole milliseconds, so that it may be wrong by up to 1 ms.
     pub rtt_in_milliseconds: bool,
     /// Arrival time minus echoed timestamp, a one-way difference in whole milliseconds of both clocks.
     pub since_echo: Time,
@@ -175,7 +175,7 @@ pub struct Sample {
     pub min_rtt: Time,
     /// Bytes newly delivered, in order or SACKed (RS.newly_acked).
     pub acked: u32,
-    /// Bytes by which it advances SND.UNA.
+    /// Bytes by which the ACK advances SND.UNA.
     pub in_order: u32,
     /// Bytes newly considered lost since the last sample (RS.newly_lost).
     pub lost: u32,
@@ -199,7 +199,7 @@ pub struct Sample {
     pub delivered_ce: u64,
     /// C.delivered when the newest segment that the ACK delivers was sent (P.delivered, RS.prior_delivered).
     pub prior_delivered: u64,
-    /// Bytes in flight when that segment had been sent, including it (RS.tx_in_flight).
+    /// Bytes in flight just after that segment was sent, including the segment (RS.tx_in_flight).
     pub tx_in_flight: u32,
     /// Bytes lost since that segment was sent (RS.lost).
     pub lost_since_sent: u64,
@@ -209,9 +209,10 @@ pub struct Sample {
     pub delivery_rate: Option<BitRate>,
     /// True if the sender had too few data to fill the window when that segment was sent (RS.is_app_limited).
     pub app_limited: bool,
-    /// Time until pacing lets the next segment leave.
+    /// Time until pacing permits the next segment.
     pub until_release: Time,
-    /// True if the window, not the data or the receiver, has limited sending since the last ACK.
+    /// True if the congestion window has limited sending since the last ACK, not the available data or the receive
+    /// window.
     pub cwnd_limited: bool,
     /// Phase of the connection after the ACK.
     pub phase: Phase,
@@ -251,13 +252,13 @@ pub enum Event {
         sent: Time,
         /// Transmission number, from 1 on.
         number: u32,
-        /// Bytes in flight when it had been sent, including it (P.tx_in_flight).
+        /// Bytes in flight just after the segment was sent, including the segment (P.tx_in_flight).
         tx_in_flight: u32,
-        /// Bytes lost since it was sent, including it (C.lost - P.lost).
+        /// Bytes lost since the segment was sent, including the segment (C.lost - P.lost).
         lost_since_sent: u64,
-        /// C.delivered when it was sent (P.delivered).
+        /// C.delivered when the segment was sent (P.delivered).
         prior_delivered: u64,
-        /// True if the sender had too few data when it was sent (P.is_app_limited).
+        /// True if the sender had too few data when the segment was sent (P.is_app_limited).
         app_limited: bool,
     },
 }
@@ -283,7 +284,7 @@ pub struct Moment {
     pub phase: Phase,
 }
 
-/// Window algorithm of one sender. The caller enforces minimum windows that are common to all.
+/// Window algorithm of one sender. The caller enforces the minimum windows that all controls have in common.
 ///
 /// A classic sender only calls [`Control::avoid`], [`Control::reduce`] and [`Control::timed_out`]. A sender with a
 /// record per segment also passes samples and events.
@@ -297,16 +298,16 @@ pub trait Control: Debug {
     const NEEDS_SAMPLES: bool = false;
     /// True if it uses [`Event::SegmentLost`], which is otherwise not sent.
     const HEARS_LOSSES: bool = false;
-    /// Keys of the connection that it reads, among those that not every control reads.
+    /// Keys of the connection that the control reads, of those that not every control reads.
     const READS: &'static [&'static str] = &[];
     /// Pairs of its keys; the first must not exceed the second.
     const ORDERED: &'static [(&'static str, &'static str)] = &[];
     /// Feedback on congestion marks that it needs.
     const ECN: EcnUse = EcnUse::Classic;
-    /// True if a loss also reduces a window that a mark is currently reducing.
+    /// True if a loss causes a second reduction while a mark is reducing the window.
     const LOSS_AFTER_MARK: bool = false;
-    /// True if it has no constant of time or rate, not even as a parameter: multiplying all times and dividing all
-    /// rates by the same factor does not change its behaviour.
+    /// True if the control has no constant of time or rate, not even as a parameter. Multiplying all times and dividing
+    /// all rates by the same factor then does not change its behaviour.
     const SCALE_FREE: bool = false;
 
     /// Creates the state of a new connection. `seed` differs by run and flow, and is the only source of randomness.

@@ -16,47 +16,49 @@
 //! | 2.2 | `copa_competitive_mode`: on if the queue was not nearly empty for five RTTs; nearly empty means below a tenth of its maximum in four RTTs | `Copa::update_mode` |
 //! | 2.2 | competitive mode: 1 / delta grows by 1 per round trip, and a loss halves it | `Copa::update_mode`, `Control::on_event` |
 //!
-//! Known weakness: in default mode, Copa gets only a small share next to buffer-filling flows. With 10 Mbit/s, 40 ms
-//! and a buffer of 264 packets, it gets 0.4 Mbit/s next to CUBIC's 9.6, and 0.7 next to Reno's 9.3. In competitive mode
-//! it gets 1.8 and 5.2.
+//! Known weakness: in default mode, Copa gets only a small share next to buffer-filling flows. On a link of 10 Mbit/s
+//! with an RTT of 40 ms and a buffer of 264 packets, Copa gets 0.4 Mbit/s next to a CUBIC flow with 9.6 Mbit/s, and 0.7
+//! Mbit/s next to a Reno flow with 9.3 Mbit/s. In competitive mode it gets 1.8 Mbit/s next to CUBIC and 5.2 Mbit/s next
+//! to Reno.
 //!
 //! Cost: four windowed extremes and three divisions per ACK; 400 bytes.
 //!
 //! Deviations:
 //! 1. Windowed extremes keep three candidates, as in Linux; the paper does not specify them.
-//! 2. v is at most delta cwnd, so that a round trip at most doubles the window, as in the authors' code.
-//! 3. v becomes 1 as soon as an ACK moves the window against the direction of the last round trip. Otherwise a velocity
-//!    reached upwards would empty the pipe. The paper compares windows once per round trip; Meta's mvfst does the same
-//!    as Fairlane.
+//! 2. v is at most `delta cwnd`, as in the authors' code, so that the window at most doubles in a round trip.
+//! 3. v becomes 1 as soon as an ACK moves the window against the direction of the last round trip, as in Meta's mvfst.
+//!    Otherwise a velocity reached while the window grew would empty the pipe. In the paper v changes only once per
+//!    round trip.
 //! 4. The window is at least two segments, as in the authors' code.
 //! 5. As in the paper, the default mode does not respond to losses, except for deviation 9. After a timeout the window
 //!    is the data in flight plus one segment, and slow start begins again; the paper does not mention timeouts.
 //! 6. The five RTTs of competitive mode count from the end of slow start, since the queue of slow start must drain
 //!    first.
 //! 7. Competitive mode is off by default, because its detector fires without a competitor; Meta's mvfst does not have
-//!    the mode. The queue of a single flow oscillates between 0 and 2.5 / delta = 5 segments with a period of five
+//!    the mode. The queue of a single flow oscillates between 0 and 2.5 / delta = 5 segments with a mean period of five
 //!    round trips (section 3). The detector waits for a queue of less than half a segment within five round trips. But
-//!    a segment finds a queue of whole segments plus an offset, which depends on the fraction of the bandwidth-delay
-//!    product. At 10 Mbit/s and 40 ms, 33.3 segments, the queue is 0.7, 1.7, ... segments. Also, a period is often
-//!    longer than its mean. Once a flow competes, 1 / delta grows faster than the oscillation, and the queue is never
-//!    empty again. We tried 120 points from 1 to 100 Mbit/s and 10 to 200 ms. With the mode, one flow kept more than 10
-//!    segments in the queue at 43 points. Two flows kept more than 20 at 83 points, and four flows more than 40 at 100.
-//!    Without the mode this was so at 0, 4 and 0 points. The authors' code has the same detector, but v stays when the
-//!    direction changes, and doubles from the second round trip on. This empties the queue more often but not always,
-//!    and left 57 % of 20 Mbit/s unused here.
+//!    a segment finds a queue of whole segments plus an offset, which depends on the fractional part of the
+//!    bandwidth-delay product in segments. At 10 Mbit/s and 40 ms this product is 33.3 segments, and the queue is 0.7,
+//!    1.7, ... segments. Also, a period is often longer than its mean. Once a flow is in competitive mode, 1 / delta
+//!    grows faster than the oscillation, and the queue is never empty again. We tried 120 combinations of a rate from 1
+//!    to 100 Mbit/s and an RTT from 10 to 200 ms. With the mode, one flow kept more than 10 segments in the queue in 43
+//!    of them, two flows more than 20 segments in 83, and four flows more than 40 segments in 100. Without the mode,
+//!    these numbers are 0, 4 and 0. The authors' code has the same detector, but v does not change with the direction,
+//!    and doubles from the second round trip on. This empties the queue more often but not always, and left 57 % of a
+//!    link of 20 Mbit/s unused here.
 //! 8. RTTs come from the records of segments. Linux gets the RTT of an ACK of retransmitted segments from timestamps in
 //!    whole milliseconds. If such an RTT is too short by a fraction of a millisecond, RTTmin becomes a value that never
 //!    occurs again. Then d_q is this fraction even at an empty queue, and the target is a few hundred segments at any
-//!    rate. An ACK without an RTT moves the window by the current delays, and its round trip counts.
+//!    rate. An ACK without an RTT moves the window according to the previous delays.
 //! 9. If the round trip before a recovery delivered less than nine tenths of the window, the window becomes the
 //!    delivered amount, and slow start ends. The paper does not specify this. If the buffer is a fraction of a
-//!    bandwidth-delay product, slow start far exceeds buffer and product before the target shows this. From then on
-//!    each ACK releases its own segment and a lost one. The results are bursts at twice the rate of the link, half of
-//!    which is lost. Between the bursts the queue is empty and the target infinite, so the window hardly shrinks. The
-//!    tenth is our choice; smaller losses have no effect. The authors' code reduces by 30 % if more than 30 % are lost
-//!    within two round trips, which does not remove such bursts.
+//!    bandwidth-delay product, the window in slow start far exceeds product plus buffer before the target shows this.
+//!    From then on each ACK releases a new segment and a retransmission. The resulting bursts have twice the rate of
+//!    the link, so half of each burst is lost. Between bursts the queue is empty and the target infinite, so the window
+//!    hardly shrinks. The threshold of nine tenths is our choice. The authors' code reduces the window by 30 % if more
+//!    than 30 % of the packets are lost within two round trips, which does not remove such bursts.
 //! 10. The bursts remain if the send buffer is smaller than the bandwidth-delay product, or if the link's buffer is a
-//!     few hundredths of this product. They result from pacing at twice the rate into an empty pipe.
+//!     few hundredths of this product. They result from pacing at twice the rate of the link into an empty pipe.
 //!
 //! Not implemented: the authors' reduction, see deviation 9.
 
@@ -146,8 +148,8 @@ pub struct Copa {
     slow_start: bool,
     delta: f64,
     velocity: f64,
-    /// Direction of the window in the last round trip, number of round trips in it, and window at the start of the
-    /// round trip.
+    /// Direction of the window in the last round trip. The next fields are the number of round trips in this direction,
+    /// and the window at the start of the round trip.
     direction: Direction,
     steady: u32,
     window_of_round: f64,
@@ -290,7 +292,7 @@ impl Copa {
             self.slow_start = false;
             let direction = if below { Direction::Up } else { Direction::Down };
             if direction != self.direction {
-                // A velocity counts only in its direction.
+                // The velocity is valid only in its direction.
                 (self.direction, self.steady, self.velocity) = (direction, 0, 1.0);
             }
             self.velocity = self.velocity.min(self.delta * self.window).max(1.0);
@@ -353,7 +355,7 @@ mod tests {
     fn section_2_1_the_target_is_the_inverse_of_delta_and_the_queuing_delay() {
         let mut flow = flow(50);
         late_ack(&mut flow, MS(10));
-        // 110 ms / (0.5 * 10 ms) = 22 segments.
+        // The target is RTTstanding / (delta d_q) = 110 ms / (0.5 * 10 ms) = 22 segments.
         assert!((flow.control.target() - 22.0).abs() < 1e-9, "{}", flow.control.target());
     }
 
@@ -362,7 +364,8 @@ mod tests {
         for (window, change) in [(20, 0.1), (40, -0.05)] {
             let mut flow = flow(window);
             late_ack(&mut flow, MS(10));
-            // v = 1: 1 / (0.5 * 20) up to the target of 22, 1 / (0.5 * 40) down to it.
+            // With v = 1, a window of 20 segments grows by 1 / (0.5 * 20) towards the target of 22 segments, and a
+            // window of 40 shrinks by 1 / (0.5 * 40).
             assert!((flow.control.window - f64::from(window) - change).abs() < 1e-9, "{}", flow.control.window);
         }
     }
@@ -388,7 +391,7 @@ mod tests {
         let mut flow = flow(20);
         flow.control.velocity = 1e9;
         flow.round(|_, sample| sample.rtt = Some(RTT));
-        // At the start of the round v is at most delta cwnd = 10: each of 20 ACKs adds at most a segment.
+        // At the start of the round, v is at most delta cwnd = 10, so each of 20 ACKs adds at most one segment.
         assert!(flow.control.window > 21.0 && flow.control.window <= 40.0, "{}", flow.control.window);
     }
 
@@ -396,7 +399,7 @@ mod tests {
     fn section_2_1_segments_leave_at_twice_the_window_in_an_rtt() {
         let mut flow = flow(20);
         late_ack(&mut flow, Time::ZERO);
-        // 2 * 20.1 segments of 8000 bits in 100 ms: 3.216 Mbit/s.
+        // The pacing rate is 2 cwnd / RTTstanding: 2 * 20.1 segments of 8000 bits per 100 ms = 3.216 Mbit/s.
         assert_eq!(flow.output.pacing, Some(BitRate(3_216_000)));
     }
 
@@ -405,7 +408,7 @@ mod tests {
         let mut flow = Flow::<Copa>::new(CopaParams::default());
         flow.round(|_, _| ());
         assert_eq!(flow.output.cwnd, 20 * MSS);
-        // At 10 ms the target is 22.
+        // At a queueing delay of 10 ms the target is 22 segments.
         flow.round(|_, sample| sample.rtt = Some(RTT + MS(10)));
         flow.round(|_, sample| sample.rtt = Some(RTT + MS(10)));
         assert!(!flow.control.slow_start);
@@ -415,12 +418,12 @@ mod tests {
     #[test]
     fn section_2_2_a_queue_that_is_never_nearly_empty_in_five_rtts_makes_it_compete() {
         let mut flow = competitor(20);
-        // Between 80 and 100 ms of queueing delay: never below a tenth of the maximum.
+        // The queueing delay is between 80 and 100 ms, so never below a tenth of its maximum.
         for round in 0..10 {
             late_ack(&mut flow, MS(if round % 2 == 0 { 80 } else { 100 }));
             assert_eq!(flow.control.competes, round >= 5, "round {round}");
         }
-        // An empty queue ends it.
+        // An empty queue ends competitive mode.
         late_ack(&mut flow, Time::ZERO);
         assert!(!flow.control.competes);
         assert_eq!(flow.control.delta, 0.5);
@@ -443,7 +446,7 @@ mod tests {
         flow.event(Event::Loss);
         assert!((1.0 / flow.control.delta - 2.5).abs() < 1e-9);
         flow.event(Event::Loss);
-        // At least that of the default mode: 1 / 0.5.
+        // 1 / delta never falls below its value in the default mode, 1 / 0.5.
         assert!((1.0 / flow.control.delta - 2.0).abs() < 1e-9);
     }
 
@@ -469,13 +472,13 @@ mod tests {
         flow.round(|_, _| ());
         let window = after_loss(&mut flow, 15);
         assert!(!flow.control.slow_start);
-        // v = 1: 1 / (0.5 * 15) up from 15 segments, because the queue is empty.
+        // With v = 1, the window grows by 1 / (0.5 * 15) from 15 segments, because the queue is empty.
         assert!((window - 15.0 - 2.0 / 15.0).abs() < 1e-9, "{window}");
     }
 
     #[test]
     fn a_recovery_bounds_the_window_if_a_tenth_of_it_was_not_delivered() {
-        // 18 of 20 segments are nine tenths; v = 1.
+        // The threshold is nine tenths: 18 of 20 segments.
         for (delivered, left) in [(17, 17.0), (18, 20.0)] {
             let window = after_loss(&mut flow(20), delivered);
             assert!((window - left - 2.0 / left).abs() < 1e-9, "{window}");
@@ -501,7 +504,7 @@ mod tests {
             (flow.control.delays.least.get(), flow.control.delays.standing(), flow.control.window);
         flow.ack(|sample| (sample.rtt, sample.rtt_in_milliseconds) = (Some(MS(99)), true));
         assert_eq!((flow.control.delays.least.get(), flow.control.delays.standing()), (least, standing));
-        // 1 / (0.5 * 20) up to the target of 22.
+        // The window grows by 1 / (0.5 * 20) towards the target of 22 segments.
         assert!((flow.control.window - window - 2.0 / window).abs() < 1e-9, "{}", flow.control.window);
         let window = flow.control.window;
         flow.ack(|sample| sample.rtt = None);

@@ -20,10 +20,11 @@
 //! 1. RFC 8257 3.2: each ACK has the number of all marks so far, as with accurate ECN. In the RFC one bit reports the
 //!    marks of the segments that the ACK covers. As in the RFC, segments that wait for a delayed ACK are acknowledged
 //!    at once when marks begin or end.
-//! 2. RFC 8257 3.3: segments that SACK blocks report also count, as in Linux, `net/ipv4/tcp_dctcp.c`.
+//! 2. RFC 8257 3.3: segments reported by SACK blocks also count as acknowledged, as in Linux (`net/ipv4/tcp_dctcp.c`).
 //! 3. With `whole_windows` the reduction by a mark is rounded down to segments, as in `dctcp_ssthresh` of Linux. Alpha
-//!    is exact. In Linux alpha counts in 1024ths (`dctcp_alpha_steps`), so one mark in a window of more than 64
-//!    segments does not change it. With 2 % of random marks the window is more than three times as large.
+//!    is exact. In Linux alpha is a multiple of 1/1024 (`dctcp_alpha_steps`), so one mark in a window of more than 64
+//!    segments does not raise alpha. If 2 % of the packets are marked at random, the window in Linux is therefore more
+//!    than three times as large.
 //! 4. RFC 8257 3.3: if the sender has proportional rate reduction, the window shrinks over a round trip and does not
 //!    grow meanwhile, as in Linux. The response to a mark on the last ACK of a window uses alpha as it was in that
 //!    window.
@@ -58,7 +59,7 @@ pub struct Dctcp {
     rounds: Rounds,
     /// Bytes acknowledged in this window (DCTCP.BytesAcked).
     acked: u64,
-    /// Bytes of these that were marked (DCTCP.BytesMarked).
+    /// Bytes acknowledged in this window that were marked (DCTCP.BytesMarked).
     marked: u64,
 }
 
@@ -84,7 +85,8 @@ impl Control for Dctcp {
             return Reno.avoid(of, &RenoParams {}, window, progress);
         }
         //= RFC 3465 2.1-1: In congestion avoidance cwnd grows by a segment per window of bytes acknowledged.
-        // tcp_cong_avoid_ai: the rounding of MSS^2 / cwnd would lose a third at 1000 segments.
+        // As in tcp_cong_avoid_ai. The rounding of MSS^2 / cwnd would lose a third of the growth at a window of 1000
+        // segments.
         let per_segment = (*window.cwnd / of.mss).max(1);
         window.count(per_segment, progress.segments, of.mss);
     }
@@ -129,8 +131,8 @@ impl Control for Dctcp {
     }
 }
 
-/// Returns alpha in whole `steps` after a window with this marked share. dctcp_update_alpha: a remainder smaller than a
-/// step is lost at once.
+/// Returns alpha, rounded to a multiple of 1 / `steps`, after a window with this marked share (dctcp_update_alpha). If
+/// the decrease would round to zero, alpha becomes 0 before the increase.
 fn in_steps(steps: f64, alpha: f64, gain: f64, marked: f64) -> f64 {
     let alpha = (alpha * steps).round();
     let lost = match (alpha * gain).floor() {
@@ -161,11 +163,11 @@ mod tests {
         round(&mut flow, 0);
         // The first ACK is a separate window (alpha = 15/16); the other nine belong to the next one.
         assert_eq!(flow.control.alpha, 0.9375);
-        // That window ends with the first ACK of this round: ten segments, only that one marked.
+        // The window ends with the first ACK of this round. Of its ten segments only this one is marked.
         round(&mut flow, 3);
         assert!((flow.control.alpha - (0.9375 * 0.9375 + 0.1 / 16.0)).abs() < 1e-12, "{}", flow.control.alpha);
         let alpha = flow.control.alpha;
-        // Two marks of the last round are left, then none.
+        // This window contains two marks of the previous round, the next window none.
         round(&mut flow, 0);
         assert!((flow.control.alpha - (alpha * 0.9375 + 0.2 / 16.0)).abs() < 1e-12, "{}", flow.control.alpha);
     }
@@ -189,11 +191,12 @@ mod tests {
 
     #[test]
     fn in_whole_windows_what_a_mark_takes_is_rounded_down() {
-        // 34 * 0.02 / 2 = 0.34 segments, 100 * 0.03 / 2 = 1.5, 2 * 1 / 2 = 1.
+        // The reductions, cwnd * alpha / 2, are 34 * 0.02 / 2 = 0.34 segments, 100 * 0.03 / 2 = 1.5 and 2 * 1 / 2 = 1.
+        // They are rounded down.
         for (window, alpha, left) in [(34, 0.02, 34), (100, 0.03, 99), (2, 1.0, 1)] {
             let mut flow = Flow::<Dctcp>::new(DctcpParams { dctcp_initial_alpha: alpha, ..Default::default() });
             flow.of.whole_windows = true;
-            // Whole segments also count in a window that has grown like Reno's.
+            // The reduction is also in whole segments if the window is not, after growth as in Reno.
             flow.output.cwnd = window * MSS + 700;
             assert_eq!(flow.reduce(Cause::Mark), left * u64::from(MSS), "{window} segments, alpha {alpha}");
         }
@@ -230,7 +233,7 @@ mod tests {
         assert_eq!(cwnd, 11 * MSS);
         flow.avoid(&mut cwnd, 1);
         assert_eq!(cwnd, 12 * MSS);
-        // Two segments per ACK count as two; growth that MSS^2 / cwnd would round to zero is not lost.
+        // An ACK of two segments counts as two. Growth that MSS^2 / cwnd would round to zero is not lost.
         cwnd = 4000 * MSS;
         (0..2000).for_each(|_| flow.avoid(&mut cwnd, 2));
         assert_eq!(cwnd, 4001 * MSS);
@@ -242,7 +245,7 @@ mod tests {
         let mut flow = flow();
         flow.of.byte_counting = false;
         flow.avoid(&mut cwnd, 2);
-        // 1000^2 / 10 000, regardless of the number of covered segments.
+        // An ACK adds 1000^2 / 10 000 bytes, regardless of the number of segments that it covers.
         assert_eq!(cwnd, 10 * MSS + 100);
     }
 

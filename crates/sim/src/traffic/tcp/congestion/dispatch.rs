@@ -20,7 +20,7 @@ fn connection(params: &TcpParams) -> Connection {
     }
 }
 
-/// Congestion control of one sender; empty for one without state, such as Reno.
+/// Congestion control of one sender; empty for a control without state, such as Reno.
 #[derive(Debug)]
 pub struct Congestion(pub(super) Option<Box<State>>);
 
@@ -44,7 +44,7 @@ impl Congestion {
 
     #[inline]
     fn with_state<R>(&mut self, params: &TcpParams, act: impl FnOnce(&mut State) -> R) -> R {
-        // Checks the parameters, which all flows share and are in the cache, so that `self` of Reno need not be
+        // Checks the parameters, which are in the cache because all flows share them. So Reno's `self` need not be
         // fetched.
         if params.congestion_control.has_state() {
             act(self.0.as_mut().expect("made with the connection"))
@@ -53,8 +53,7 @@ impl Congestion {
         }
     }
 
-    /// Grows the window. The ACK that crosses `ssthresh` first counts in slow start, and its remainder in congestion
-    /// avoidance.
+    /// Grows the window. If an ACK makes the window cross `ssthresh`, its remainder counts in congestion avoidance.
     #[inline]
     pub fn grow(&mut self, params: &TcpParams, window: Window<'_>, ssthresh: u32, mut progress: Progress) {
         let Window { cwnd, counted } = window;
@@ -115,7 +114,7 @@ impl Congestion {
         self.with_state(params, |state| state.on_sample(connection(params), &params.congestion, output, sample));
     }
 
-    /// External control, if there is one: each segment that leaves and arrives is reported to it.
+    /// Returns the external control, if there is one, which must be called for each segment sent or delivered.
     #[inline]
     pub fn external(&mut self, params: &TcpParams) -> Option<&mut External> {
         if !matches!(params.congestion_control, CongestionControl::External(_)) {

@@ -1,14 +1,14 @@
-//! External congestion controls: a user's own, in Rust, Python or C, behind one dynamic call.
+//! External congestion controls: controls that users write in Rust, Python or C, called through a trait object.
 //!
-//! A [`ControlFactory`] creates an [`ExternalControl`] for each connection of a sender with a record per segment. It
-//! gets the inputs of built-in controls, [`Sample`]s and [`Event`]s, and also each segment that leaves and arrives, as
-//! controllers of QUIC require. The outputs are checked after every call. The first error disables the control: window
-//! and rate then do not change, and the run ends with an error in [`Failures`].
+//! A [`ControlFactory`] creates an [`ExternalControl`] for each connection whose sender has a record per segment. The
+//! control gets the inputs of built-in controls, [`Sample`]s and [`Event`]s. It is also called for each segment sent or
+//! delivered, as controllers of QUIC require. The outputs are checked after every call. The first error disables the
+//! control: window and rate no longer change, and the run ends with an error in [`Failures`].
 //!
-//! Order of the calls at an ACK: `on_delivered` for each segment that it delivers, `on_event` for each loss that it
-//! shows and for the events that follow, `on_sample`, `avoid`.
+//! An ACK causes these calls, in this order: `on_delivered` for each newly delivered segment, `on_event` for each
+//! detected loss and the events that result, `on_sample`, `avoid`.
 //!
-//! Cost: a dynamic call for each of these, plus the cost and the state of the control itself.
+//! Cost: one dynamic call each, plus the cost and the state of the control itself.
 
 use super::control::{Authority, Connection, Control, EcnUse, Event, Flight, Moment, Output, Progress, Sample, Window};
 use fairlane_schemes::base::config::{ConfigError, ParamSet, ParamSpec, Table};
@@ -30,7 +30,7 @@ pub struct Rtts {
     pub deviation: Time,
 }
 
-/// A segment that leaves.
+/// A segment that is sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
     /// Current time.
@@ -41,13 +41,13 @@ pub struct Sent {
     pub number: u32,
     /// True if it is a retransmission.
     pub again: bool,
-    /// Bytes in flight, including it.
+    /// Bytes in flight, including this segment.
     pub in_flight: u32,
     /// True if the sender has too few data to fill the window.
     pub app_limited: bool,
 }
 
-/// A segment that an ACK reports as arrived.
+/// A segment that an ACK newly reports as delivered.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivered {
     /// Current time.
@@ -60,15 +60,15 @@ pub struct Delivered {
     pub number: u32,
     /// True if the sender had too few data to fill the window when it was sent.
     pub app_limited: bool,
-    /// RTTs before the sample that this ACK may give.
+    /// RTTs before the sample of this ACK, if it gives one.
     pub rtts: Rtts,
 }
 
-/// Congestion control of one connection. `output` has the current values and receives the new ones. Errors are one line
-/// that names the control. A window of 0 and a pacing rate of 0 are also errors; a window of less than a segment counts
-/// as one segment.
+/// Congestion control of one connection. `output` has the current values and receives the new ones. An error message is
+/// one line that names the control. A window of 0 or a pacing rate of 0 is also an error. A window of less than one
+/// segment is raised to one segment.
 pub trait ExternalControl: Debug + Send {
-    /// Handles a segment that leaves.
+    /// Handles a segment that is sent.
     ///
     /// # Errors
     /// The control failed.
@@ -76,7 +76,7 @@ pub trait ExternalControl: Debug + Send {
         Ok(())
     }
 
-    /// Handles a segment that has arrived.
+    /// Handles a segment that has been delivered.
     ///
     /// # Errors
     /// The control failed.
@@ -132,7 +132,7 @@ pub trait ControlFactory: Debug + Send + Sync {
     /// Creates the control of a new connection. `seed` differs by run and flow, and is the only source of randomness.
     ///
     /// # Errors
-    /// It cannot be created. The message has one line that names it.
+    /// The control cannot be created. The message is one line that names the control.
     fn create(&self, connection: &Connection, seed: u64) -> Result<Box<dyn ExternalControl>, String>;
 }
 
@@ -223,12 +223,12 @@ pub struct External {
 }
 
 impl External {
-    /// Reports a segment that leaves.
+    /// Reports a segment that is sent.
     pub fn on_sent(&mut self, output: &mut Output, sent: &Sent) {
         self.call(output, |control, output| control.on_sent(output, sent));
     }
 
-    /// Reports a segment that has arrived.
+    /// Reports a segment that has been delivered.
     pub fn on_delivered(&mut self, output: &mut Output, delivered: &Delivered) {
         self.call(output, |control, output| control.on_delivered(output, delivered));
     }
@@ -360,8 +360,8 @@ mod tests {
             }
             failed += u32::from(params.failure().is_some());
         }
-        // A call fails with probability 1/64 by an error, 1/64 by a window of 0 and 1/128 by a rate of 0: 1 - (1 -
-        // 2.5/64)^20 = 0.55.
+        // A call fails with probability 1/64 by an error, 1/64 by a window of 0, and 1/128 by a rate of 0. So a
+        // fraction 1 - (1 - 2.5/64)^20 = 0.55 of the controls fails within 20 calls.
         assert!((450..650).contains(&failed), "{failed}");
     }
 }

@@ -11,24 +11,24 @@
 //! | 2.4.2 | a loss halves the window, depending on `flight_size` | [`Reno::reduce`] |
 //!
 //! Known weakness: if the buffer is full before the delay reaches TARGET, losses come first. LEDBAT responds to losses
-//! like Reno and does not yield. The example is a link of 10 Mbit/s with an RTT of 40 ms, over 100 s, with the profile
-//! `linux`. With a buffer of 24 packets (29 ms) LEDBAT gets 4.7 Mbit/s next to CUBIC's 5.3. With 264 packets (317 ms)
-//! it gets 0.5 next to CUBIC's 9.5.
+//! like Reno and does not yield. For example, on a link of 10 Mbit/s with an RTT of 40 ms and a buffer of 24 packets
+//! (29 ms), LEDBAT gets 4.7 Mbit/s and a CUBIC flow 5.3 Mbit/s, over 100 s with the profile `linux`. With a buffer of
+//! 264 packets (317 ms), LEDBAT gets 0.5 Mbit/s and CUBIC 9.5 Mbit/s.
 //!
 //! Cost: per ACK, a minimum of ten numbers, a minimum of four, and a division; 560 bytes.
 //!
 //! Deviations:
 //! 1. RFC 6817 2.2: the delay is the round-trip time of the newest segment that an ACK delivers. It is not the one-way
-//!    delay, because ACKs carry no receiver time. A queue on the reverse path and the wait of a delayed ACK count as
-//!    delay. With `ledbat_delay = "stamps"` each ACK has a delay, from its timestamps, so that no stale delays remain
-//!    after recovery.
+//!    delay, because ACKs carry no receiver time. So the delay includes queues on the reverse path and the wait of a
+//!    delayed ACK. With `ledbat_delay = "stamps"` the timestamps of each ACK give a delay, so that no stale delays
+//!    remain after recovery.
 //! 2. RFC 6817 2.5: the initial window is the connection's `initial_window` (10 with the profile `linux`), not 2.
 //! 3. RFC 6817 2.4.2: in recovery the sender sets the window, by proportional rate reduction if enabled. After a
 //!    timeout the window is one segment, and the next ACK raises it to `ledbat_min_window`.
 //! 4. RFC 6817 does not specify the start. With `ledbat_slow_start` a flow uses the slow start of Reno (and its
 //!    `byte_counting`) until the window exceeds the threshold, as in ns-3. Slow start is repeated after each timeout.
-//! 5. RFC 6817 2.4.2: newly acknowledged and outstanding data count by the number of the ACK. SACK blocks do not change
-//!    the window.
+//! 5. RFC 6817 2.4.2: newly acknowledged and outstanding data are those by the cumulative acknowledgement number. SACK
+//!    blocks do not change the window.
 //!
 //! Not implemented: delay noise filters other than the minimum; a higher gain for decrease (RFC 6817 2.5).
 
@@ -182,21 +182,21 @@ mod tests {
         i64::from(flow.output.cwnd) - before
     }
 
-    /// Parameters without the filter, so that each delay counts alone.
+    /// Returns parameters without the filter, so that each delay sample takes effect by itself.
     fn unfiltered() -> LedbatParams {
         LedbatParams { ledbat_current_filter: 1, ..Default::default() }
     }
 
     #[test]
     fn section_2_4_2_the_window_grows_by_a_segment_per_round_trip_while_the_queue_is_empty() {
-        // 20 ACKs of MSS^2 / cwnd each: slightly less than a segment, because the window grows meanwhile.
+        // 20 ACKs add MSS^2 / cwnd each. The sum is slightly less than a segment, because the window grows meanwhile.
         let change = change(&mut flow(unfiltered()), Time::ZERO);
         assert!((960..=1000).contains(&change), "{change}");
     }
 
     #[test]
     fn section_2_4_2_growth_is_in_proportion_to_the_distance_from_the_target() {
-        // off_target = 0.5, 0, -0.5 and -1 segments per round trip.
+        // off_target is 0.5, 0, -0.5 and -1, so the window changes by as many segments per round trip.
         for (queuing, expected) in [(50, 500), (100, 0), (150, -500), (200, -1000)] {
             let change = change(&mut flow(unfiltered()), MS(queuing));
             assert!((change - expected).abs() <= 60, "{change} at {queuing} ms");
@@ -230,7 +230,8 @@ mod tests {
             flow.ack(|sample| (sample.rtt, sample.since_echo) = (None, RTT + MS(200)));
             flow.output.cwnd
         });
-        // With the last RTT the queue is empty: off_target = 1, MSS^2 / cwnd. With timestamps: off_target = -1.
+        // By the last RTT the queue is empty: off_target is 1, and the window grows by MSS^2 / cwnd. By the timestamps
+        // off_target is -1, and the window shrinks.
         assert_eq!(windows, [20 * MSS + 50, 20 * MSS - 50]);
     }
 
@@ -244,14 +245,15 @@ mod tests {
             });
             flow.output.cwnd
         });
-        // The base delay was seen at 0: the filter still contains it, or only the last delay.
+        // The base delay was sampled at time 0. With stale delays the filter still contains it; without them it has
+        // only the last delay.
         assert_eq!(windows, [20 * MSS - 50, 20 * MSS + 50]);
     }
 
     #[test]
     fn section_2_5_the_least_of_four_delays_counts() {
         let mut flow = flow(LedbatParams::default());
-        // Every fourth ACK finds the queue empty: the window grows as if the queue were always empty.
+        // Every fourth ACK has an RTT without queueing, so the window grows as if the queue were always empty.
         let before = flow.output.cwnd;
         flow.round(|index, sample| sample.rtt = Some(RTT + if index % 4 == 0 { Time::ZERO } else { MS(300) }));
         assert!(flow.output.cwnd - before >= 950, "{}", flow.output.cwnd - before);

@@ -15,7 +15,8 @@
 //! Windows are in segments here, but in bytes in the code.
 //!
 //! Known weakness: if the buffer is full before the delay reaches TARGET, losses come first, and LEDBAT++ yields less.
-//! On 10 Mbit/s, with an RTT of 40 ms and 24 packets (29 ms), it gets 2.0 Mbit/s next to CUBIC's 7.7.
+//! On a link of 10 Mbit/s with an RTT of 40 ms and a buffer of 24 packets (29 ms), LEDBAT++ gets 2.0 Mbit/s and a CUBIC
+//! flow 7.7 Mbit/s.
 //!
 //! Cost: per ACK, a minimum of ten numbers, a minimum of four, and two divisions; 590 bytes.
 //!
@@ -36,12 +37,12 @@ use fairlane_schemes::params;
 
 /// Window of a slowdown in segments, and minimum window (section 4.4).
 const LEAST_WINDOW: u32 = 2;
-/// Round trips for which a slowdown keeps this window, and from slow start to the first slowdown (section
-/// 4.4).
+/// Number of round trips for which a slowdown keeps this window, and from the end of slow start to the first slowdown
+/// (section 4.4).
 const FROZEN_ROUNDS: u64 = 2;
 /// Fraction of the target at which the first slow start ends (section 4.1).
 const END_OF_SLOW_START: f64 = 0.75;
-/// Maximum fraction of the window that is lost in a round trip (section 4.3).
+/// Maximum fraction by which the window shrinks in a round trip (section 4.3).
 const MOST_DECREASE: f64 = 0.5;
 
 params! {
@@ -68,9 +69,9 @@ enum Stage {
     SlowStart,
     /// Between slowdowns; the next one starts at `until`.
     Avoidance { until: Time },
-    /// In a slowdown that started at `since`: two segments until `until`.
+    /// In a slowdown that started at `since`: the window is two segments until `until`.
     Frozen { since: Time, until: Time },
-    /// In a slowdown that started at `since`: slow start up to the previous window.
+    /// In a slowdown that started at `since`: slow start towards the previous window.
     Ramp { since: Time },
 }
 
@@ -167,7 +168,7 @@ impl LedbatPlusPlus {
         self.fraction = window - f64::from(output.cwnd);
     }
 
-    /// Does slow start (section 4.1).
+    /// Grows the window in slow start (section 4.1).
     fn start(&mut self, of: Connection, params: &LedbatPlusPlusParams, output: &mut Output, sample: &Sample) {
         let least = f64::from(LEAST_WINDOW * of.mss);
         // A window that is not fully used does not grow.
@@ -215,7 +216,7 @@ mod tests {
     const MS: fn(u64) -> Time = Time::from_millis;
     const FOREVER: Stage = Stage::Avoidance { until: Time::NEVER };
 
-    /// Parameters without the filter, so that each delay counts alone.
+    /// Returns parameters without the filter, so that each delay sample takes effect by itself.
     fn unfiltered() -> LedbatPlusPlusParams {
         LedbatPlusPlusParams { ledbat_pp_current_filter: 1, ..Default::default() }
     }
@@ -238,7 +239,8 @@ mod tests {
 
     #[test]
     fn section_4_2_the_gain_is_that_of_reno_on_long_paths_and_a_sixteenth_of_it_on_short_ones() {
-        // 2 * 60 ms / base, rounded up: 1 for 120 ms and more; 2 for 100; 4 for 30; 24 for 5, which is above 16.
+        // The divisor is 2 * 60 ms / base, rounded up: 1 for a base delay of 120 ms or more, 2 for 100 ms, and 4 for 30
+        // ms. For 5 ms it would be 24, which is limited to 16.
         for (base, divisor) in [(300, 1), (120, 1), (100, 2), (30, 4), (5, 16)] {
             let mut flow = Flow::<LedbatPlusPlus>::new(unfiltered());
             flow.control.delay.observe(Time::ZERO, MS(base));
@@ -257,7 +259,8 @@ mod tests {
 
     #[test]
     fn section_4_2_the_window_grows_by_the_gain_up_to_the_target() {
-        // Half a segment at 100 ms, both with an empty queue and slightly below 60 ms.
+        // With a base delay of 100 ms the window grows by half a segment, for an empty queue and for a queueing delay
+        // just below 60 ms.
         for queuing in [0, 59] {
             let change = change(&mut flow(FOREVER), MS(queuing));
             assert!((485..=500).contains(&change), "{change} at {queuing} ms");
@@ -266,10 +269,12 @@ mod tests {
 
     #[test]
     fn section_4_3_above_the_target_the_window_shrinks_in_proportion_to_itself() {
-        // 66 ms: 0.5 - 20 * 0.1 = -1.5 segments, slightly less as the window shrinks.
+        // With a queueing delay of 66 ms, which is 10 % above the target, the window of 20 segments changes by 0.5 - 20
+        // * 0.1 = -1.5 segments. The change is slightly smaller because the window shrinks during the round trip.
         let change_above = change(&mut flow(FOREVER), MS(66));
         assert!((-1500..=-1350).contains(&change_above), "{change_above}");
-        // 600 ms: at most half of the window; 20 ACKs, each 1/20 of it: 20 * (1 - 1/40)^20 and more.
+        // At a queueing delay of 600 ms the window shrinks by at most half per round trip. Each of 20 ACKs takes 1/40
+        // of the window, so at least 20 * (1 - 1/40)^20 segments are left.
         let mut far = flow(FOREVER);
         let change_far = change(&mut far, MS(600));
         assert!((-10_000..=-7_500).contains(&change_far), "{change_far}");
@@ -278,7 +283,7 @@ mod tests {
     #[test]
     fn section_4_1_slow_start_grows_by_the_gain_and_ends_at_three_quarters_of_the_target() {
         let mut flow = flow(Stage::SlowStart);
-        // A gain of 1/2: half of the window in a round trip, still at 45 ms.
+        // With a gain of 1/2, slow start adds half of the window in a round trip, even at a queueing delay of 45 ms.
         assert_eq!(change(&mut flow, MS(45)), 10_000);
         flow.ack(|sample| sample.rtt = Some(RTT + MS(46)));
         assert_eq!(flow.control.stage, Stage::Avoidance { until: flow.now + MS(200) });
@@ -297,7 +302,8 @@ mod tests {
             rounds += 1;
         }
         assert_eq!(rounds, 2);
-        // From 2 to 20 segments by half a window per round trip: 1.5^6 = 11.4.
+        // The window grows from 2 to 20 segments by half a window per round trip. This takes six round trips: 1.5^6 =
+        // 11.4.
         while matches!(flow.control.stage, Stage::Ramp { .. }) {
             change(&mut flow, Time::ZERO);
             rounds += 1;
@@ -305,7 +311,7 @@ mod tests {
         assert!((8..=9).contains(&rounds), "{rounds}");
         assert!((20 * MSS..=21 * MSS).contains(&flow.output.cwnd), "{}", flow.output.cwnd);
         let Stage::Avoidance { until } = flow.control.stage else { panic!("{:?}", flow.control.stage) };
-        // Nine times the duration of the slowdown: 0.6 s to 0.9 s.
+        // The pause is nine times the duration of the slowdown, which is 0.6 s to 0.9 s.
         let pause = until.saturating_sub(since).as_secs_f64();
         assert!((10.0 * 0.6..=10.0 * 0.9).contains(&pause), "{pause}");
     }

@@ -98,11 +98,11 @@ macro_rules! congestion_controls {
                 }
             }
 
-            /// Keys of the connection that it reads, among those that not every control reads.
+            /// Keys of the connection that this control reads, of those that not every control reads.
             pub(super) fn reads(self) -> &'static [&'static str] {
                 match self {
                     $( Self::$Variant => <$module::$Type as Control>::READS, )+
-                    // It may read them, since they are in [`Connection`].
+                    // An external control may read these keys, since they are in [`Connection`].
                     Self::External(_) => &["byte_counting", "flight_size"],
                 }
             }
@@ -141,7 +141,7 @@ macro_rules! congestion_controls {
                 }
             }
 
-            /// Returns true if a loss also reduces a window that a mark is currently reducing.
+            /// Returns true if a loss causes a second reduction while a mark is reducing the window.
             pub(super) fn answers_loss_after_mark(self) -> bool {
                 match self {
                     $( Self::$Variant => <$module::$Type as Control>::LOSS_AFTER_MARK, )+
@@ -189,7 +189,7 @@ macro_rules! congestion_controls {
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct CongestionParams {
             $( $(#[doc = $doc])+ pub $module: <$module::$Type as Control>::Params, )+
-            /// External control, if that is selected.
+            /// External control, if one is selected.
             pub external: ExternalParams,
         }
 

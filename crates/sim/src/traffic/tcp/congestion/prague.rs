@@ -25,7 +25,7 @@
 //!    ACK, as in Linux.
 //! 2. As in Linux, a round ends with the first ACK of a segment sent in it, and a virtual RTT ends by the clock.
 //! 3. A loss halves the window when recovery starts, and the window does not grow until recovery ends. Retransmissions
-//!    leave at the pacing rate within the halved window, not by proportional rate reduction.
+//!    are sent at the pacing rate within the halved window, without proportional rate reduction.
 //! 4. A window of one segment is not subdivided: the pacing rate approximates the draft's `cwnd` below two segments.
 //!
 //! Not implemented: detection of a classic queue that marks ECT(1) (off by default in Linux); Linux's other methods of
@@ -288,7 +288,7 @@ mod tests {
             windows.push(flow.output.cwnd / MSS);
         }
         assert_eq!(windows, [99, 98, 97, 96, 95, 95]);
-        // The flow has left slow start.
+        // The reduction also sets the threshold.
         assert_eq!(flow.output.ssthresh, 95 * MSS);
     }
 
@@ -323,7 +323,8 @@ mod tests {
             flow.round(|index, sample| sample.marked = if index < marked { MSS } else { 0 });
             flow.control.window - 20.0
         };
-        // 20 ACKs of 1 / cwnd, half of them, or none; cwnd is rounded up.
+        // 20 unmarked segments add 1 / cwnd each. If half of the segments are marked, only the other half add to the
+        // window. cwnd is rounded up.
         for (marked, growth) in [(0, 1.0), (10, 0.5), (20, 0.0)] {
             assert!((grown(marked) - growth).abs() < 0.06, "{} with {marked} marked", grown(marked));
         }
@@ -337,7 +338,7 @@ mod tests {
             }
             flow.control.window - 20.0
         };
-        // (10 / 25)^2 = 0.16 segments per round trip.
+        // At an RTT of 10 ms the window grows by (10 / 25)^2 = 0.16 segments per round trip.
         let short = grown(MS(10), independent(20, 0.5));
         assert!((short - 0.16).abs() < 0.01, "{short}");
         for (rtt, flow) in [(MS(10), flow(20, 0.5)), (MS(25), independent(20, 0.5)), (MS(50), independent(20, 0.5))] {
@@ -355,7 +356,7 @@ mod tests {
             windows.push(flow.control.window);
             flow.now += MS(10);
         }
-        // Reductions at 0 ms and at 30 ms.
+        // The window is reduced at 0 ms and at 30 ms.
         let expected = [95.0, 95.0, 95.0, 90.25, 90.25, 90.25];
         assert!(windows.iter().zip(expected).all(|(window, of)| (window - of).abs() < 1e-9), "{windows:?}");
     }
@@ -396,7 +397,8 @@ mod tests {
     fn section_2_4_5_segments_leave_at_the_window_in_an_rtt_and_twice_that_early_in_slow_start() {
         let mut late = flow(100, 0.5);
         late.ack(|sample| sample.marked = MSS);
-        // 100 segments of 8000 bits in 100 ms; bursts of 8 Mbit/s / 8 / 4096 = 244 bytes, so one segment.
+        // The pacing rate is 100 segments of 8000 bits per 100 ms. A burst would have 8 Mbit/s / 8 / 4096 = 244 bytes,
+        // which is raised to one segment.
         assert_eq!((late.output.pacing, late.output.quantum), (Some(BitRate(8_000_000)), MSS));
         let early = Flow::<Prague>::new(PragueParams::default());
         assert_eq!(early.output.pacing, Some(BitRate(2 * 800_000)));

@@ -84,7 +84,8 @@ mod tests {
         let mut flow = Flow::<Reno>::new(RenoParams {});
         flow.of.whole_windows = true;
         let mut cwnd = 2 * MSS;
-        // Three segments of a window of two, then two more of three.
+        // The ACK covers three segments: the window of two segments, and one segment that counts towards the next
+        // window. Two further segments complete the next window of three.
         flow.avoid(&mut cwnd, 3);
         assert_eq!(cwnd, 3 * MSS);
         flow.avoid(&mut cwnd, 1);

@@ -12,9 +12,9 @@
 //! | III-C | slow start doubles the window in every nth round trip, and ends once Diff > gamma | `Vegas::adjust` |
 //!
 //! Known weakness: if a flow starts while segments of others wait in the queue, its BaseRTT includes this queueing
-//! delay. The new flow adds its segments to the queue, and the older flows reduce their windows. With 10 Mbit/s, 40 ms
-//! and a long buffer, a flow that starts 2 s after another gets 8.5 Mbit/s; the older flow gets 1.1. Two flows that
-//! start together get 4.8 each.
+//! delay. The new flow adds its segments to the queue, and the older flows reduce their windows. On a link of 10 Mbit/s
+//! with an RTT of 40 ms and a long buffer, a flow that starts 2 s after another gets 8.5 Mbit/s; the older flow gets
+//! 1.1 Mbit/s. Two flows that start together get 4.8 Mbit/s each.
 //!
 //! Cost: two comparisons per ACK and one division per round trip. State: 64 bytes.
 //!
@@ -28,9 +28,10 @@
 //! 4. As in Linux, losses are detected and handled as in Reno. The paper checks for a loss at the first duplicate ACK.
 //!    It does not reduce the window for losses of segments sent before the last reduction (section III-A).
 //! 5. RTTs are exact; Linux adds a microsecond to each.
-//! 6. As in Linux, a round trip ends with the first ACK of a segment sent in it, and the RTT of this round trip is
-//!    used. With `vegas_early_round` the round trip ends one ACK earlier. The paper does not specify this. In slow
-//!    start segments leave in trains with gaps between them, so the first segment of a train finds the shortest queue.
+//! 6. As in Linux, a round trip ends with the first ACK of a segment sent in it, and Vegas uses the RTTs of that round
+//!    trip. With `vegas_early_round` the round trip ends one ACK earlier. The paper does not specify the end. The
+//!    difference matters in slow start: segments leave in trains with gaps between them, so the first segment of a
+//!    train finds the shortest queue.
 //! 7. A window that is not fully used does not grow. In the paper such a window shrinks, since Diff depends on the data
 //!    sent. In Linux such a window grows without bound, as with `vegas_grows_unused`.
 //!
@@ -49,8 +50,8 @@ const LEAST_SAMPLES: u32 = 3;
 choices! {
     /// Vegas's estimate of its queued segments.
     pub enum VegasDiff {
-        /// Queueing delay divided by BaseRTT, times the window, rounded down. This overestimates if the window exceeds
-        /// the bandwidth-delay product.
+        /// Queueing delay divided by BaseRTT, times the window, rounded down. This overestimates the queue if the
+        /// window exceeds the bandwidth-delay product.
         OfBase = "of_base",
         /// Window minus the segments on the path, the latter rounded down: (Expected - Actual) times BaseRTT.
         ExpectedLessActual = "expected_less_actual",
@@ -69,8 +70,8 @@ params! {
         vegas_gamma: u32 = 1, in 0..=10000, symbol "gamma", source "Brakmo 1995 III-C; tcp_vegas.c gamma";
         /// Period of Vegas's growth in slow start, in round trips; the paper has 2, Linux 1.
         vegas_slow_start_rounds: u32 = 1, in 1..=10, source "Brakmo 1995 III-C; tcp_vegas.c tcp_vegas_cong_avoid";
-        /// Vegas's estimate of its queued segments: `of_base` is `cwnd*(RTT - BaseRTT)/BaseRTT` rounded down,
-        /// `expected_less_actual` is `cwnd - cwnd*BaseRTT/RTT` rounded up.
+        /// Vegas's estimate of its queued segments. `of_base`: `cwnd * (RTT - BaseRTT) / BaseRTT`, rounded down;
+        /// `expected_less_actual`: `cwnd - cwnd * BaseRTT / RTT`, rounded up.
         vegas_diff: VegasDiff = "of_base", symbol "Diff",
             source "tcp_vegas.c diff; expected_less_actual: Brakmo 1995 III-B, ns-3 tcp-vegas.cc diff";
         /// Lets Vegas decide at the ACK of the last segment that was in flight at the previous decision, instead of the
@@ -215,14 +216,15 @@ impl Vegas {
             output.cwnd = output.cwnd.saturating_add(of.mss);
         }
         output.cwnd = output.cwnd.max(2 * of.mss);
-        // tcp_current_ssthresh: three quarters; with whole windows, half and quarter are rounded down separately.
+        // The threshold is three quarters of the window (`tcp_current_ssthresh`). With whole windows, half and quarter
+        // are rounded down separately.
         let unit = if of.whole_windows { of.mss } else { 1 };
         let window = output.cwnd / unit;
         output.ssthresh = output.ssthresh.max((window / 2 + window / 4) * unit);
     }
 }
 
-/// Does slow start (RFC 5681) up to the threshold. Returns the remainder of the ACK, in bytes.
+/// Grows the window by slow start (RFC 5681) up to the threshold. Returns the remainder of the ACK, in bytes.
 fn slow_start(of: Connection, output: &mut Output, sample: &Sample) -> u32 {
     let growth = of.counted(sample.acked).min(output.ssthresh.saturating_sub(output.cwnd));
     output.cwnd = output.cwnd.saturating_add(growth);
@@ -236,7 +238,7 @@ mod tests {
 
     const BASE: Time = Time::from_millis(100);
 
-    /// A flow in congestion avoidance with 20 segments, on a path of 100 ms.
+    /// Returns a flow in congestion avoidance with a window of 20 segments, on a path with an RTT of 100 ms.
     fn flow() -> Flow<Vegas> {
         let mut flow = Flow::<Vegas>::new(VegasParams::default());
         (flow.output.cwnd, flow.output.ssthresh) = (20 * MSS, 10 * MSS);
@@ -255,7 +257,8 @@ mod tests {
 
     #[test]
     fn section_iii_b_the_window_grows_below_alpha_and_shrinks_above_beta() {
-        // With 20 segments, Diff = 20 (RTT - 100) / 100: 1, 2, 4 and 5 segments.
+        // With 20 segments and a BaseRTT of 100 ms, Diff = 20 * (RTT - 100) / 100. The RTTs above 100 ms give a Diff of
+        // 1, 2, 4 and 5 segments.
         for (rtt, expected) in [(100, 1), (105, 1), (111, 0), (121, 0), (130, -1)] {
             let mut flow = flow();
             assert_eq!(change(&mut flow, Time::from_millis(rtt)), expected, "RTT {rtt} ms");
@@ -264,7 +267,7 @@ mod tests {
 
     #[test]
     fn section_iii_b_expected_less_actual_is_what_of_the_window_the_path_does_not_hold() {
-        // 20 segments less floor(20 * 100 / RTT): 0, 1, 2, 4, 5.
+        // Diff is 20 segments less floor(20 * 100 / RTT), RTT in ms: 0, 1, 2, 4 and 5 segments.
         for (rtt, expected) in [(100, 1), (105, 1), (111, 0), (125, 0), (134, -1)] {
             let mut flow = flow();
             flow.params.vegas_diff = VegasDiff::ExpectedLessActual;
@@ -278,7 +281,7 @@ mod tests {
             let mut flow = flow();
             flow.params.vegas_early_round = early;
             flow.ack(|sample| sample.rtt = Some(Time::from_millis(150)));
-            // The last but one of the 20 segments in flight then.
+            // Acknowledges all but the last of the 20 segments in flight at the previous decision.
             let before = flow.output.cwnd;
             let acks = (1..).find(|_| {
                 flow.ack(|sample| sample.rtt = Some(Time::from_millis(150)));
@@ -302,9 +305,9 @@ mod tests {
         let mut flow = Flow::<Vegas>::new(VegasParams::default());
         flow.round(|_, sample| sample.rtt = Some(BASE));
         flow.round(|_, sample| sample.rtt = Some(BASE));
-        // 10 segments doubled twice.
+        // The window of 10 segments has doubled twice.
         assert_eq!(flow.output.cwnd, 40 * MSS);
-        // The first ACK of the next round triggers the decision: 40 segments, all RTTs 125 ms: Diff = 10.
+        // The first ACK of the next round triggers the decision. With 40 segments and RTTs of 125 ms, Diff is 10.
         flow.round(|_, sample| sample.rtt = Some(Time::from_millis(125)));
         let before = flow.output.cwnd / MSS;
         flow.round(|index, sample| {
@@ -331,9 +334,9 @@ mod tests {
 
     #[test]
     fn a_window_that_is_not_in_use_grows_only_if_asked_for() {
-        // A path of 100 ms without a queue. In congestion avoidance the window grows by one in the second round trip,
-        // after a first one without a decision. In slow start it grows by 19 and then by 39, because the first ACK of a
-        // round trip without three samples adds nothing.
+        // The path has an RTT of 100 ms and no queue. In congestion avoidance the window grows by one segment in the
+        // second round trip; the first has no decision. In slow start the window grows by 19 and then by 39 segments,
+        // because the first ACK of a round trip without three samples adds nothing.
         for (vegas_grows_unused, ssthresh, window) in
             [(false, 10, 20), (false, 100, 20), (true, 10, 21), (true, 100, 78)]
         {
@@ -349,7 +352,8 @@ mod tests {
     #[test]
     fn fewer_than_three_samples_grow_the_window_as_reno() {
         let mut flow = flow();
-        // 200 ms: Diff = 20. With two samples the first ACK of the next round adds MSS^2 / cwnd = 50 bytes.
+        // An RTT of 200 ms gives Diff = 20. With only two samples there is no decision: the first ACK of the next round
+        // adds MSS^2 / cwnd = 50 bytes, as in Reno.
         flow.round(|index, sample| sample.rtt = (index < 2).then_some(Time::from_millis(200)));
         flow.output.cwnd = 20 * MSS;
         flow.round(|_, sample| sample.rtt = None);
@@ -364,7 +368,7 @@ mod tests {
             sample.phase = Phase::Recovery;
         });
         assert_eq!(flow.output.cwnd, 20 * MSS, "the sender sets the window in recovery");
-        // The first ACK after it alone would give Diff = 20.
+        // The first ACK of the next round has an RTT of 200 ms, which alone would give Diff = 20.
         flow.ack(|sample| sample.rtt = Some(Time::from_millis(200)));
         assert_eq!(flow.output.cwnd, 20 * MSS);
         assert_eq!(flow.control.samples, 0);

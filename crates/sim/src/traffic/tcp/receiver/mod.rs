@@ -12,13 +12,13 @@ use super::{Ack, Prompt, Segment, TcpParams};
 
 /// Number of segments acknowledged one by one after the first echoed mark (Linux `tcp_input.c` tcp_data_ecn_check).
 const QUICK_AFTER_MARK: u8 = 2;
-/// For segments above a gap: number of ACKs that are sent at once (TCP_FASTRETRANS_THRESH), and maximum number of
-/// delayed ACKs (tcp_comp_sack_nr).
+/// Number of ACKs of segments above a gap that are sent immediately (TCP_FASTRETRANS_THRESH). The next constant is the
+/// maximum number of ACKs that are then delayed (tcp_comp_sack_nr).
 const PROMPT: u8 = 3;
 const MOST_WAITING: u8 = 44;
 /// Maximum number of runs above gaps that a delayed ACK may have to report (TCP_SACK_BLOCKS_EXPECTED).
 const KEPT_RUNS: usize = 2;
-/// Divisor of the RTT for the maximum wait of an ACK: 5 %.
+/// Divisor of the RTT that gives the maximum delay of an ACK: 5 % of the RTT.
 const RTT_SHARE: u64 = 20;
 /// Maximum additional wait, which ends with the next segment (tcp_comp_sack_slack_ns).
 const SACK_SLACK: Time = Time::from_micros(100);
@@ -36,15 +36,15 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Receiver {
-    // Fields touched while a gap exists.
+    // The fields up to `handshake` are touched only while a gap exists.
     /// Segments that arrived above a gap; all are above `next`.
     early: BitRing,
     /// Blocks to report: complete runs of `early`.
     sacks: SackBlocks,
-    /// RTT of the handshake in microseconds, with [`TIMED`]. Until the RTT is known, the time at which the SYN was
-    /// answered.
+    /// RTT of the handshake in microseconds, combined with the flag [`TIMED`]. Without the flag, the time at which the
+    /// SYN was answered.
     handshake: u32,
-    // Fields touched by each segment: the last 48 bytes.
+    // The following 48 bytes are touched by each segment.
     /// Deadline of the delayed ACK.
     timer: Time,
     /// Timestamp to echo (TS.Recent).
@@ -131,14 +131,15 @@ impl Receiver {
             return Some(self.syn_ack(params, segment, now));
         }
         if segment.payload == 0 {
-            // This is the ACK that ends the handshake.
+            // This segment is the ACK that ends the handshake.
             if self.handshake & TIMED == 0 {
                 self.handshake = (micros(now).wrapping_sub(self.handshake) & !TIMED) | TIMED;
             }
             return None;
         }
         let before = if params.ecn { self.note_congestion(params, &segment) } else { None };
-        // ACKs are not delayed while the window grows (tcp_grow_window), nor at the end of a burst (ICSK_ACK_PUSHED).
+        // ACKs are not delayed while the receive window grows (tcp_grow_window) or at the end of a burst
+        // (ICSK_ACK_PUSHED).
         let is_prompt = match segment.prompt {
             Prompt::No => false,
             Prompt::InOrder => segment.seq == self.next,
@@ -194,7 +195,7 @@ impl Receiver {
         Some(self.ack())
     }
 
-    /// Prefetches the data for checking if this segment is out of order.
+    /// Prefetches the data for checking if segment `seq` is out of order.
     #[inline]
     pub fn fetch_early(&self, seq: u32) {
         self.early.fetch(seq);
@@ -218,7 +219,7 @@ impl Receiver {
         }
     }
 
-    /// Returns an ACK of all in-order segments, as if sent with data of the receiver.
+    /// Returns an ACK of all in-order segments, like one piggybacked on data of the receiver.
     pub fn answer(&mut self) -> Ack {
         self.ack()
     }
@@ -270,8 +271,9 @@ impl Receiver {
         None
     }
 
-    /// Counts a mark if the receiver reports each one. If marks begin or end with this segment, the pending ACK is sent
-    /// first. With `quickack`, as in Linux, the segment's ACK is also sent at once.
+    /// Counts a mark if the receiver reports each mark. If a run of marked or unmarked segments begins with this
+    /// segment, the pending ACK is sent first. With `quickack`, as in Linux, the segment's ACK is also sent
+    /// immediately.
     fn note_mark(&mut self, params: &TcpParams, marked: bool) -> Option<Ack> {
         let changed = std::mem::replace(&mut self.congestion_echo, marked) != marked;
         //= RFC 8257 3.2-1: A receiver acknowledges at once what was pending when marks begin or end.
@@ -345,7 +347,7 @@ impl Receiver {
         None
     }
 
-    /// Answers a segment that has already arrived, with a D-SACK if the sender uses D-SACKs.
+    /// Acknowledges a segment that has already arrived, with a D-SACK if the sender uses D-SACKs.
     fn answer_duplicate(&mut self, params: &TcpParams, seq: u32) -> Ack {
         let mut ack = self.ack();
         self.quick = params.quickack as u8;
@@ -364,7 +366,7 @@ impl Receiver {
         }
         let (mut start, mut end) = (None, None);
         for block in self.sacks.iter().filter(|block| block.touches(seq)) {
-            // A block that contains or touches `seq` gives one or both ends of the run; the ring gives the other.
+            // A block that contains or touches `seq` gives one or both ends of the run; the ring gives a missing end.
             start = if block.start <= seq { Some(block.start) } else { start };
             end = if block.end > seq { Some(block.end) } else { end };
         }
@@ -384,7 +386,7 @@ impl Receiver {
             if params.gro_timeout == Time::ZERO || u32::from(self.unacked) * params.segment_payload >= MOST_MERGED {
                 return Some(self.ack());
             }
-            // GRO: the same ACK also acknowledges segments that follow immediately.
+            // With GRO, the same ACK also acknowledges segments that follow immediately.
             self.timer = self.timer.min(now.saturating_add(params.gro_timeout));
             return None;
         }

@@ -19,7 +19,7 @@ fn data(receiver: &mut Receiver, seq: u32, at: u64) -> Option<(u32, u64)> {
     receiver.on_segment(&params(), segment, ms(at)).map(|ack| (ack.ack, ack.echo.0 / ms(1).0))
 }
 
-/// Returns a receiver that has acknowledged segments 0 (at once), 1 and 2 (together).
+/// Returns a receiver that has acknowledged segment 0 immediately, and segments 1 and 2 with one ACK.
 fn warm() -> Receiver {
     let mut receiver = Receiver::new(&params());
     let syn = Segment { syn: true, timestamp: ms(1), ..Segment::default() };
@@ -60,7 +60,7 @@ fn sends_the_delayed_ack_after_its_timeout() {
     assert_eq!(receiver.on_timer(ms(209)), None);
     assert_eq!(receiver.on_timer(ms(210)), Some(Ack { ack: 4, echo: ms(10), ..Ack::default() }));
     assert_eq!(receiver.timer(), Time::NEVER);
-    // The count restarts, so the ACK of one more segment is delayed.
+    // The count of unacknowledged segments restarts, so the ACK of the next segment is delayed.
     assert_eq!(data(&mut receiver, 4, 220), None);
     assert_eq!(receiver.timer(), ms(420));
 }
@@ -69,7 +69,8 @@ fn sends_the_delayed_ack_after_its_timeout() {
 fn echoes_the_earliest_segment_in_order_without_an_ack() {
     let mut receiver = warm();
     data(&mut receiver, 3, 20);
-    // The ACK triggered by segment 4 also acknowledges segment 3, and the RTT sample includes the wait of segment 3.
+    // The ACK triggered by segment 4 also acknowledges segment 3. It echoes the timestamp of segment 3, so the RTT
+    // sample includes the delay of the ACK.
     assert_eq!(data(&mut receiver, 4, 90), Some((5, 20)));
 }
 
@@ -78,7 +79,7 @@ fn acknowledges_at_once_beyond_a_gap_with_the_echo_before_it() {
     let mut receiver = warm();
     assert_eq!(data(&mut receiver, 4, 10), Some((3, 4)));
     assert_eq!(data(&mut receiver, 5, 11), Some((3, 4)));
-    // A duplicate of an out-of-order segment has no effect, but is also answered.
+    // A duplicate of an out-of-order segment has no effect except an ACK.
     assert_eq!(data(&mut receiver, 5, 12), Some((3, 4)));
     assert_eq!(receiver.delivered_bytes(&params()), 3 * u64::from(MSS));
 }
@@ -97,7 +98,7 @@ fn acknowledges_at_once_when_a_gap_is_filled_in_full_or_in_part() {
     for seq in [4, 5, 7] {
         data(&mut receiver, seq, 10);
     }
-    // Segment 3 fills the first gap while the second is still open. The ACK echoes its timestamp.
+    // Segment 3 fills the first gap while the second gap is still open. The ACK echoes the timestamp of segment 3.
     assert_eq!(data(&mut receiver, 3, 30), Some((6, 30)));
     assert_eq!(data(&mut receiver, 6, 31), Some((8, 31)));
     // Without a gap, ACKs are delayed again.
@@ -139,24 +140,24 @@ fn echoes_the_latest_copy_with_sack() {
     };
     assert_eq!(echo(0, 1), ms(1));
     assert_eq!(echo(1, 2), ms(2));
-    // Segment 1 is retransmitted because its ACK was lost: its new timestamp is echoed. An old duplicate does not
-    // change it.
+    // Segment 1 is retransmitted because its ACK was lost. The new timestamp of segment 1 is echoed. An old duplicate
+    // does not change the echo.
     assert_eq!(echo(1, 700), ms(700));
     assert_eq!(echo(0, 1), ms(700));
-    // A segment above a gap is not the one requested by the last ACK.
+    // The last ACK did not request this segment, which is above a gap.
     assert_eq!(echo(3, 800), ms(700));
 }
 
 #[test]
 fn counts_the_short_last_segment_with_its_own_length() {
     let last = Segment { seq: 5, payload: 10, timestamp: ms(10), ..Segment::default() };
-    // In order.
+    // Segments in order.
     let mut receiver = warm();
     data(&mut receiver, 3, 10);
     data(&mut receiver, 4, 10);
     receiver.on_segment(&params(), last, ms(10));
     assert_eq!(receiver.delivered_bytes(&params()), 5 * u64::from(MSS) + 10);
-    // Early.
+    // Segments out of order.
     let mut receiver = warm();
     receiver.on_segment(&params(), last, ms(10));
     data(&mut receiver, 4, 10);
@@ -175,29 +176,30 @@ fn sack(receiver: &mut Receiver, seq: u32) -> (u32, Vec<(u32, u32)>) {
 
 #[test]
 fn reports_blocks_as_in_rfc_2018_section_4() {
-    // The three cases of the RFC: eight segments, here numbered from 5.
+    // Cases 2 and 3 of RFC 2018 section 4. The eight segments of the RFC are segments 5 to 12 here.
     let fresh = || {
         let mut receiver = warm();
         data(&mut receiver, 3, 10);
         data(&mut receiver, 4, 10);
         receiver
     };
-    // The first of the eight is lost.
+    // Case 2: the first of the eight segments is lost.
     let mut receiver = fresh();
     for seq in 6..13 {
         assert_eq!(sack(&mut receiver, seq), (5, vec![(6, seq + 1)]));
     }
-    // The second, fourth, sixth and eighth are lost: three blocks at most, the most recent first.
+    // Case 3: the second, fourth, sixth and eighth segments are lost. An ACK has at most three blocks, the most recent
+    // one first.
     let mut receiver = fresh();
     data(&mut receiver, 5, 10);
     assert_eq!(sack(&mut receiver, 7), (6, vec![(7, 8)]));
     assert_eq!(sack(&mut receiver, 9), (6, vec![(9, 10), (7, 8)]));
     assert_eq!(sack(&mut receiver, 11), (6, vec![(11, 12), (9, 10), (7, 8)]));
-    // The fourth arrives late: 7, 8 and 9 become one block, which is first.
+    // The fourth segment arrives late: segments 7, 8 and 9 become one block, which is reported first.
     assert_eq!(sack(&mut receiver, 8), (6, vec![(7, 10), (11, 12)]));
-    // The second arrives: the ACK advances to 10, and one block is left.
+    // The second segment arrives: the ACK advances to segment 10, and one block is left.
     assert_eq!(sack(&mut receiver, 6), (10, vec![(11, 12)]));
-    // The sixth closes the last gap.
+    // The sixth segment closes the last gap.
     assert_eq!(sack(&mut receiver, 10), (12, vec![]));
 }
 
@@ -207,7 +209,7 @@ fn a_run_that_fell_out_of_the_list_is_reported_whole_when_it_grows() {
     for seq in [5, 6, 10, 20, 30, 40] {
         sack(&mut receiver, seq);
     }
-    // 5, 6 and 10 are no longer in the list.
+    // Segments 5, 6 and 10 are no longer in the list.
     assert_eq!(sack(&mut receiver, 7), (3, vec![(5, 8), (40, 41), (30, 31)]));
     assert_eq!(sack(&mut receiver, 9), (3, vec![(9, 11), (5, 8), (40, 41)]));
     assert_eq!(sack(&mut receiver, 8), (3, vec![(5, 11), (40, 41)]));
@@ -231,7 +233,7 @@ fn quick_acks_answer_each_segment_at_the_start_and_after_a_duplicate() {
         receiver.on_segment(&params, segment, ms(9)).is_some()
     };
     let first: Vec<bool> = (0..8).map(&mut answers).collect();
-    // The first four segments are acknowledged one by one, then every second.
+    // The first four segments are acknowledged one by one, later every second segment.
     assert_eq!(first, [true, true, true, true, false, true, false, true]);
     assert!(answers(3));
     let then: Vec<bool> = (8..14).map(&mut answers).collect();
@@ -248,7 +250,7 @@ fn gro_acknowledges_a_burst_as_one() {
     };
     let first = at(3, 100);
     assert_eq!(first, (None, Time::from_micros(100) + ms(200)));
-    // The second segment schedules an ACK, which waits 50 us. The third does not prolong the wait.
+    // The second segment schedules an ACK after 50 us. The third segment does not prolong this delay.
     assert_eq!(at(4, 110), (None, Time::from_micros(160)));
     assert_eq!(at(5, 150), (None, Time::from_micros(160)));
     assert_eq!(receiver.on_timer(Time::from_micros(160)).unwrap().ack, 6);
@@ -286,7 +288,8 @@ fn a_segment_that_asks_for_it_is_acknowledged_at_once() {
         let segment = Segment { seq, payload: MSS, prompt, ..Segment::default() };
         receiver.on_segment(&params(), segment, ms(1)).is_some()
     };
-    // The first one is acknowledged in any case, then every second one, and those that end a burst or widen the window.
+    // The first segment is always acknowledged. Later, every second segment is, and each segment that ends a burst or
+    // widens the window.
     let (no, end, widens) = (Prompt::No, Prompt::InOrder, Prompt::Always);
     let answers = [(0, no), (1, no), (2, no), (3, widens), (4, end), (5, no), (6, no)];
     assert_eq!(answers.map(|(seq, prompt)| answered(seq, prompt)), [true, false, true, true, true, false, true]);
@@ -302,11 +305,10 @@ fn of_marks_the_first_one_echoed_and_the_cwr_are_acknowledged_at_once() {
     };
     assert!(answered(0, Ecn::Ect0, false));
     assert!(!answered(1, Ecn::Ect0, false));
-    // The mark causes two immediate ACKs; the delayed ACK's count would also cause the second. Another mark changes
-    // nothing.
+    // The mark causes two immediate ACKs. A second mark during the echo causes none.
     assert!(answered(2, Ecn::Ce, false) && answered(3, Ecn::Ect0, false));
     assert!(!answered(4, Ecn::Ce, false) && answered(5, Ecn::Ect0, false));
-    // The CWR ends the echo, so a mark after it counts as the first.
+    // The CWR ends the echo, so a later mark is handled like the first mark.
     assert!(answered(6, Ecn::Ect0, true) && !answered(7, Ecn::Ect0, false));
     assert!(answered(8, Ecn::Ce, false) && answered(9, Ecn::Ect0, false));
 }
@@ -320,7 +322,7 @@ fn what_waits_is_acknowledged_when_marks_begin_or_end_if_each_is_echoed() {
         congestion_control: CongestionControl::Dctcp,
         ..params()
     };
-    /// Returns the ACK numbers of eight segments with these marks, and the mark counts in the ACKs.
+    /// Passes eight segments with these marks. Returns the number and the mark count of each ACK.
     fn acks(params: &TcpParams, marked: [bool; 8]) -> Vec<(u32, u16)> {
         let mut receiver = Receiver::new(params);
         let ecn = |marked| if marked { Ecn::Ce } else { Ecn::Ect0 };
@@ -332,13 +334,13 @@ fn what_waits_is_acknowledged_when_marks_begin_or_end_if_each_is_echoed() {
         told.by_ref().collect()
     }
     let marked = [false, false, true, true, false, false, true, false];
-    // The first segment is acknowledged at once, then every second one; before a change of marks, the pending one is
-    // acknowledged, too.
+    // The first segment is acknowledged immediately, then every second segment. Before a change of marks, a pending
+    // segment is also acknowledged.
     assert_eq!(acks(&dctcp, marked), [(1, 0), (2, 0), (4, 2), (6, 2), (7, 3)]);
     // Without such a control, one ACK may cover marked and unmarked segments.
     let classic = TcpParams { congestion_control: CongestionControl::Reno, ..dctcp.clone() };
     assert_eq!(acks(&classic, marked), [(1, 0), (3, 1), (5, 2), (7, 3)]);
-    // With Linux's quick ACKs, the segment with the change is also acknowledged at once, by one ACK for both.
+    // With quick ACKs as in Linux, the segment with the change is also acknowledged immediately.
     let linux = TcpParams { quickack: 1, ..dctcp };
     assert_eq!(acks(&linux, marked), [(1, 0), (3, 1), (5, 2), (7, 3), (8, 3)]);
 }
@@ -349,7 +351,7 @@ fn acks_of_segments_beyond_a_gap_wait_from_the_fourth_on() {
     let mut receiver = Receiver::new(&params);
     let syn = Segment { syn: true, ..Segment::default() };
     receiver.on_segment(&params, syn, ms(5));
-    // RTT of 10 ms: the wait is the minimum of 1 ms and a twentieth of the RTT, 0.5 ms.
+    // With an RTT of 10 ms, the delay is the minimum of 1 ms and a twentieth of the RTT, so 0.5 ms.
     receiver.on_segment(&params, Segment { syn: false, ..syn }, ms(15));
     let mut at = |seq, us| {
         let segment = Segment { seq, payload: MSS, ..Segment::default() };
@@ -359,13 +361,13 @@ fn acks_of_segments_beyond_a_gap_wait_from_the_fourth_on() {
     for seq in 1..=3 {
         assert_eq!(at(seq, 20_000), (Some(vec![(1, seq + 1)]), Time::NEVER));
     }
-    // Two segments wait until 0.5 ms after the first of them, plus 0.1 ms.
+    // The ACKs of two segments are delayed until 0.5 ms after the first segment, plus 0.1 ms.
     assert_eq!(at(4, 20_000), (None, Time::from_micros(20_600)));
     assert_eq!(at(5, 20_400), (None, Time::from_micros(20_600)));
-    // The ACK of a second run may also be delayed, of a third may not.
+    // The ACK of a second run of segments may also be delayed, that of a third run may not.
     assert_eq!(at(7, 20_450), (None, Time::from_micros(20_600)));
     assert_eq!(at(9, 20_460), (Some(vec![(9, 10), (7, 8), (1, 6)]), Time::NEVER));
-    // RCV.NXT advances: the next three are acknowledged at once.
+    // RCV.NXT advances, so the next three segments above a gap are acknowledged immediately.
     assert!(at(0, 20_470).0.is_some());
     assert!((10..13).all(|seq| at(seq, 20_480).0.is_some()) && at(13, 20_490).0.is_none());
     // A segment that arrives after the 0.5 ms ends the delay.
@@ -408,6 +410,6 @@ fn at_most_44_segments_beyond_a_gap_wait() {
         let segment = Segment { seq, payload: MSS, ..Segment::default() };
         receiver.on_segment(&params, segment, ms(9)).is_some()
     };
-    // The first three are acknowledged at once, then the first segment for which 44 wait.
+    // The first three segments are acknowledged immediately. Then 44 ACKs are delayed before the next one is sent.
     assert_eq!((1..100).filter(|&seq| is_answered(seq)).take(5).collect::<Vec<_>>(), [1, 2, 3, 48, 93]);
 }

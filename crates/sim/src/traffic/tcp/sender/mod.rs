@@ -39,8 +39,8 @@ struct Counts {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Sender {
-    // Fields touched by each ACK of new data without losses: the first 64 bytes. The first field is a bool: `AnySender`
-    // encodes its variant as an invalid value of that bool and checks it for each ACK.
+    // The first 64 bytes are the fields touched by each ACK of new data without losses. The first field is a bool:
+    // `AnySender` encodes its variant as an invalid value of this bool and checks it for each ACK.
     /// True if `resent_below` is or was above `una`.
     resent_any: bool,
     phase: Phase,
@@ -69,14 +69,14 @@ pub struct Sender {
     high: u32,
     /// Number of segments in the transfer.
     end: u32,
-    // All other fields.
+    // The remaining fields are touched only in other cases.
     /// `high` at the last fast retransmission or timeout.
     recover: u32,
     /// Outstanding segments below this one were sent more than once, all others once.
     resent_below: u32,
     /// Number of bytes by which the last segment of the transfer is shorter than an MSS.
     shortfall: u32,
-    /// Number of duplicate ACKs, minus those that partial ACKs explain; 0 in phase `Open`.
+    /// Number of duplicate ACKs, minus the segments that partial ACKs have acknowledged since; 0 in phase `Open`.
     dup_acks: u32,
     /// Segments resent by fast retransmission, partial ACK or timeout, but not by going back N; 0 in phase
     /// `Open`.
@@ -165,7 +165,7 @@ impl Sender {
         (self.end, self.shortfall) = (self.high, 0);
     }
 
-    /// Adds this number of full segments to send. All earlier data must also be full segments.
+    /// Adds `segments` full segments to the data to send. All earlier data must also be full segments.
     pub fn extend(&mut self, segments: u32) {
         self.end = self.end.saturating_add(segments);
         self.window_due = true;
@@ -342,7 +342,7 @@ impl Sender {
         self.rto.current()
     }
 
-    /// Bytes in flight as seen by the congestion control (rules 2 and 12). RFC 4898 PipeSize, ns-3.26 BytesInFlight.
+    /// Bytes in flight as seen by the congestion control (rules 2 and 12; RFC 4898 PipeSize, ns-3.26 BytesInFlight).
     #[must_use]
     pub fn in_flight(&self, params: &TcpParams) -> u64 {
         if let Some(selective) = &self.selective {
@@ -365,7 +365,8 @@ impl Sender {
         self.rto.sample(params, now.saturating_sub(ack.echo))
     }
 
-    /// Takes an RTT sample of the oldest outstanding segment (rule 9), by Karn's rule as in ns-3.26 EstimateRtt.
+    /// Takes an RTT sample of the oldest outstanding segment (rule 9), unless it was retransmitted (Karn's rule, as in
+    /// ns-3.26 EstimateRtt).
     fn sample_rtt(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
         self.resent_any = self.resent_any && self.una < self.resent_below;
         //= RFC 6298 3-1: A segment that was sent twice gives no sample, unless time stamps tell which.
@@ -445,7 +446,8 @@ impl Sender {
         let acked = self.bytes(params, self.una, ack);
         //= RFC 6582 3.2-6: Partial ACK: cwnd shrinks by what it covers and grows by a segment.
         self.cwnd = self.cwnd.saturating_sub(acked).saturating_add(params.segment_payload);
-        // ns-3.26 ReceivedAck: subtracts the number of segments without a duplicate ACK, at least one.
+        // As in ns-3.26 ReceivedAck, subtracts the number of acknowledged segments that caused no duplicate ACK, at
+        // least one.
         let explained = (ack - self.una).saturating_sub(self.dup_acks).max(1);
         self.dup_acks = self.dup_acks.saturating_sub(explained);
         self.resent = self.resent.saturating_sub(1);
@@ -456,7 +458,8 @@ impl Sender {
 
     /// Handles a full ACK (rule 6, RFC 6582 3.2 step 3).
     fn on_full_ack(&mut self, params: &TcpParams) {
-        // ns-3.26 ReceivedAck: inflight still includes the duplicate ACKs and the segments that this ACK covers.
+        // As in ns-3.26 ReceivedAck, the data in flight still include the effect of the duplicate ACKs and the segments
+        // that this ACK covers.
         let flight = self.in_flight(params) + u64::from(params.segment_payload);
         self.cwnd = match params.full_ack_window {
             //= RFC 6582 3.2-4, deviation: A full ACK sets cwnd to min(ssthresh, max(flight, MSS) + MSS), or ssthresh.
@@ -502,8 +505,8 @@ impl Sender {
 
     /// Sets a new slow-start threshold after congestion, by loss or mark.
     fn reduce(&mut self, params: &TcpParams, cause: Cause) {
-        // In recovery, cwnd only controls when segments leave (rules 4 and 16); the actual window is ssthresh. ns-2
-        // halves cwnd in any case.
+        // In recovery, cwnd only controls when segments are sent (rules 4 and 16), and the actual window is ssthresh.
+        // ns-2 always halves cwnd.
         let paces = self.phase == Phase::Recovery && !params.each_timeout_reduces;
         let cwnd = if paces { self.ssthresh } else { self.cwnd };
         let flight = Flight {
@@ -578,7 +581,7 @@ impl Sender {
         self.phase = Phase::Loss;
         //= RFC 5681 3.1-15: A timeout leaves cwnd at one segment.
         //= RFC 9438 4.8-1: A timeout leaves ssthresh at beta_cubic of the flight and cwnd at one segment.
-        // Deviation 1: also at later timeouts.
+        // Deviation 1: this also applies to later timeouts.
         self.cwnd = params.segment_payload;
         match &mut self.selective {
             Some(selective) => selective.lose_all(self.una, self.nxt),
@@ -594,7 +597,7 @@ impl Sender {
         self.retransmit();
     }
 
-    /// Schedules a retransmission of segment `una`. ns-3.26 DoRetransmit.
+    /// Schedules a retransmission of segment `una`, as in ns-3.26 DoRetransmit.
     fn retransmit(&mut self) {
         self.retransmission_due = true;
         self.resent += 1;
@@ -602,7 +605,7 @@ impl Sender {
         self.retries = self.retries.saturating_add(1);
     }
 
-    /// Returns the SYN, or the ACK that ends the handshake. ns-3.26 SendEmptyPacket.
+    /// Returns the SYN, or the ACK that ends the handshake, as in ns-3.26 SendEmptyPacket.
     fn handshake(&mut self, params: &TcpParams, now: Time) -> Segment {
         let syn = self.phase == Phase::SynSent;
         self.stats.handshake_segments += 1;
@@ -616,13 +619,13 @@ impl Sender {
         Segment { seq: self.nxt, syn, timestamp: now, ..Segment::default() }
     }
 
-    /// Returns true if the next segment exists and fits into `window` as a whole (rule 10). RFC 1122 4.2.3.4.
+    /// Returns true if there is a next segment and the whole segment fits into `window` (rule 10, RFC 1122 4.2.3.4).
     #[inline]
     fn room(&self, params: &TcpParams, window: u32) -> bool {
         self.nxt < self.end && self.bytes(params, self.una, self.nxt + 1) <= window
     }
 
-    /// Sends segment `seq`. ns-3.26 SendDataPacket.
+    /// Sends segment `seq`, as in ns-3.26 SendDataPacket.
     #[inline(always)]
     fn send(&mut self, params: &TcpParams, seq: u32, now: Time) -> Segment {
         let new = seq >= self.high;
@@ -662,7 +665,7 @@ impl Sender {
         if to == self.end { self.without_shortfall(full) } else { clamped(full) }
     }
 
-    /// Returns the actual size of data at the end of the transfer that would have `full` bytes in full segments.
+    /// Returns the size of the last data of the transfer, which would be `full` bytes if the last segment were full.
     #[cold]
     #[inline(never)]
     fn without_shortfall(&self, full: u64) -> u32 {

@@ -40,8 +40,8 @@ impl Sender {
             self.restart_timer(params, now);
             self.disarm_at_end();
         }
-        // ns-3.48 ProcessAck: for an ACK that advances SND.UNA, newly delivered segments count, except those SACKed
-        // before (segsAcked).
+        // As in ProcessAck of ns-3.48, an ACK that advances SND.UNA grows the window for newly delivered segments.
+        // Segments SACKed before do not count (segsAcked).
         let credit = self.leave_recovery(if acked > 0 { delivered } else { 0 });
         if credit > 0 && !ack.congestion_echo {
             self.grow(params, credit, now);
@@ -61,7 +61,7 @@ impl Sender {
             //= RFC 6675 5-8: (A) The ACK of that point ends recovery.
             //= RFC 6675 5-9: (A) What is SACKed beyond it stays on the scoreboard.
             //= RFC 5681 3.2-8: The ACK that ends recovery sets cwnd to ssthresh at most.
-            // Rule 15: (A) of RFC 6675 section 5.
+            // Rule 15: step (A) of RFC 6675 section 5.
             Phase::Recovery if self.una >= self.recover => {
                 self.cwnd = self.ssthresh;
                 self.phase = Phase::Open;
@@ -124,13 +124,14 @@ impl Sender {
             let limit = total.saturating_sub(sent).max(u64::from(delivered) * mss) + mss;
             limit.min(ssthresh - pipe)
         };
-        // Leaves room for the fast retransmission in any case.
+        // The window always has room for the fast retransmission.
         let least = if self.retransmission_due { mss } else { 0 };
         self.cwnd = super::clamped(pipe + send_count.max(least)).max(params.segment_payload);
     }
 
     pub(super) fn poll_selective(&mut self, params: &TcpParams, now: Time) -> Option<Segment> {
-        // RFC 6675 section 5, step (4.3); a timeout also sends its first segment like this.
+        // RFC 6675 section 5, step (4.3): the fast retransmission ignores the window, as does the first retransmission
+        // after a timeout.
         let forced = std::mem::take(&mut self.retransmission_due);
         if !forced && !self.window_due {
             return None;

@@ -16,7 +16,7 @@ use crate::traffic::tcp::{Ack, LossDetection, TcpParams, clamped};
 pub(super) struct News {
     /// Number of segments by which SND.UNA advances.
     pub(super) in_order: u32,
-    /// Newly delivered data, in order or SACKed, in segments and bytes.
+    /// Number of newly delivered segments, in order or SACKed. The next field has the bytes.
     pub(super) delivered: u32,
     pub(super) delivered_bytes: u32,
     /// Number of bytes by which SND.UNA advances.
@@ -29,8 +29,8 @@ pub(super) struct News {
     pub(super) duplicate: bool,
     /// True if a retransmitted segment is acknowledged in order.
     resent: bool,
-    /// Send times of the first and the last newly delivered segment that was sent only once. `acked` is for delivery in
-    /// order, the next field for SACKs. [`Time::NEVER`] if there are none.
+    /// Send times of the first and the last segment that this ACK acknowledges cumulatively and that was sent only
+    /// once. The next field has the same for SACKs. [`Time::NEVER`] if there are none.
     acked: Ends,
     sacked_once: Ends,
 }
@@ -81,7 +81,7 @@ impl TrackedSender {
         let delivered_before = self.rate.delivered;
         let mut news = News::NONE;
         if params.loss_detection == LossDetection::Rack {
-            // An ACK does not count losses detected by timers (`lost` in `tcp_input.c` tcp_ack).
+            // Losses detected by timers do not count as losses of this ACK (`lost` in `tcp_input.c` tcp_ack).
             self.newly_lost = 0;
         }
         self.rack.begin_ack();
@@ -122,7 +122,7 @@ impl TrackedSender {
         if !(params.impatient_timer && partial) {
             return true;
         }
-        // RFC 6582 section 4, the Impatient variant.
+        // RFC 6582 section 4, the Impatient variant: only the first partial ACK resets the timer.
         std::mem::take(&mut self.before_partial_ack)
     }
 
@@ -140,8 +140,7 @@ impl TrackedSender {
         let nxt = self.records.nxt();
         let reports = if news.duplicate { others } else { ack.sacks.as_slice() };
         for block in reports.iter().filter(|block| block.end <= nxt) {
-            // Skips the known blocks of the last ACK: of a block that extends a known one, only the new part is
-            // visited.
+            // Skips the part of each block that the last ACK already reported.
             for seq in self.known.first_news(*block).max(una)..block.end {
                 if let Some(record) = self.records.sack(seq) {
                     news.sacked = true;
@@ -156,7 +155,7 @@ impl TrackedSender {
         self.known = ack.sacks;
     }
 
-    /// Processes the number of the ACK. `tcp_clean_rtx_queue`.
+    /// Processes the acknowledgement number, as `tcp_clean_rtx_queue` does.
     #[inline]
     fn take_in_number(&mut self, params: &TcpParams, ack: &Ack, news: &mut News, now: Time) {
         while self.records.una() < ack.ack {
@@ -173,7 +172,8 @@ impl TrackedSender {
                 news.acked.add(record.sent);
             }
             self.delivered(params, seq, &record, news, now);
-            // RFC 8985 6.2, step 2: an echo older than the retransmission answers the original.
+            // RFC 8985 6.2, step 2: if the echoed timestamp is older than the retransmission, the ACK is for the
+            // original.
             if !record.resent || ack.echo >= record.sent {
                 self.rack.on_delivered(seq, &record, now, self.rtt.least());
             }
@@ -280,7 +280,7 @@ impl TrackedSender {
         }
     }
 
-    /// Sets the window after this ACK. `tcp_cong_control`.
+    /// Sets the window after this ACK, as `tcp_cong_control` does.
     fn decide_on_window(&mut self, params: &TcpParams, sample: &Sample, news: &News, now: Time) {
         let mss = params.segment_payload;
         self.congestion.on_sample(params, &mut self.output, sample);

@@ -1,7 +1,8 @@
-//! Receive window of a receiver of Linux 6.12 (`tcp_input.c` tcp_rcv_space_adjust, tcp_grow_window). It starts at 64
-//! KiB and grows with the data that arrive in a round trip, by two segments for each arriving segment.
+//! Receive-window autotuning as in Linux 6.12 (`tcp_input.c` tcp_rcv_space_adjust, tcp_grow_window). The window starts
+//! at 64 KiB. Its maximum follows from the data that arrive in a round trip. The window grows towards this maximum by
+//! two segments for each arriving segment.
 //!
-//! The sender computes the window from the data that it sends, which arrive half a round trip later.
+//! The sender computes the receiver's window from the data that it sends, which arrive half a round trip later.
 
 use fairlane_schemes::base::units::Time;
 
@@ -17,21 +18,22 @@ const CUSHION: u64 = 16;
 /// Receive window; sizes are in bytes.
 #[derive(Clone, Debug)]
 pub(super) struct ReceiveWindow {
-    /// Maximum (window_clamp), and window once all sent data have arrived (rcv_ssthresh).
+    /// Maximum of the window (window_clamp). The next field is the window once all sent data have arrived
+    /// (rcv_ssthresh).
     most: u64,
     window: u64,
     /// Window that the sender knows: the window a round trip ago.
     offered: u64,
-    /// Largest end of the window so far.
+    /// Largest right edge of the window so far.
     end: u64,
     /// Most data that arrived in a round trip (rcvq_space).
     space: u64,
-    /// Maximum, and most data in a round trip, before the last round trip.
+    /// Values of `most` and `space` before the last round trip.
     before: (u64, u64),
-    /// Start of this round trip, and amount of data sent in it so far.
+    /// Start of this round trip. The next field is the amount of data sent in this round trip so far.
     round_start: Time,
     sent: u64,
-    /// The receiver's estimate of the round-trip time (rcv_rtt_est), and time of its last update.
+    /// The receiver's estimate of the round-trip time (rcv_rtt_est). The next field is the time of its last update.
     rtt: Time,
     updated: Time,
 }
@@ -39,7 +41,7 @@ pub(super) struct ReceiveWindow {
 impl ReceiveWindow {
     pub(super) fn new(mss: u32) -> Self {
         let mss = u64::from(mss);
-        // One segment less than the buffer contains, because it still contains the arriving one (tcp_space).
+        // The window is one segment smaller than the buffer, which still contains the arriving segment (tcp_space).
         let most = FIRST.max(3 * mss) - mss;
         Self {
             most,
@@ -55,8 +57,8 @@ impl ReceiveWindow {
         }
     }
 
-    /// End of the window as a byte of the connection, when all bytes before `una` are acknowledged and the receiver
-    /// stores `beyond` bytes above a gap. These bytes reduce the window (tcp_space), but its end never moves back
+    /// Right edge of the window as a byte number, when all bytes before `una` are acknowledged and the receiver stores
+    /// `beyond` bytes above a gap. These bytes reduce the window (tcp_space), but its right edge never moves back
     /// (tcp_select_window).
     #[inline]
     pub(super) fn end(&mut self, una: u64, beyond: u64) -> u64 {
@@ -64,14 +66,14 @@ impl ReceiveWindow {
         self.end
     }
 
-    /// Records that a gap before a segment of `mss` bytes is filled: only now the receiver counts the segment.
+    /// Records that the gap before a segment of `mss` bytes is filled. Only now does the receiver count the segment.
     #[inline]
     pub(super) fn on_fill(&mut self, mss: u32) {
         self.sent += u64::from(mss);
     }
 
-    /// Records that a loss was detected: the data of the last round trip are beyond a gap, so the receiver has not
-    /// counted them, and the window has not grown by them.
+    /// Records that a loss was detected. The data of the last round trip are above a gap, so the receiver has not
+    /// counted these data, and the window has not grown.
     pub(super) fn on_loss(&mut self) {
         (self.most, self.space) = self.before;
         self.window = self.window.min(self.most);
@@ -87,15 +89,15 @@ impl ReceiveWindow {
         self.window += room.min(STEP * mss);
         self.sent += new * mss;
         self.update_rtt(now, rtt);
-        // A round trip ends once the application has read the segment.
+        // A round trip ends when the application reads a segment.
         if now.saturating_sub(self.round_start) >= self.rtt {
             self.end_round(now, mss, buffer);
         }
         room > 0
     }
 
-    /// Timestamps count milliseconds. Each of them gives a sample; a lower sample replaces the estimate at once.
-    /// tcp_rcv_rtt_measure_ts, tcp_rcv_rtt_update.
+    /// Updates the receiver's RTT estimate from timestamps in milliseconds. A sample below the estimate replaces the
+    /// estimate (tcp_rcv_rtt_measure_ts, tcp_rcv_rtt_update).
     fn update_rtt(&mut self, now: Time, rtt: Time) {
         let millisecond = Time::from_millis(1).0;
         let sample = Time((rtt.0 / millisecond).max(1) * millisecond);
@@ -148,11 +150,12 @@ mod tests {
         // The first segment of a round trip ends the previous one: ten segments were expected, so nothing changes.
         assert_eq!(round(&mut window, at(1), 20), 0);
         assert_eq!((window.offered, window.most), (64_536, 64_536));
-        // 20 instead of 10: 2 x 20 + 16, plus twice 56 x 10 / 10: 168 segments, minus one. From the next segment on,
-        // each widens the window by two: 51 segments, and one more by a part.
+        // 20 segments arrived instead of the expected 10. The new maximum is 2 * 20 + 16 segments plus twice 56 * 10 /
+        // 10, which is 168 segments, minus one. From the next segment on, each segment widens the window by two: 51
+        // segments do so fully, and one more in part.
         assert_eq!(round(&mut window, at(2), 20), 19);
         assert_eq!((window.most, window.offered), (167_000, 64_536));
-        // The sender knows the window as widened in the last round trip.
+        // The sender knows the window of one round trip ago.
         assert_eq!(round(&mut window, at(3), 20), 20);
         assert_eq!((window.most, window.offered), (167_000, 64_536 + 20 * 2 * 1000));
         assert_eq!(round(&mut window, at(4), 20), 13);
@@ -164,9 +167,10 @@ mod tests {
     fn data_beyond_a_gap_take_room_and_what_was_offered_stays() {
         let mut window = ReceiveWindow::new(MSS);
         assert_eq!(window.end(0, 0), 64_536);
-        // 40 segments above a gap leave 24 536 bytes, whose end is before the offered end.
+        // 40 segments above a gap leave a window of 24 536 bytes. Its right edge would be before the offered one, so
+        // the edge does not move.
         assert_eq!(window.end(10_000, 40_000), 64_536);
-        // The gap is filled: all of the window again.
+        // The gap is filled, so the full window is available again.
         assert_eq!(window.end(51_000, 0), 51_000 + 64_536);
     }
 

@@ -1,8 +1,8 @@
 //! Samples of the delivery rate: draft-ietf-ccwg-bbr, section on delivery rate.
 //!
-//! Each segment records the time and the total amount of delivered data when it was sent. When the segment is
-//! delivered, the rate is the amount delivered since it was sent, divided by the longer of the sending time and the
-//! acknowledgement time.
+//! The record of each segment has the time and the total amount of delivered data at its transmission. When the segment
+//! is delivered, the rate sample is the amount delivered since its transmission, divided by the longer of two
+//! intervals: that of sending these data, and that of their ACKs.
 
 use fairlane_schemes::base::units::{BitRate, Time};
 
@@ -22,7 +22,8 @@ pub(super) struct RateSampler {
     /// C.app_limited: value of `delivered` up to which the sender had too few data; 0 if it has enough.
     app_limited: u64,
     transmissions: u32,
-    /// Newest segment that the current ACK delivers: number of its transmission, 0 for none, and segment number.
+    /// Newest segment that the current ACK delivers: its transmission number, or 0 if there is none, and its segment
+    /// number.
     newest: (u32, u32),
 }
 
@@ -42,7 +43,7 @@ impl RateSampler {
     #[inline]
     pub(super) fn on_send(&mut self, now: Time, silent: bool, pipe: u64, bytes: u32) -> Record {
         if silent {
-            // Samples exclude the silence before this segment.
+            // Samples exclude the idle time before this segment.
             (self.first_sent, self.delivered_at) = (now, now);
         }
         self.transmissions = self.transmissions.wrapping_add(1);
@@ -136,13 +137,14 @@ mod tests {
     #[test]
     fn the_rate_is_what_was_delivered_since_the_segment_was_sent_over_the_time_of_its_acks() {
         let mut rate = RateSampler::default();
-        // Ten segments leave in a burst at 0. Their ACKs arrive every 10 ms from 100 ms on: 1000 B / 10 ms = 800
-        // kbit/s.
+        // Ten segments are sent in a burst at time 0. Their ACKs arrive every 10 ms from 100 ms on, which is a rate of
+        // 1000 B / 10 ms = 800 kbit/s.
         let burst: Vec<Record> = (0..10).map(|k| rate.on_send(MS(0), k == 0, k * u64::from(MSS), MSS)).collect();
         deliver(&mut rate, &burst[0], MS(100));
         // The first segment gives 1000 B in 100 ms.
         assert_eq!(rate.take_sample(Some(&burst[0]), MS(100)).rate, Some(BitRate(80_000)));
-        // One more segment, sent at 100 ms, is delivered at 200 ms, after ten others: 10 000 B in 100 ms.
+        // One more segment, sent at 100 ms, is delivered at 200 ms, after ten other segments. The rate is 10 000 B in
+        // 100 ms.
         let next = rate.on_send(MS(100), false, 9 * u64::from(MSS), MSS);
         for k in 1..10 {
             deliver(&mut rate, &burst[k as usize], MS(100 + 10 * k));
@@ -163,7 +165,7 @@ mod tests {
         for record in &sent {
             deliver(&mut rate, record, MS(200));
         }
-        // The interval is max(100 ms of sending, 200 ms since the start).
+        // The interval is the maximum of 100 ms of sending and 200 ms until the ACKs.
         assert_eq!(rate.take_sample(sent.last(), MS(50)).rate, Some(BitRate(440_000)));
     }
 
@@ -188,7 +190,7 @@ mod tests {
         assert!(!rate.take_sample(Some(&first), MS(1)).app_limited);
         assert!(rate.is_app_limited());
         deliver(&mut rate, &second, MS(101));
-        // 2000 B are delivered, more than the 1000 B at which the app-limited phase ends.
+        // 2000 B have been delivered, which is more than the 1000 B at which the app-limited phase ends.
         assert!(rate.take_sample(Some(&second), MS(1)).app_limited);
         assert!(!rate.is_app_limited());
     }

@@ -32,7 +32,8 @@ impl TrackedSender {
         }
     }
 
-    /// Does slow start. Returns the segments of the ACK that remain once the window has reached the threshold.
+    /// Grows the window in slow start. Returns the number of segments of the ACK that remain once the window has
+    /// reached the threshold.
     fn slow_start(&mut self, params: &TcpParams, segments: u32) -> u32 {
         let mss = params.segment_payload;
         //= RFC 5681 3.1-8: Slow start below ssthresh, congestion avoidance above, either where they are equal.
@@ -50,9 +51,9 @@ impl TrackedSender {
         segments - steps
     }
 
-    /// Rule that ends this slow start. The classic form is part of CUBIC (`tcp_cubic.c`): with other
-    /// controls, Linux stays in slow start until losses or marks. RFC 9406 4.3: HyStart++ applies to the first slow
-    /// start, while ssthresh has its initial value.
+    /// Rule that ends this slow start. Classic HyStart is part of CUBIC (`tcp_cubic.c`); with other controls, Linux
+    /// stays in slow start until losses or marks. HyStart++ applies only to the first slow start, while ssthresh has
+    /// its initial value (RFC 9406 4.3).
     fn hystart_kind(&self, params: &TcpParams) -> HyStartKind {
         let first = self.output.ssthresh == clamped(params.initial_ssthresh);
         match params.hystart {
@@ -84,9 +85,9 @@ impl TrackedSender {
 
     /// Reduces the window after an idle period.
     ///
-    /// Linux also has tcp_cwnd_application_limited, which shrinks a window that was only partly used for the length of
-    /// a timeout. It never has an effect: tcp_cong_avoid restarts that time with each ACK, and without ACKs the
-    /// connection is idle.
+    /// Linux also has tcp_cwnd_application_limited, which shrinks a window that has not been fully used for the
+    /// duration of a timeout. The function never has an effect: tcp_cong_avoid restarts this duration at each ACK, and
+    /// without ACKs the connection is idle.
     pub(super) fn restart_after_idle(&mut self, params: &TcpParams, idle: Time) {
         let rto = self.rtt.rto();
         if idle <= rto || Self::has_full_control(params) {
@@ -111,8 +112,8 @@ impl TrackedSender {
         }
     }
 
-    /// Returns true if the window limits sending. In the sender's slow start, except in QUIC, this is also true if half
-    /// of the window was in use (`tcp_is_cwnd_limited`).
+    /// Returns true if the window limits sending. In slow start, except in QUIC, this is also true if half of the
+    /// window was in use (`tcp_is_cwnd_limited`).
     #[inline]
     pub(super) fn is_cwnd_limited(&self, params: &TcpParams) -> bool {
         let half_used = || {
@@ -125,7 +126,7 @@ impl TrackedSender {
         self.cwnd_limited || half_used()
     }
 
-    /// Records the use of the window once all segments permitted now were sent (`tcp_cwnd_validate`).
+    /// Records the use of the window after all permitted segments have been sent (`tcp_cwnd_validate`).
     pub(super) fn note_use_of_window(&mut self, limited: bool) {
         let outstanding = self.records.outstanding();
         let round_over = self.records.una() >= self.usage_round;

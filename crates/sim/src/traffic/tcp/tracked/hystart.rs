@@ -19,13 +19,13 @@ const RISE_SHARE: u64 = 8;
 const CSS_GROWTH_DIVISOR: u32 = 4;
 const CSS_ROUNDS: u32 = 5;
 const LIMIT: u32 = 8;
-/// Bytes that GRO and TSO may combine (GSO_MAX_SIZE). The threshold for trains includes the time of four such
-/// bundles, at most a millisecond.
+/// Maximum size of a GSO or GRO packet (GSO_MAX_SIZE). The threshold for trains includes the time of four such packets,
+/// at most a millisecond.
 const BUNDLE: u64 = 65_536;
 
 #[derive(Clone, Debug)]
 pub(super) struct HyStart {
-    /// Start of this round, and time of the last ACK of the train.
+    /// Start of this round. The next field is the time of the last ACK of the train.
     round_start: Time,
     last_ack: Time,
     round_end: u32,
@@ -161,7 +161,7 @@ impl HyStart {
             return ends;
         }
         match self.css {
-            // The RTT has not really risen, so slow start continues.
+            // The rise of the RTT was spurious, so slow start continues.
             Some((_, baseline)) if self.current < baseline => self.css = None,
             None if self.previous < Time::NEVER
                 && self.current >= self.previous.saturating_add(rise(self.previous)) =>
@@ -239,7 +239,7 @@ mod tests {
             (0..8).any(|k| hystart.ends_slow_start(kind, &of(k)))
         };
         assert!(!round(1, 100_000) && !round(2, 112_499) && !round(3, 112_499));
-        // Until now no round exceeded the previous one by 1/8.
+        // Until now no round exceeded the RTT of the previous one by 1/8.
         assert!(!round(4, 127_000));
         let rounds: Vec<bool> = (5..=9).map(|number| round(number, 127_000)).collect();
         assert_eq!(rounds, [false, false, false, false, true]);

@@ -12,8 +12,8 @@ const TIME_THRESHOLD: (u64, u64) = (9, 8);
 const GRANULARITY: Time = Time::from_millis(1);
 
 impl TrackedSender {
-    /// Returns false if [`TrackedSender::detect_losses`] cannot find a loss: with RACK and in QUIC, if all data in
-    /// flight were sent after the last delivered segment. This is true for most ACKs.
+    /// Returns false if [`TrackedSender::detect_losses`] cannot find a loss. With RACK and in QUIC, this is so if all
+    /// data in flight were sent after the last delivered segment, as at most ACKs.
     #[inline]
     pub(super) fn may_have_lost(&self, params: &TcpParams) -> bool {
         let is_older = |seq| self.records.at(seq).number <= self.rack.number();
@@ -52,7 +52,7 @@ impl TrackedSender {
             } else if by_number {
                 return Some(due);
             } else {
-                // Linux waits until all of them are overdue (tcp_rack_detect_loss).
+                // Linux waits until all these segments are overdue (tcp_rack_detect_loss).
                 last_due = Some(due);
             }
         }
@@ -69,7 +69,7 @@ impl TrackedSender {
             if self.records.at(seq).resent {
                 continue;
             }
-            // Segments sent once are in order.
+            // Segments that were sent only once are in the order of their numbers.
             if seq >= bound {
                 break;
             }
@@ -77,7 +77,7 @@ impl TrackedSender {
         }
     }
 
-    /// Time after the transmission of a segment at which it is lost if a later one is delivered.
+    /// Time from the transmission of a segment until the segment is considered lost if a later one is delivered.
     fn loss_delay(&self, params: &TcpParams) -> Time {
         if Self::is_numbered(params) {
             // RFC 9002 6.1.2: max(9/8 max(smoothed_rtt, latest_rtt), granularity).

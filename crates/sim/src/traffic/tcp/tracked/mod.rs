@@ -55,12 +55,12 @@ const SYN_TRIES: u8 = 6;
 /// Retransmissions without an ACK of new data after which ns-3.26 gives up (`tcp-socket.cc` DataRetries).
 const DATA_RETRIES: u8 = 6;
 
-/// Data sent regardless of window and pacing.
+/// Segment that is sent regardless of window and pacing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Forced {
     #[default]
     Nothing,
-    /// A new segment, as a probe.
+    /// A new segment, sent as a probe.
     New,
     /// This segment again, after a timeout or as a probe.
     Again(u32),
@@ -105,10 +105,10 @@ pub struct TrackedSender {
     duplicates: u32,
     /// True if F-RTO checks whether the timeout was spurious.
     watches_timeout: bool,
-    /// True if F-RTO requires that new data, not retransmissions, follow an ACK.
+    /// True if F-RTO must send new data, not retransmissions, after an ACK.
     new_data_only: bool,
-    /// True if the window limited sending. The next fields are the maximum number of outstanding segments in this
-    /// round, and the end of the round (tcp_cwnd_validate).
+    /// True if the window limited sending in this round. The next two fields are the maximum number of outstanding
+    /// segments in this round, and the end of the round (tcp_cwnd_validate).
     cwnd_limited: bool,
     most_outstanding: u32,
     usage_round: u32,
@@ -249,7 +249,7 @@ impl TrackedSender {
         }
     }
 
-    /// Adds this number of full segments to send. All earlier data must also be full segments.
+    /// Adds `segments` full segments to the data to send. All earlier data must also be full segments.
     pub fn extend(&mut self, segments: u32) {
         self.end = self.end.saturating_add(segments);
         self.window_due = true;

@@ -9,10 +9,11 @@ pub(super) struct Numbers {
     /// Last packet sent before recovery began. Losses up to this packet belong to that recovery.
     pub(super) recovery: u32,
     pub(super) newest_lost: u32,
-    /// Last packet of a run of losses without an ACK in between, and send time of the first packet of the run.
+    /// Last packet of a run of losses without an acknowledged packet in between. The next field is the send time of the
+    /// first packet of the run.
     run_end: u32,
     run_since: Time,
-    /// Longest time over which all packets were lost, among the current losses.
+    /// Longest sending time over which all packets were lost, among the current losses.
     pub(super) longest: Time,
 }
 

@@ -1,5 +1,5 @@
-//! Pacing as in Linux (`tcp_output.c` tcp_update_skb_after_send, tcp_tso_autosize). Data leave in chunks; a chunk
-//! leaves after the time that the previous one takes at the pacing rate.
+//! Pacing as in Linux (`tcp_output.c` tcp_update_skb_after_send, tcp_tso_autosize). Data are sent in chunks. The time
+//! between two chunks is that of the first one at the pacing rate.
 
 use fairlane_schemes::base::units::{BitRate, Time};
 
@@ -11,7 +11,7 @@ pub(super) struct Pacer {
     next: Time,
     /// Lateness of the current chunk.
     late: Time,
-    /// Remaining capacity of the current chunk, and bytes sent in it.
+    /// Bytes that still fit into the current chunk. The next field is the number of bytes sent in this chunk.
     left: u32,
     taken: u32,
     /// Segments sent, up to [`UNPACED`].
@@ -53,7 +53,7 @@ impl Pacer {
         }
     }
 
-    /// Ends the chunk because no more segments leave at this time.
+    /// Ends the chunk because no more segments are sent at this time.
     #[inline]
     pub(super) fn end_chunk(&mut self, rate: BitRate) {
         if self.taken > 0 && self.sent >= UNPACED {
@@ -65,8 +65,8 @@ impl Pacer {
     }
 }
 
-/// Pacing rate in percent of the window per SRTT, if the congestion control sets no rate. The three values are for
-/// Linux while the window is below half of the threshold, for Linux afterwards, and for QUIC.
+/// Pacing rate in percent of the window per SRTT, if the congestion control sets no rate. In Linux this applies while
+/// the window is below half of the threshold. The next constants are for Linux afterwards, and for QUIC.
 pub(super) const PERCENT_IN_SLOW_START: u64 = 200;
 pub(super) const PERCENT_IN_AVOIDANCE: u64 = 120;
 pub(super) const PERCENT_OF_QUIC: u64 = 125;
@@ -82,14 +82,14 @@ pub(super) fn rate_of_window(bytes: u64, percent: u64, srtt: Time) -> Option<Bit
     Some(BitRate(((bits / srtt.as_secs_f64()) as u64).max(1)))
 }
 
-/// Returns the size of a chunk (tcp_tso_autosize): the data of a millisecond, more on short paths, and at least two
-/// segments. It is at most `largest`, but at least one segment.
+/// Returns the size of a chunk (tcp_tso_autosize): the bytes sent in about a millisecond at this rate, more on short
+/// paths, and at least two segments. The size is limited to `largest`, but is never below one segment.
 #[inline]
 pub(super) fn chunk_bytes(rate: BitRate, min_rtt: Time, mss: u32, largest: u64) -> u32 {
     //= RFC 9002 7.7-3, by tso: Bursts are of the initial window at most.
-    // The data of 2^-10 s at this rate.
+    // Bytes sent in 2^-10 s at this rate.
     let of_rate = (rate.0 / 8) >> 10;
-    // The additional bytes are halved for each 2^9 us of the minimum RTT.
+    // Short paths get up to 64 KiB more, halved for each 2^9 us of the minimum RTT.
     let halvings = min_rtt.0 / Time::from_micros(512).0;
     let of_rtt = if halvings < 32 { largest >> halvings } else { 0 };
     let segments = ((of_rate + of_rtt).min(largest) / u64::from(mss)).max(2).min((largest / u64::from(mss)).max(1));
@@ -102,7 +102,7 @@ mod tests {
 
     const MSS: u32 = 1000;
     const US: fn(u64) -> Time = Time::from_micros;
-    /// 1000 bytes in a millisecond.
+    /// 1000 bytes per millisecond.
     const RATE: BitRate = BitRate(8_000_000);
 
     /// Sends a segment, in a new chunk of `quantum` bytes if no chunk is partly sent.
@@ -120,7 +120,7 @@ mod tests {
             assert!(pacer.next() <= US(0));
             send(&mut pacer, US(0), 2 * MSS);
         }
-        // The ninth segment starts a chunk, which the tenth completes: 2000 bytes take 2 ms.
+        // The ninth segment starts a chunk, and the tenth completes it. The 2000 bytes take 2 ms.
         send(&mut pacer, US(0), 2 * MSS);
         assert_eq!(pacer.next(), US(2000));
         send(&mut pacer, US(2000), 2 * MSS);
@@ -169,12 +169,12 @@ mod tests {
     #[test]
     fn a_chunk_is_about_a_millisecond_of_the_rate() {
         let chunk = |mbit: u64, min_rtt| chunk_bytes(BitRate(mbit * 1_000_000), min_rtt, MSS, 65_536);
-        // At 100 Mbit/s, 12.5 MB/s / 1024 = 12 207 B are 12 segments. At 1 Mbit/s, 122 B give the minimum of two
-        // segments. At 10 Gbit/s the maximum is 64 kB.
+        // At 100 Mbit/s, 2^-10 s are 12.5 MB/s / 1024 = 12 207 B, or 12 segments. At 1 Mbit/s, 122 B are less than the
+        // minimum of two segments. At 10 Gbit/s the size is the maximum, 65 segments.
         assert_eq!([100, 1, 10_000].map(|mbit| chunk(mbit, US(50_000))), [12_000, 2_000, 65_000]);
-        // An RTT of 1.1 ms adds 65536 / 4, which gives 28 591.
+        // An RTT of 1.1 ms adds 65536 / 4 bytes. The sum is 28 591 bytes, or 28 segments.
         assert_eq!(chunk(100, US(1100)), 28_000);
-        // Without combining: one segment.
+        // Without segmentation offload, a chunk is one segment.
         assert_eq!(chunk_bytes(BitRate(100_000_000), US(50_000), MSS, 0), MSS);
     }
 }

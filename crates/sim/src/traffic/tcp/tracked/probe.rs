@@ -41,7 +41,7 @@ impl TrackedSender {
         self.probe.end = Some(self.records.nxt() + u32::from(!self.probe.repeats));
     }
 
-    /// Checks if an ACK answers the probe (RFC 8985 7.4).
+    /// Ends the probe if an ACK acknowledges it (RFC 8985 7.4).
     pub(super) fn probe_answered(&mut self, params: &TcpParams, ack: &Ack, news: &News, now: Time) {
         let Some(end) = self.probe.end else { return };
         if ack.ack < end {
@@ -51,7 +51,7 @@ impl TrackedSender {
         if !self.probe.repeats || news.duplicate {
             self.probe.end = None;
         } else if ack.ack > end {
-            // The repeated segment repaired a loss, which reduces the window as a recovery does.
+            // The retransmitted segment repaired a loss, so the window is reduced as in recovery.
             self.probe.end = None;
             if matches!(self.phase, Phase::Open | Phase::Disorder) && !self.reducing && !Self::has_full_control(params)
             {
@@ -61,7 +61,7 @@ impl TrackedSender {
                 self.tell(params, Event::RecoveryEnds, now);
             }
         } else if pure_duplicate {
-            // Original and repetition have arrived.
+            // The original and its retransmission have both arrived.
             self.probe.end = None;
         }
     }

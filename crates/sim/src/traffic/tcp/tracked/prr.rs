@@ -1,11 +1,11 @@
 //! Proportional rate reduction (RFC 6937, RFC 9937), counted in segments as in Linux (`tcp_input.c` tcp_cwnd_reduction)
-//! or, with `loss_detection = "scoreboard"`, in bytes as in the RFCs. All counts have the same unit; a segment has
-//! `size` units.
+//! or, with `loss_detection = "scoreboard"`, in bytes as in the RFCs. All counts use this unit; a segment has `size`
+//! units.
 
 /// State of a reduction, from its start until the data outstanding at that time are acknowledged.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Prr {
-    /// RecoverFS; if counted in segments, the congestion window before the reduction replaces it.
+    /// RecoverFS, in bytes. If PRR counts in segments, this is the congestion window before the reduction instead.
     flight: u32,
     /// Data delivered in this reduction (prr_delivered).
     delivered: u32,
@@ -51,7 +51,7 @@ impl Prr {
             let limit = self.delivered.saturating_sub(self.sent).max(of.delivered) + extra;
             limit.min(ssthresh - of.in_flight)
         };
-        // Leaves room for the fast retransmission in any case.
+        // The window always has room for the fast retransmission.
         Some(of.in_flight + count.max(if self.sent == 0 { size } else { 0 }))
     }
 }
@@ -89,17 +89,17 @@ mod tests {
         prr.on_send(1);
         assert_eq!(prr.window(10, 1, ack(2, 3)), Some(3 + 2));
         let safe = Delivery { advances: true, ..ack(2, 3) };
-        // prr_delivered is 4, prr_out 1: max(3, 2) + 1 = 4.
+        // With prr_delivered = 4 and prr_out = 1, PRR may send max(3, 2) + 1 = 4 segments.
         assert_eq!(prr.window(10, 1, safe), Some(3 + 4));
         assert_eq!(prr.window(10, 1, Delivery { any_lost: true, ..safe }), Some(3 + 5));
-        // Never above the threshold.
+        // The window never exceeds the threshold.
         assert_eq!(prr.window(10, 1, Delivery { delivered: 9, ..safe }), Some(10));
     }
 
     #[test]
     fn in_bytes_a_threshold_between_two_segments_counts_in_full() {
-        // The window is reduced from 5 segments of 1000 bytes to 4.4. Counted in segments, 4/5 of the delivered data
-        // may leave; counted in bytes, 0.88 (4400 bytes).
+        // The window is reduced from 5 segments of 1000 bytes to 4.4 segments. Counted in segments, PRR sends 4/5 of
+        // the delivered data; counted in bytes, 4400/5000 = 0.88.
         let mut prr = Prr::default();
         prr.begin(5000);
         prr.on_send(1000);
@@ -111,7 +111,7 @@ mod tests {
         let mut prr = Prr::default();
         prr.begin(10);
         assert_eq!(prr.window(5, 1, ack(0, 9)), None);
-        // At least ceil(1 * 1 / 10) - 0 = 1.
+        // PRR sends at least ceil(1 * 1 / 10) - 0 = 1 segment.
         assert_eq!(prr.window(1, 1, ack(1, 8)), Some(9));
         prr.on_send(1);
         assert_eq!(prr.window(1, 1, ack(1, 8)), Some(8));

@@ -25,7 +25,6 @@ impl TrackedSender {
 
     /// Handles the congestion signals of an ACK or of the loss timer (RFC 9002 7.3.2, 7.6).
     pub(super) fn repair_numbered(&mut self, params: &TcpParams, now: Time) {
-        // The ACK of a packet sent in recovery ends the recovery.
         //= RFC 9002 7.3.2-6: Recovery ends with the ACK of a packet that was sent in it.
         if self.rack.number() > self.numbers.recovery {
             self.reducing = false;
@@ -66,7 +65,7 @@ impl TrackedSender {
         //= RFC 9002 7.3.2-3: cwnd is at ssthresh before recovery ends.
         //= RFC 9002 7.3.2-4: It is reduced at once, or by proportional rate reduction.
         self.begin_reduction(params, 0);
-        // RFC 9002 7.3.2: one packet may be sent before the reduction counts.
+        // RFC 9002 7.3.2: one packet may be sent regardless of the reduced window.
         //= RFC 9002 7.3.2-5: One packet may be sent before a reduction at once.
         self.forced = self.records.first_lost().map_or(Forced::Nothing, Forced::Again);
         self.tell(params, Event::Loss, now);
@@ -105,7 +104,7 @@ impl TrackedSender {
     }
 
     /// Starts the probe timeout, counted from the last packet (RFC 9002 6.2.1). After an ACK that ends a series of
-    /// probes or lowers the RTT, the timeout may be in the past, and then fires immediately.
+    /// probes or lowers the RTT, the timeout may be in the past. It then expires immediately.
     pub(super) fn arm_probe_timeout(&mut self, params: &TcpParams, now: Time) {
         //= RFC 9002 6.2.1-5: It restarts with each packet that is sent or acknowledged.
         self.timer = if self.records.outstanding() == 0 {

@@ -19,7 +19,7 @@ pub(super) struct Rack {
     /// Value of `highest` after the previous ACK.
     highest_before: u32,
     reordering_seen: bool,
-    /// Factor of the reordering window (RACK.reo_wnd_mult).
+    /// Reordering window in units of a quarter of the minimum RTT (RACK.reo_wnd_mult).
     steps: u8,
     /// Recoveries until `steps` becomes 1 again (RACK.reo_wnd_persist).
     persist: u8,
@@ -65,11 +65,11 @@ impl Rack {
         self.reordering_seen |= seq < self.highest_before && !record.resent;
         self.highest = self.highest.max(seq + 1);
         let rtt = now.saturating_sub(record.sent);
-        // Step 2: this is too early for the retransmission, so the original arrived.
+        // Step 2: the ACK is too early to be for the retransmission, so the original arrived.
         if record.resent && rtt < min_rtt {
             return;
         }
-        // tcp_rack_advance; in RFC 8985 the RTT is that of the latest transmission.
+        // As in tcp_rack_advance. In RFC 8985 the RTT is that of the latest delivered transmission.
         self.rtt = rtt;
         self.number = self.number.max(record.number);
     }
@@ -105,7 +105,7 @@ impl Rack {
             return Time::ZERO;
         }
         let window = Time((of.min_rtt.0 / 4).saturating_mul(u64::from(self.steps)));
-        // Linux limits the window to SRTT / 8 x 8 = SRTT.
+        // Linux limits the window to SRTT.
         window.min(of.srtt)
     }
 
@@ -149,7 +149,7 @@ mod tests {
         rack.on_delivered(5, &sent(10, 5, false), MS(60), MS(40));
         rack.on_delivered(3, &sent(8, 3, false), MS(62), MS(40));
         assert_eq!((rack.number, rack.rtt()), (5, MS(54)));
-        // Of two segments sent at the same time, the later transmission counts.
+        // If two segments are sent at the same time, the one with the higher transmission number is the latest.
         rack.on_delivered(2, &sent(10, 6, true), MS(63), MS(40));
         assert_eq!((rack.number, rack.rtt()), (6, MS(53)));
     }
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn what_one_ack_reports_in_whatever_order_is_no_reordering() {
-        // ACK 5 has block 6: the ACK of segment 4 was delayed, and 5 is lost.
+        // The ACK for segment 4 was delayed. It acknowledges up to segment 5, which is lost, and SACKs segment 6.
         let mut rack = Rack::new();
         rack.begin_ack();
         rack.on_delivered(6, &sent(10, 6, false), MS(60), MS(40));
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(rack.reordering_window(of()), MS(30));
         rack.on_recovery_end();
         assert_eq!(rack.reordering_window(of()), MS(10));
-        // Never above SRTT.
+        // The window never exceeds SRTT.
         for round in 0..9 {
             rack.on_advance(100 * round);
             rack.on_dsack(100 * round + 50);

@@ -68,7 +68,7 @@ impl Record {
 
 #[derive(Clone, Debug)]
 pub(super) struct Records {
-    /// Ring with the record of `seq` at `seq mod length`. The length is a power of two.
+    /// Ring buffer with the record of segment `seq` at index `seq mod length`. The length is a power of two.
     ring: Box<[Record]>,
     una: u32,
     nxt: u32,
@@ -82,7 +82,7 @@ pub(super) struct Records {
     resent: u32,
     /// Segments considered lost and not delivered yet, retransmitted or not.
     unrepaired: u32,
-    /// Segment below which none is lost.
+    /// Lower bound of the numbers of lost segments.
     lost_from: u32,
 }
 
@@ -137,7 +137,7 @@ impl Records {
         self.in_flight
     }
 
-    /// Segments considered lost and not retransmitted.
+    /// Number of segments that are considered lost and not retransmitted yet.
     #[inline]
     pub(super) fn lost(&self) -> u32 {
         self.lost
@@ -148,7 +148,7 @@ impl Records {
         self.sacked
     }
 
-    /// Segments in the network that were sent more than once.
+    /// Number of segments in flight that were sent more than once.
     #[inline]
     pub(super) fn resent(&self) -> u32 {
         self.resent
@@ -293,7 +293,7 @@ impl Records {
         (self.una..end).rev().filter(|&seq| self.at(seq).fate == Fate::Sacked).nth(count as usize - 1)
     }
 
-    /// Returns true if, above `una`, the first segment that is lost, retransmitted or SACKed is not SACKed.
+    /// Looks for the first segment above `una` that is lost, retransmitted or SACKed. Returns true if it is not SACKed.
     pub(super) fn next_known_is_lost(&self) -> bool {
         let known =
             (self.una..self.nxt).skip(1).map(|seq| self.at(seq)).find(|of| of.fate != Fate::InFlight || of.resent);

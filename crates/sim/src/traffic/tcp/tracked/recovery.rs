@@ -44,12 +44,12 @@ impl TrackedSender {
             }
             Phase::Open | Phase::Disorder if self.is_loss_proven(params) => self.enter_recovery(params, now),
             Phase::Open if by_time && !dubious => {}
-            // tcp_try_keep_open; a segment repeated by a probe is in flight without a loss.
+            // As in tcp_try_keep_open. A segment repeated by a probe is in flight although no segment was lost.
             Phase::Open | Phase::Disorder => {
                 let calm = self.records.sacked() == 0 && !(by_time && self.records.resent() > 0);
                 self.phase = if calm { Phase::Open } else { Phase::Disorder };
             }
-            // A retransmission of the loss state is lost.
+            // A retransmission sent in the loss state was lost.
             Phase::Loss if copy_lost => self.enter_recovery(params, now),
             _ if partial && params.recovery_sends_at_once && !self.records.at(una).resent => {
                 // ProcessAck of ns-3 sends new data if the scoreboard shows no loss. RFC 6582 would send segment `una`.
@@ -122,7 +122,7 @@ impl TrackedSender {
         self.tell(params, event, now);
     }
 
-    /// Starts a recovery. `tcp_enter_recovery`.
+    /// Starts a recovery (`tcp_enter_recovery`).
     pub(super) fn enter_recovery(&mut self, params: &TcpParams, now: Time) {
         self.stats.fast_recoveries += 1;
         self.receive_window.on_loss();
@@ -152,7 +152,7 @@ impl TrackedSender {
         self.tell(params, Event::Loss, now);
     }
 
-    /// Ends a recovery. `tcp_try_undo_recovery`, `tcp_end_cwnd_reduction`.
+    /// Ends a recovery (`tcp_try_undo_recovery`, `tcp_end_cwnd_reduction`).
     fn end_recovery(&mut self, params: &TcpParams, ack: &Ack, now: Time) {
         if params.undo && (self.undo.answers_original(ack.echo) || self.undo.all_copies_were_needless()) {
             self.undo_reduction(params, false, now);
@@ -177,7 +177,8 @@ impl TrackedSender {
         }
     }
 
-    /// Undoes the reduction if a partial ACK answers an original, so nothing was lost. `tcp_try_undo_partial`.
+    /// Undoes the reduction if a partial ACK was caused by an original, so that nothing was lost
+    /// (`tcp_try_undo_partial`).
     fn undo_partly(&mut self, params: &TcpParams, ack: &Ack, now: Time) {
         if !self.undo.answers_original(ack.echo) {
             return;
@@ -221,7 +222,7 @@ impl TrackedSender {
         }
     }
 
-    /// Handles a timeout. `tcp_enter_loss`, `tcp_retransmit_timer`.
+    /// Handles a timeout (`tcp_enter_loss`, `tcp_retransmit_timer`).
     pub(super) fn on_timeout(&mut self, params: &TcpParams, now: Time) {
         self.stats.timeouts += 1;
         let una = self.records.una();

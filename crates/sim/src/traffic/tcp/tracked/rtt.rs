@@ -1,7 +1,8 @@
 //! Round-trip times and the retransmission timeout as Linux computes them (`tcp_input.c` tcp_rtt_estimator).
 //!
-//! The variation term of the timeout is the largest mean deviation in a round trip, at least the minimum timeout. It
-//! shrinks by a quarter of the difference per round trip. RFC 6298 and `scoreboard` use the last deviation instead.
+//! The variation term of the timeout is the largest mean deviation in a round trip, but never below the minimum
+//! timeout. It shrinks by a quarter of the difference per round trip. RFC 6298 and `scoreboard` use the last deviation
+//! instead.
 
 use fairlane_schemes::base::units::Time;
 
@@ -17,7 +18,7 @@ pub(super) struct RttEstimator {
     srtt: Time,
     /// Four times the mean deviation.
     deviation: Time,
-    /// Largest `deviation` in this round trip, at least the minimum timeout.
+    /// Largest `deviation` in this round trip; never below the minimum timeout.
     largest: Time,
     /// Variation term of the timeout, added to SRTT.
     variation: Time,
@@ -77,7 +78,7 @@ impl RttEstimator {
         self.least = self.least.min(rtt.max(Time(1)));
     }
 
-    /// Processes a sample, which ends the backoff. `una` and `nxt` show if a round trip has ended.
+    /// Processes a sample and ends the backoff. A round trip has ended if `una` is beyond the `nxt` at its start.
     pub(super) fn sample(&mut self, params: &TcpParams, rtt: Time, una: u32, nxt: u32) {
         let rtt = rtt.max(Time(1));
         self.latest = rtt;
@@ -122,7 +123,7 @@ impl RttEstimator {
             //= RFC 9002 5.3-8, deviation: Further ones move smoothed_rtt by 1/8 of the difference, and rttvar by 1/4 of
             //= that from the new smoothed_rtt.
             let off = rtt.0.abs_diff(self.srtt.0);
-            // Four times (3/4 rttvar + 1/4 |smoothed_rtt - rtt|).
+            // `deviation` is four times rttvar, so this is four times (3/4 rttvar + 1/4 |smoothed_rtt - rtt|).
             self.deviation = Time(self.deviation.0 - self.deviation.0 / 4 + off);
             self.srtt = Time((7 * self.srtt.0 + rtt.0) / 8);
         }
@@ -185,7 +186,7 @@ mod tests {
         for una in 0..100 {
             rtt.sample(&params, MS(50), 2 * una, 2 * una + 1);
         }
-        // The variation starts at max(2 * 50, 200) ms and does not change.
+        // The variation starts at max(2 * 50 ms, 200 ms) and does not change.
         assert_eq!((rtt.srtt(), rtt.rto()), (MS(50), MS(250)));
     }
 
@@ -194,13 +195,14 @@ mod tests {
         let params = params();
         let mut rtt = RttEstimator::new(&params);
         rtt.sample(&params, MS(100), 0, 10);
-        // The deviation is 200 and the sample is off by 400: 200 + 400 - 50 = 550. SRTT is 100 + 400 / 8 = 150.
+        // `deviation` is 200 ms and the sample differs from SRTT by 400 ms. So `deviation` becomes 200 + 400 - 200/4 =
+        // 550 ms, and SRTT becomes 100 + 400/8 = 150 ms.
         rtt.sample(&params, MS(500), 5, 20);
         assert_eq!(rtt.rto(), MS(150 + 550));
         // At the end of the round trip the largest deviation equals the variation, so the variation does not shrink.
         rtt.sample(&params, MS(150), 11, 30);
         assert_eq!(rtt.rto(), MS(700));
-        // In the next round trip the largest deviation is at most 550 - 550/4 = 412.5. The variation shrinks by a
+        // In the next round trip the largest deviation is at most 550 - 550/4 = 412.5 ms. The variation shrinks by a
         // quarter of the difference.
         rtt.sample(&params, MS(150), 31, 40);
         assert!(rtt.rto() < MS(700) && rtt.rto() > MS(600), "{:?}", rtt.rto());
@@ -211,8 +213,8 @@ mod tests {
         let params = params();
         let mut rtt = RttEstimator::new(&params);
         rtt.sample(&params, MS(800), 0, 10);
-        // The deviation is 1600, its quarter 400. The sample is off by 480, which gives a step of 80, of which an
-        // eighth counts.
+        // `deviation` is 1600 ms, a quarter of it 400 ms. The sample is 480 ms below SRTT. The difference is a step of
+        // 80 ms, of which an eighth counts.
         rtt.sample(&params, MS(320), 5, 20);
         assert_eq!(rtt.deviation, MS(1610));
     }
@@ -222,10 +224,10 @@ mod tests {
         let params = TcpParams::profile(TcpProfile::Quic);
         let mut rtt = RttEstimator::new(&params);
         rtt.sample(&params, MS(100), 0, 0);
-        // 100 + 4 x 50 + 25 ms.
+        // SRTT plus four times rttvar plus max_ack_delay: 100 + 4 * 50 + 25 ms.
         assert_eq!(rtt.rto(), MS(325));
         rtt.sample(&params, MS(180), 0, 0);
-        // A.7: smoothed_rtt = 110, rttvar = 3/4 50 + 1/4 80 = 57.5.
+        // RFC 9002 A.7: smoothed_rtt = 110 ms, rttvar = 3/4 * 50 ms + 1/4 * 80 ms = 57.5 ms.
         assert_eq!((rtt.srtt(), rtt.rto()), (MS(110), MS(110 + 230 + 25)));
         for _ in 0..100 {
             rtt.sample(&params, MS(110), 0, 0);

@@ -1,4 +1,4 @@
-//! Data that the application writes: all at once or, during a period, at a limited rate.
+//! Data that the application writes: all data at once or, during a period, data at a limited rate.
 
 use fairlane_schemes::base::units::{BitRate, Time};
 
@@ -25,7 +25,8 @@ impl Supply {
         self.written
     }
 
-    /// Segments written by `now`, if `sent` segments were sent. The socket buffer is empty at the start of the period.
+    /// Updates the number of segments written by `now`, after `sent` segments have been sent. The socket buffer is
+    /// empty at the start of the period.
     #[inline]
     pub(super) fn update(&mut self, params: &TcpParams, sent: u32, now: Time) {
         let Some(rate) = params.app_rate else { return };

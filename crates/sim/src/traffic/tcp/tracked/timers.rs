@@ -47,8 +47,8 @@ impl TrackedSender {
         }
     }
 
-    /// Restarts the timer for a probe or, if no probe may be sent, for the timeout. After an ACK that `advances`
-    /// SND.UNA, the timeout counts from now.
+    /// Restarts the timer for a probe or, if no probe may be sent, for the timeout. The timeout counts from now after
+    /// an ACK that advances SND.UNA (`advances`).
     pub(super) fn arm(&mut self, params: &TcpParams, advances: bool, now: Time) {
         if let Some(delay) = self.probe_time(params) {
             let timeout = if advances { self.rtt.rto() } else { self.timeout_of_first().saturating_sub(now) };
@@ -79,7 +79,7 @@ impl TrackedSender {
         self.records.at(self.records.una()).sent.saturating_add(self.rtt.rto())
     }
 
-    /// Handles missing segments at the end of the reordering window. `tcp_rack_reo_timeout`.
+    /// Handles missing segments at the end of the reordering window, as in `tcp_rack_reo_timeout`.
     fn on_reordering_timer(&mut self, params: &TcpParams, now: Time) {
         let before = self.records.lost();
         let due = self.detect_losses(params, now);

@@ -11,7 +11,7 @@ use crate::traffic::tcp::congestion::external::Sent;
 use crate::traffic::tcp::phase::Phase;
 use crate::traffic::tcp::{LossDetection, Pacing, Prompt, Segment, TcpParams};
 
-/// Segments are never deferred if at least this fraction (1/3) of the window is free (tcp_tso_win_divisor).
+/// Divisor of the window: segments are never deferred if at least a third of the window is free (tcp_tso_win_divisor).
 const TSO_WIN_DIVISOR: u32 = 3;
 /// Size of the first send buffer of a connection. Measured with Linux 6.12, where the buffer ends after 11 full
 /// segments.
@@ -109,11 +109,11 @@ impl TrackedSender {
         let srtt = self.rtt.srtt();
         let next_ack = self.records.first_sent().map(|sent| sent + srtt);
         let defers = matches!(self.phase, Phase::Open | Phase::Disorder)
-            // For a paced sender, the time counts from when the next burst may leave (tcp_wstamp_ns).
+            // For a paced sender, the time counts from the time at which the next burst may be sent (tcp_wstamp_ns).
             && now <= self.last_sent.max(self.pacer.next()) + Time::from_micros(1000)
             && room < most
-            // A buffer grows to the free part of the congestion window (tcp_grow_skb), so its end matters only in these
-            // cases.
+            // A buffer grows to the free part of the congestion window (tcp_grow_skb), so the end of the buffer matters
+            // only in these cases.
             && (receive_room < congestion_room || room < self.left_in_buffer(params))
             && TSO_WIN_DIVISOR * room < cwnd.min(offered)
             // The next ACK is expected soon.
@@ -330,7 +330,7 @@ impl TrackedSender {
             EcnUse::Classic if again && !Self::is_numbered(params) => Ecn::NotEct,
             //= RFC 3168 6.1.2-1: New data carry ECT(0).
             EcnUse::Classic => Ecn::Ect0,
-            // With a control that needs ECN, every packet is ECN-capable (TCP_CONG_NEEDS_ECN in tcp_ecn_send of Linux;
+            // With a control that needs ECN, all packets are ECN-capable (TCP_CONG_NEEDS_ECN in tcp_ecn_send of Linux;
             // RFC 8311 4.3).
             EcnUse::AccurateEct0 => Ecn::Ect0,
             EcnUse::AccurateEct1 => Ecn::Ect1,

@@ -7,8 +7,8 @@ use fairlane_schemes::base::units::Time;
 pub(super) struct Undo {
     /// SND.UNA at the reduction (undo_marker); `None` if there is nothing to undo.
     marker: Option<u32>,
-    /// Number of retransmissions since the reduction that no D-SACK has answered (undo_retrans); `None` before the
-    /// first retransmission.
+    /// Number of retransmissions since the reduction for which no D-SACK has been received (undo_retrans); `None`
+    /// before the first retransmission.
     unanswered: Option<u32>,
     /// Time of the first retransmission (retrans_stamp), or [`Time::NEVER`].
     first_copy: Time,
@@ -45,13 +45,13 @@ impl Undo {
         }
     }
 
-    /// Returns true if D-SACKs have answered all retransmissions: all originals arrived.
+    /// Returns true if D-SACKs have been received for all retransmissions, which means that all originals arrived.
     pub(super) fn all_copies_were_needless(&self) -> bool {
         self.marker.is_some() && self.unanswered == Some(0)
     }
 
-    /// Returns true if an ACK that advances SND.UNA answers an original: the echo is older than the first
-    /// retransmission.
+    /// Returns true if an ACK that advances SND.UNA was caused by an original: the echoed timestamp is older than the
+    /// first retransmission.
     pub(super) fn answers_original(&self, echo: Time) -> bool {
         self.marker.is_some() && self.first_copy < Time::NEVER && echo < self.first_copy
     }
@@ -102,7 +102,7 @@ mod tests {
         undo.on_resend(MS(100));
         undo.on_resend(MS(100));
         undo.on_dsack(5);
-        // This segment is older than the reduction, so it does not count.
+        // Segment 4 is below the reduction's SND.UNA, so its D-SACK does not count.
         undo.on_dsack(4);
         assert!(!undo.all_copies_were_needless());
         undo.on_dsack(6);

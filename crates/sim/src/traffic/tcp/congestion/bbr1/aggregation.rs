@@ -1,4 +1,5 @@
-//! ACK aggregation: deliveries above those expected at the bandwidth (Linux, bbr_update_ack_aggregation).
+//! ACK aggregation: data delivered in excess of those expected at the estimated bandwidth (Linux,
+//! bbr_update_ack_aggregation).
 
 use super::super::control::Sample;
 use super::super::model::byte_rate::ByteRate;
@@ -8,15 +9,15 @@ use fairlane_schemes::base::units::Time;
 const HALF_WINDOW_ROUNDS: u32 = 5;
 /// Maximum number of segments in an epoch (bbr_ack_epoch_acked_reset_thresh).
 const MOST_SEGMENTS: u64 = 1 << 20;
-/// Maximum allowance, as a time at the bandwidth (bbr_extra_acked_max_us).
+/// Maximum allowance: the data sent in this time at the estimated bandwidth (bbr_extra_acked_max_us).
 const LONGEST: Time = Time::from_millis(100);
 
-/// Deliveries of ACKs above the expected ones, over the last 5 to 10 rounds, in bytes.
+/// Maximum of the data delivered in excess of those expected, over the last 5 to 10 rounds, in bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Aggregation {
     /// Start of the epoch, the interval in which deliveries are compared with the bandwidth.
     epoch: Time,
-    /// Bytes delivered since then.
+    /// Bytes delivered since the start of the epoch.
     acked: u64,
     /// Largest excess in the current half of the window, and in the previous one.
     extra: [u64; 2],
@@ -29,7 +30,7 @@ impl Aggregation {
         (self.epoch, self.acked) = (now, 0);
     }
 
-    /// Processes an ACK. Expected deliveries are rounded to whole `unit`s of bytes.
+    /// Processes an ACK. Expected deliveries are rounded to multiples of `unit` bytes.
     pub fn update(&mut self, unit: u64, mss: u32, bw: ByteRate, round_start: bool, cwnd: u32, sample: &Sample) {
         if round_start {
             self.rounds += 1;
@@ -57,7 +58,7 @@ impl Aggregation {
     }
 }
 
-/// A number of bytes, rounded down to whole `unit`s.
+/// A number of bytes that is rounded down to a multiple of `unit`.
 #[derive(Clone, Copy)]
 struct Whole {
     unit: u64,
@@ -70,7 +71,7 @@ impl Whole {
         self.bytes - self.bytes % self.unit
     }
 
-    /// Returns true if it is at least `least`, in most cases without a division.
+    /// Returns true if the rounded number is at least `least`, in most cases without a division.
     #[inline]
     fn at_least(self, least: u64) -> bool {
         least <= self.bytes && (self.bytes - least >= self.unit - 1 || least <= self.get())

@@ -1,8 +1,8 @@
 //! BBRv1: paces at the highest delivery rate of ten round trips, with at most twice the bandwidth-delay product in
 //! flight.
 //!
-//! Source: draft-cardwell-iccrg-bbr-congestion-control-00 (2017), whose sections the code cites, and Linux
-//! net/ipv4/tcp_bbr.c, which developed the draft further. Names that begin with `bbr_` are those of Linux.
+//! Source: draft-cardwell-iccrg-bbr-congestion-control-00 (2017), whose sections the code cites, and the later Linux
+//! net/ipv4/tcp_bbr.c. Names that begin with `bbr_` are those of Linux.
 //!
 //! | section | rule | code |
 //! |---|---|---|
@@ -22,12 +22,12 @@
 //! 392 bytes.
 //!
 //! Deviations:
-//! 1. Where draft and Linux differ, the code follows Linux. Parameters restore the draft: `bbr1_pacing_margin_percent =
-//!    0`, `bbr1_ack_aggregation = false`, `bbr1_policer_detection = false`, `bbr1_whole_segments = false`,
-//!    `bbr1_counts_next_quantum = false`, `bbr1_equal_rtt_counts = true`. One detail has no parameter: as in Linux, the
-//!    window has two more segments in the probing phase.
+//! 1. Where draft and Linux differ, the code follows Linux. These parameters select the draft instead:
+//!    `bbr1_pacing_margin_percent = 0`, `bbr1_ack_aggregation = false`, `bbr1_policer_detection = false`,
+//!    `bbr1_whole_segments = false`, `bbr1_counts_next_quantum = false`, `bbr1_equal_rtt_counts = true`. One detail has
+//!    no parameter: as in Linux, the window has two more segments in the probing phase.
 //! 2. Rates and times are not rounded to fixed point and microseconds.
-//! 3. After the window of min_rtt, an RTT sample counts even if a delayed ACK may have prolonged it.
+//! 3. Once min_rtt is 10 s old, any RTT sample replaces it, even if the sample may include the delay of a delayed ACK.
 //! 4. Congestion marks are ignored, as in Linux.
 //!
 //! Not implemented: the maximum pacing rate that can be set for a socket.
@@ -169,7 +169,7 @@ impl Control for Bbr1 {
             Event::Timeout => self.on_timeout(of, params, output, at),
             Event::IdleRestart { .. } => self.restart_from_idle(params, output, at),
             Event::Undo { .. } => {
-                // bbr_undo_cwnd; the window is that of the first ACK after recovery.
+                // As in bbr_undo_cwnd. The first ACK after recovery restores the window.
                 (self.full_bw, self.full_bw_count) = (ByteRate::default(), 0);
                 self.policer.reset(Point::from(at));
             }
@@ -192,7 +192,7 @@ impl Bbr1 {
         self.set_quantum(of, params, output);
     }
 
-    /// bbr_set_state: a timeout ends a round.
+    /// As in bbr_set_state, a timeout ends a round.
     fn on_timeout(&mut self, of: Connection, params: &Bbr1Params, output: &mut Output, at: &Moment) {
         self.save_cwnd(output);
         self.prior_phase = Phase::Loss;
@@ -272,7 +272,7 @@ impl Bbr1 {
         }
     }
 
-    /// Estimates the data in flight when pacing lets the next segment leave (bbr_packets_in_net_at_edt).
+    /// Estimates the data in flight at the time when pacing permits the next segment (bbr_packets_in_net_at_edt).
     fn in_flight_at_release(&self, params: &Bbr1Params, output: &Output, sample: &Sample, in_flight: u32) -> u64 {
         if !params.bbr1_counts_next_quantum {
             return u64::from(in_flight);

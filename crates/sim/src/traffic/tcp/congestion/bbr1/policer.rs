@@ -1,8 +1,8 @@
 //! Detection of a token bucket that polices the flow, and of its rate (Linux, bbr_lt_bw_sampling).
 //!
-//! From the first loss on, delivery rates are averaged over spans of at least 4 rounds that end with a loss. Two
-//! consecutive spans that lose a fifth at similar rates indicate a policer. Its rate then replaces the bandwidth for 48
-//! rounds.
+//! From the first loss on, delivery rates are averaged over spans of at least 4 rounds that end with a loss. If two
+//! consecutive spans have similar rates and lose at least a fifth of the data, a policer is assumed. The policer's rate
+//! then replaces the bandwidth estimate for 48 rounds.
 
 use super::super::control::{Moment, Sample};
 use super::super::model::byte_rate::ByteRate;
@@ -69,8 +69,8 @@ impl Policer {
         *self = Self { start: here, ..Self::default() };
     }
 
-    /// Processes an ACK; `cycling` means that the gain cycles. Returns true if it no longer assumes a policer, so that
-    /// the cycle must restart.
+    /// Processes an ACK. `cycling` is true in ProbeBW. Returns true if a policer is no longer assumed, so that the gain
+    /// cycle must restart.
     pub fn update(&mut self, here: Point, round_start: bool, cycling: bool, lost: bool, app_limited: bool) -> bool {
         if self.found {
             self.rounds += u32::from(cycling && round_start);
@@ -150,7 +150,8 @@ mod tests {
     #[test]
     fn two_lossy_spans_of_equal_rate_are_a_policer_at_their_mean() {
         let (mut policer, mut here) = sampling();
-        // 100 kB in 0.5 s, a fifth lost: 200 kB/s; then 108 kB, 216 kB/s: within an eighth.
+        // The first span delivers 100 kB in 0.5 s (200 kB/s) and loses a fifth. The second delivers 108 kB (216 kB/s),
+        // which is within an eighth.
         span(&mut policer, &mut here, 5, 100_000, 20_000);
         assert_eq!(policer.rate(), None);
         span(&mut policer, &mut here, 5, 108_000, 22_000);

@@ -8,7 +8,7 @@ const FACTOR: f64 = 1.0 / 3.0;
 /// Marks of a flow.
 #[derive(Clone, Debug)]
 pub struct Marks {
-    /// C.delivered and its marked part at the start of the round.
+    /// C.delivered at the start of the round, and the marked part of C.delivered.
     at_round: (u64, u64),
     /// Moving average of the marked share (Linux v3, ecn_alpha). It starts at 1, so that the first response is quick.
     alpha: f64,
@@ -32,7 +32,7 @@ impl Marks {
         self.in_round = true;
     }
 
-    /// Forgets the marks of a round that is over, or whose signals no longer count.
+    /// Resets the mark signals of a round.
     pub fn forget_round(&mut self) {
         self.in_round = false;
     }
@@ -46,7 +46,8 @@ impl Marks {
         share
     }
 
-    /// Volume that marks of this round permit of `in_use`; unlimited without marks.
+    /// Bound on the volume in flight after marks in this round: `in_use`, reduced by the average. Unlimited without
+    /// marks.
     pub fn bound(&self, in_use: u64) -> u64 {
         if self.cuts && self.in_round { (in_use as f64 * (1.0 - FACTOR * self.alpha)) as u64 } else { u64::MAX }
     }
@@ -60,7 +61,7 @@ mod tests {
     fn the_average_is_that_of_shares_by_round_and_begins_at_one() {
         let mut marks = Marks::default();
         assert_eq!(marks.end_round(1000, 500), 0.5);
-        // 1 + (0.5 - 1) / 16.
+        // The average becomes 1 + (0.5 - 1) / 16.
         assert!((marks.alpha - 0.968_75).abs() < 1e-12, "{}", marks.alpha);
         assert_eq!(marks.end_round(3000, 500), 0.0);
         assert!((marks.alpha - 0.968_75 * 15.0 / 16.0).abs() < 1e-12, "{}", marks.alpha);

@@ -19,11 +19,12 @@
 //!
 //! Deviations:
 //! 1. TargetInflight (5.3.3.8.3) includes the quantization budget, as in Linux v3, and counts segments where the draft
-//!    uses it as a number of round trips. Otherwise a flow whose BDP is less than a segment would probe in each round.
-//! 2. `C.inflight` of IsTimeToGoDown is the volume before the ACK plus a quantum, as in Linux v3. The volume after an
-//!    ACK never reaches inflight_longterm, which limits the window, so no probe would be precautionary.
+//!    uses it as a number of round trips. Without the budget, a flow whose BDP is less than a segment would probe in
+//!    each round.
+//! 2. `C.inflight` of IsTimeToGoDown is the volume before the ACK plus a quantum, as in Linux v3. Just after an ACK the
+//!    volume in flight never reaches inflight_longterm, which limits the window, so no probe would be precautionary.
 //! 3. As in Linux v3, Startup counts ACKs that report losses, not lost sequence ranges (5.3.1.3). A loss event does not
-//!    show whether it continues the previous one.
+//!    show whether its range continues that of the previous event.
 //! 4. The state for undo is saved once per recovery, at its first loss, as the text of 5.5.11 says. The draft's
 //!    functions save it again in each round and when recovery starts, and so lose the state before the recovery.
 //! 5. The max filter of max_bw keeps its older slot while the newer one is empty, as in Linux v3.
@@ -31,8 +32,8 @@
 //! 7. lost_prefix of InflightAtLoss is never negative: earlier losses may already have crossed the threshold.
 //! 8. After a timeout inflight_shortterm starts from the window before the timeout, as in Linux v3, not from one
 //!    segment.
-//! 9. Section 3.7 requires a response to ECN but does not define it. By default, the bytes marked in a round count as
-//!    lost. With `bbr3_ecn = "alpha"` the response is that of Linux v3 at RTTs below 5 ms.
+//! 9. Section 3.7 requires a response to ECN but does not define it. By default, the bytes marked in a round are
+//!    treated like lost bytes. With `bbr3_ecn = "alpha"` the response is that of Linux v3 at RTTs below 5 ms.
 //! 10. An ACK that delivers no data changes neither the model nor, by itself, the window.
 //! 11. inflight_longterm does not limit the window in Drain, as in the functions of 5.6.4.7. The table of 5.6.1 says
 //!     the opposite.

@@ -13,7 +13,8 @@ const NOMINAL_RTT: Time = Time::from_millis(1);
 const QUANTUM_TIME: Time = Time::from_millis(1);
 /// Maximum size of a quantum in bytes (section 5.6.3).
 const MOST_QUANTUM: u32 = 64 * 1024;
-/// Quanta in the hosts at full rate: in the queue, in segmentation and in reassembly (section 5.5.8.1).
+/// Number of quanta in the hosts at full rate: one each in the sender's qdisc, in segmentation offload (TSO/GSO), and
+/// in receive offload (LRO/GRO) (section 5.5.8.1).
 const OFFLOAD_QUANTA: u64 = 3;
 
 impl Bbr3 {
@@ -96,7 +97,7 @@ impl Bbr3 {
 
     /// Implements SetCwnd (5.6.4.6).
     pub(super) fn set_cwnd(&self, of: Connection, params: &Bbr3Params, output: &mut Output, ack: &Ack<'_>) {
-        // UpdateMaxInflight
+        // Implements UpdateMaxInflight.
         let wanted = self.bdp(self.bw, self.cwnd_gain(params)) + self.extra_acked;
         let max_inflight = self.quantization_budget(of, output, wanted);
         let mut cwnd = u64::from(output.cwnd);

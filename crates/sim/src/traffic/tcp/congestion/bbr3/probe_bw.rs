@@ -82,7 +82,7 @@ impl Bbr3 {
     /// Implements IsTimeToProbeBW (5.3.3.8.3).
     fn is_time_to_probe_bw(&self, of: Connection, params: &Bbr3Params, output: &Output, ack: &Ack<'_>) -> bool {
         let waited = ack.sample.now.saturating_sub(self.cycle_stamp);
-        // IsRenoCoexistenceProbeTime, in segments: deviation 1.
+        // IsRenoCoexistenceProbeTime; the target is in segments (deviation 1).
         let reno_rounds = self.target_inflight(of, output) / u64::from(of.mss);
         waited > self.bw_probe_wait
             || self.rounds_since_probe_up >= reno_rounds.min(u64::from(params.bbr3_probe_wait_rounds))

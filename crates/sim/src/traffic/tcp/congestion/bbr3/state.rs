@@ -31,7 +31,7 @@ impl State {
     }
 }
 
-/// Phase of the latest probe as seen in ACKs (section 2.14, BBR.ack_phase).
+/// Phase of the latest bandwidth probe to which the current ACKs belong (section 2.14, BBR.ack_phase).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckPhase {
     /// No probe.
@@ -42,7 +42,7 @@ pub enum AckPhase {
     ProbeStarting,
     /// Data sent while probing are delivered.
     ProbeFeedback,
-    /// The probe is over, but not its feedback.
+    /// The probe is over, but ACKs of its data still arrive.
     ProbeStopping,
 }
 
@@ -64,7 +64,7 @@ impl From<&Moment> for Point {
 /// State before a recovery (section 2.15).
 #[derive(Clone, Copy, Debug)]
 pub struct Undo {
-    /// BBR.undo_state: state that a loss ended.
+    /// BBR.undo_state: state that was ended by a loss.
     pub state: Option<State>,
     /// BBR.undo_bw_shortterm.
     pub bw_shortterm: ByteRate,

@@ -229,7 +229,7 @@ mod tests {
     /// CUBIC with the segments that its sender has counted.
     struct Counting(Congestion, u32);
 
-    /// CUBIC after congestion at `w_max` segments, with its window in bytes.
+    /// Returns CUBIC after congestion at `w_max` segments, and its window in bytes.
     fn reduced(params: &TcpParams, w_max: u32) -> (Counting, u32) {
         let mut congestion = Congestion::new(params, 0);
         let cwnd = congestion.reduce(params, flight(w_max));
@@ -259,7 +259,7 @@ mod tests {
     fn congestion_leaves_seven_tenths_of_the_window() {
         let (mut congestion, cwnd) = reduced(&params(), 100);
         assert_eq!(cwnd, 70_000);
-        // Never below two segments.
+        // The window is never below two segments.
         assert_eq!(congestion.0.reduce(&params(), flight(2)), 2 * MSS);
     }
 
@@ -271,7 +271,7 @@ mod tests {
         // Reno-friendly region.
         let k = (300.0f64 / 0.4).cbrt();
         let epoch = Time::from_secs(5);
-        // 0.4 (t - 9.086)^3 + 1000 by hand.
+        // Windows at the end of each interval, 0.4 * (t - 9.086)^3 + 1000, computed by hand.
         for (from, to, w) in [(0, 3, 909.8), (3, 6, 988.2), (6, 9, 1000.0), (9, 12, 1009.9), (12, 15, 1082.8)] {
             run(&mut congestion, &params, &mut cwnd, epoch + Time::from_secs(from), 3.0);
             let t = f64::from(to);
@@ -292,7 +292,7 @@ mod tests {
             acknowledge(&mut congestion, &params, &mut cwnd, 2, now);
             now += Time(2 * RTT.0 * u64::from(MSS) / u64::from(cwnd));
         }
-        // As above at 6 s: 988.2, slope 1.1 per RTT.
+        // As above, the window at 6 s is 988.2 segments. Its slope is 1.1 segments per RTT.
         assert!((window(cwnd) - 988.2).abs() < 2.2, "{}", window(cwnd));
     }
 
@@ -300,8 +300,9 @@ mod tests {
     fn a_short_round_trip_puts_the_window_into_the_reno_friendly_region() {
         let params = params();
         let (mut congestion, mut cwnd) = reduced(&params, 20);
-        // K = (6 / 0.4)^(1/3) = 2.466 s. W_est grows by 3 * 0.3 / 1.7 = 0.529 segments per RTT of 100 ms from 14: 19.3
-        // after 1 s, W_cubic = 20 - 0.4 * 1.466^3 = 18.74. The window follows in whole segments, one round trip later.
+        // K = (6 / 0.4)^(1/3) = 2.466 s. W_est starts at 14 segments and grows by 3 * 0.3 / 1.7 = 0.529 segments per
+        // RTT of 100 ms. After 1 s it is 19.3, and W_cubic is 20 - 0.4 * 1.466^3 = 18.74. The window follows W_est in
+        // whole segments, one round trip later.
         run(&mut congestion, &params, &mut cwnd, Time::ZERO, 1.0);
         assert!((18.0..=19.3).contains(&window(cwnd)), "{}", window(cwnd));
         // W_est is 14 + 16.33 * 0.529 = 22.6 after 1.633 s. alpha does not become 1 at the window before the loss, 20,
@@ -323,8 +324,9 @@ mod tests {
     fn the_target_is_a_whole_number_of_segments_below_w_max_as_in_linux_and_ns3() {
         let params = with(CubicParams { tcp_friendliness: false, ..Default::default() });
         let (mut congestion, mut cwnd) = reduced(&params, 1000);
-        // K = 9.086 s. At the start, 0.1 s ahead: 0.4 (0.1 - 9.086)^3 = -290.2, rounded to -290: the target is 710, so
-        // 700 / 10 = 70 segments add one. With 291 it would be 700 / 9 = 77.
+        // K = 9.086 s. At the start, 0.1 s ahead, the distance from W_max is 0.4 * (0.1 - 9.086)^3 = -290.2, rounded to
+        // -290. The target is 710, so 700 / 10 = 70 acknowledged segments add one segment. With -291 it would be 700 /
+        // 9 = 77.
         (0..69).for_each(|_| acknowledge(&mut congestion, &params, &mut cwnd, 1, Time::ZERO));
         assert_eq!(cwnd, 700 * MSS);
         acknowledge(&mut congestion, &params, &mut cwnd, 1, Time::ZERO);
@@ -359,8 +361,8 @@ mod tests {
             acknowledge(&mut congestion, &params, cwnd, 1, now);
         };
         grow(&mut cwnd, Time::ZERO);
-        // After an hour eq. (1) gives billions of segments: target = 1.5 cwnd. The first ACK still counts for the
-        // earlier, slower growth.
+        // After an hour eq. (1) gives billions of segments, so the target is its maximum, 1.5 cwnd. The first ACK still
+        // counts for the earlier, slower growth.
         grow(&mut cwnd, Time::from_secs(3600));
         let before = cwnd;
         (0..10).for_each(|_| grow(&mut cwnd, Time::from_secs(3600)));
@@ -375,7 +377,8 @@ mod tests {
         let mut grow = |cwnd: &mut u32, segments| {
             acknowledge(&mut congestion, &params, cwnd, segments, Time::ZERO);
         };
-        // At the start of the epoch W_cubic is 100 + 0.4 * 0.1^3: no growth. 100 / 20 = 5.
+        // At the start of the epoch W_cubic is 100 + 0.4 * 0.1^3, so eq. (1) requires no growth. The minimum growth
+        // adds 100 / 20 = 5 segments per round trip.
         (0..50).for_each(|_| grow(&mut cwnd, 2));
         assert_eq!(cwnd, 105 * MSS);
         congestion.0.reduce(&params, flight(105));
@@ -431,8 +434,8 @@ mod tests {
 
     #[test]
     fn an_idle_period_moves_no_epoch_into_the_future() {
-        // The epoch started with the ACK of the last segment, so less time must be skipped than since that segment was
-        // sent.
+        // The epoch started with the ACK of the last segment, which is later than the transmission of this segment. So
+        // less time must be skipped than has passed since the transmission.
         let mut flow = Flow::<Cubic>::new(CubicParams { cubic_clock: CubicClock::Sending, ..Default::default() });
         let mut window = 10 * MSS;
         flow.avoid(&mut window, 1);

@@ -1,7 +1,7 @@
 //! Parameters of CUBIC, and rules of both its forms.
 //!
 //! Deviations:
-//! 1. Deviation 2 of the head of CUBIC, from RFC 9438 4.3: alpha does not become 1.
+//! 1. alpha does not become 1 (RFC 9438 4.3; deviation 2 in `cubic/mod.rs`).
 
 use fairlane_schemes::{choices, params};
 
@@ -38,7 +38,7 @@ params! {
     }
 }
 
-/// Windows to acknowledge for one segment if the target requires no growth.
+/// Number of acknowledged windows for one segment of growth if the target is not above the window.
 pub(super) const NO_GROWTH: f64 = 100.0;
 /// Maximum number of segments to acknowledge for one segment of growth before the first congestion.
 pub(super) const FIRST_GROWTH: f64 = 20.0;
@@ -51,7 +51,7 @@ pub(super) fn alpha(params: &CubicParams) -> f64 {
     3.0 * (1.0 - params.cubic_beta) / (1.0 + params.cubic_beta)
 }
 
-/// Segments to acknowledge for a window, in segments, to grow by one towards `target`.
+/// Number of acknowledged segments after which the window grows by one segment towards `target`.
 pub(super) fn segments_for_one(window: f64, target: f64) -> f64 {
     if target > window { (window / (target - window)).floor() } else { NO_GROWTH * window }
 }

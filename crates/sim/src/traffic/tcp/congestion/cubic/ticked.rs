@@ -1,13 +1,13 @@
 //! CUBIC in whole segments and ticks of the clock, as Linux computes it (`net/ipv4/tcp_cubic.c` bictcp_update).
 //!
-//! The number of segments to acknowledge for one segment of growth is computed at most once per tick and, while the
-//! window does not change, after 1/32 s. Until then the window grows at the same pace.
+//! The window grows by one segment per N acknowledged segments. N is computed at most once per tick, and at most once
+//! per 1/32 s while the window does not change.
 
 use super::super::control::{Connection, Progress};
 use super::rules::{CubicParams, FIRST_GROWTH, LEAST_PER_SEGMENT, NO_GROWTH, alpha, segments_for_one};
 use fairlane_schemes::base::units::Time;
 
-/// Time for which a computed value is used while the window does not change.
+/// Time for which the computed growth is used while the window does not change.
 const LASTING: Time = Time(Time::PER_SECOND / 32);
 /// Denominator of beta in Linux (BICTCP_BETA_SCALE).
 const UNIT: u32 = 1024;
@@ -19,14 +19,14 @@ pub(super) struct Ticked {
     epoch: Option<u64>,
     /// Window before the last congestion; 0 before the first and after a timeout (last_max_cwnd).
     w_max: u32,
-    /// W_max of this epoch (bic_origin_point), and K in seconds (bic_K).
+    /// W_max of this epoch, in segments (bic_origin_point). The next field is K in seconds (bic_K).
     plateau: u32,
     k_s: f64,
     /// Acknowledged segments not yet counted in `w_est` (ack_cnt).
     acked: u32,
     /// Window that Reno would have (tcp_cwnd).
     w_est: u32,
-    /// Window at the last computation, and time of that (last_cwnd, last_time).
+    /// Window at the last computation (last_cwnd). The next field is the time of this computation (last_time).
     last_window: u32,
     last_time: u64,
     /// Segments to acknowledge for one segment of growth (cnt).
@@ -50,7 +50,7 @@ impl Ticked {
             // Eq. (1); the distance from the plateau is rounded down.
             let above = (params.cubic_c * ahead * ahead * ahead).trunc();
             let per_segment = segments_for_one(f64::from(window), f64::from(self.plateau) + above);
-            // Before the first congestion, growth is at least a twentieth per round trip.
+            // Before the first congestion, the window grows by at least a twentieth per round trip.
             let most = if self.w_max == 0 { FIRST_GROWTH } else { NO_GROWTH * f64::from(window) };
             self.per_segment = per_segment.min(most) as u32;
         }
@@ -84,7 +84,7 @@ impl Ticked {
 
     /// Follows Reno if that is faster (section 4.3).
     fn follow_reno(&mut self, params: &CubicParams, window: u32) {
-        // Linux counts in eighths of a segment (beta_scale).
+        // Linux computes in eighths of a segment (beta_scale).
         let eighths = (8.0 / alpha(params)).floor() as u32;
         let due = (window * eighths) >> 3;
         while self.acked > due {
@@ -96,7 +96,7 @@ impl Ticked {
         }
     }
 
-    /// Implements cubictcp_recalc_ssthresh: returns the window that remains of `window`.
+    /// Implements cubictcp_recalc_ssthresh: returns `window` after its reduction.
     pub(super) fn reduce(&mut self, params: &CubicParams, window: u32) -> u32 {
         self.epoch = None;
         let beta = (params.cubic_beta * f64::from(UNIT)).round() as u32;
@@ -117,8 +117,8 @@ mod tests {
         Connection { whole_windows: true, clock_tick: MS(4), ..OF }
     }
 
-    /// CUBIC after congestion at `w_max`. The returned function passes an ACK of a segment at a window and a time in
-    /// ms.
+    /// Creates CUBIC's state after congestion at `w_max` segments. The returned function passes an ACK of one segment
+    /// at a window in segments and a time in ms, and returns the segments per segment of growth.
     fn reduced(w_max: u32) -> impl FnMut(u32, u64) -> u32 {
         let mut ticked = Ticked::default();
         ticked.reduce(&CubicParams::default(), w_max);
@@ -131,7 +131,8 @@ mod tests {
     #[test]
     fn windows_are_rounded_down() {
         let mut ticked = Ticked::default();
-        // 30 * 717 / 1024 = 21.006; then 25 < 30: 25 * 1741 / 2048 = 21.25.
+        // The window becomes 30 * 717 / 1024 = 21.006, rounded down. At the next congestion the window, 25, is below
+        // W_max, 30, so W_max becomes 25 * 1741 / 2048 = 21.25, rounded down.
         assert_eq!((ticked.reduce(&CubicParams::default(), 30), ticked.w_max), (21, 30));
         assert_eq!((ticked.reduce(&CubicParams::default(), 25), ticked.w_max), (17, 21));
     }
@@ -139,22 +140,26 @@ mod tests {
     #[test]
     fn while_the_window_stays_nothing_is_computed_for_a_thirty_second_of_a_second() {
         let mut at = reduced(1000);
-        // K = (300 / 0.4)^(1/3) = 9.09 s. At the start, 0.1 s ahead: 1000 + 0.4 (0.1 - 9.09)^3 = 710: 700 / 10.
+        // K = (300 / 0.4)^(1/3) = 9.09 s. At the start, the target 0.1 s ahead is 1000 + 0.4 * (0.1 - 9.09)^3 = 710
+        // segments, so 700 / 10 = 70 acknowledged segments add one.
         assert_eq!(at(700, 0), 70);
-        // Seven ticks of 4 ms are within 1/32 s; the eighth is not: 0.132 s ahead, 1000 - 287 = 713.
+        // Seven ticks of 4 ms are within 1/32 s; the eighth is not. Then the target is computed again, for 0.132 s:
+        // 1000 - 287 = 713 segments.
         assert_eq!(at(700, 28), 70);
         assert_eq!(at(700, 32), 53);
-        // A different window: 701 / (714 - 701), 0.14 s ahead: 1000 - 286.
+        // The window has changed, so the target is computed again, for 0.14 s: 1000 - 286 = 714 segments. 701 / (714 -
+        // 701) = 53.
         assert_eq!(at(701, 40), 53);
     }
 
     #[test]
     fn a_small_window_follows_reno_in_eighths() {
         let mut at = reduced(2);
-        // K = 0: at two segments W_cubic is 2 plus a few thousandths for the first tenth of a second: no growth.
+        // K is 0. For the first tenth of a second, W_cubic is only a few thousandths of a segment above the window of
+        // two segments, so the window does not grow.
         assert_eq!(at(2, 0), 200);
-        // Reno gains a segment per 15/8 of a window. That is reached with the fourth acknowledged segment, but counts
-        // only at the next computation.
+        // The window of Reno grows by one segment per 15/8 acknowledged windows. The fourth acknowledged segment
+        // completes these, but the growth shows only at the next computation.
         assert_eq!([at(2, 4), at(2, 8), at(2, 12)], [200; 3]);
         assert_eq!(at(2, 32), 2);
     }

@@ -10,7 +10,7 @@ impl ByteRate {
     /// No limit.
     pub const UNBOUNDED: Self = Self(f64::INFINITY);
 
-    /// Rate of `bytes` in `span`, which counts as at least a nanosecond.
+    /// Rate of `bytes` in `span`. A span below a nanosecond is treated as a nanosecond.
     pub fn of(bytes: u64, span: Time) -> Self {
         Self(bytes as f64 / span.max(Time::from_nanos(1)).as_secs_f64())
     }
@@ -27,13 +27,13 @@ impl ByteRate {
         Self(self.0 * gain)
     }
 
-    /// The lower of the two.
+    /// The lower of the two rates.
     #[inline]
     pub fn min(self, other: Self) -> Self {
         Self(self.0.min(other.0))
     }
 
-    /// The higher of the two.
+    /// The higher of the two rates.
     #[inline]
     pub fn max(self, other: Self) -> Self {
         Self(self.0.max(other.0))
@@ -48,8 +48,8 @@ impl From<BitRate> for ByteRate {
 }
 
 impl From<ByteRate> for BitRate {
-    /// Converts to whole bits per second: at least a byte per second, so that a paced sender never stops; at most 1
-    /// Pbit/s.
+    /// Converts to whole bits per second. The result is at least 8 bit/s, so that a paced sender never stops, and at
+    /// most 1 Pbit/s.
     #[inline]
     fn from(rate: ByteRate) -> Self {
         Self((rate.0 * 8.0).clamp(8.0, 1e15) as u64)
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_rate_is_bytes_over_time_and_back() {
-        // 1250 bytes in 1 ms are 10 Mbit/s; 40 ms at that rate are 50 000 bytes.
+        // 1250 bytes in 1 ms are 10 Mbit/s. At this rate 50 000 bytes are delivered in 40 ms.
         let rate = ByteRate::of(1250, Time::from_millis(1));
         assert_eq!(BitRate::from(rate), BitRate(10_000_000));
         assert!((rate.over(Time::from_millis(40)) - 50_000.0).abs() < 1e-6);

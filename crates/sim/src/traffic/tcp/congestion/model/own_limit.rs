@@ -1,4 +1,4 @@
-//! Samples limited by the control itself: like application-limited samples, they say little about the path.
+//! Delivery-rate samples limited by the control itself. Like application-limited samples, they underestimate the path.
 //!
 //! Source: MarkConnectionAppLimited of draft-ietf-ccwg-bbr, section 4.1.2.4, as used by ProbeRTT. The sender marks
 //! segments sent while it has too few data; a control marks segments sent while it holds the flow back.
@@ -12,8 +12,8 @@ pub struct OwnLimit {
 }
 
 impl OwnLimit {
-    /// Marks that the control holds the flow back now: data sent until everything in flight is delivered count as
-    /// limited.
+    /// Records that the control now holds the flow back. Segments sent before everything in flight is delivered count
+    /// as limited.
     pub fn mark(&mut self, delivered: u64, in_flight: u32) {
         if delivered > self.until {
             self.from = delivered;
@@ -39,7 +39,7 @@ mod tests {
         limit.mark(100, 50);
         limit.mark(120, 40);
         assert_eq!([99, 100, 160, 161].map(|prior| limit.covers(prior)), [false, true, true, false]);
-        // The next range, much later.
+        // A second range starts much later.
         limit.mark(1000, 10);
         assert_eq!([160, 999, 1000, 1010].map(|prior| limit.covers(prior)), [false, false, true, true]);
     }

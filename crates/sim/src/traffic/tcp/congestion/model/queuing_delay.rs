@@ -5,7 +5,7 @@
 
 use fairlane_schemes::base::units::Time;
 
-/// Maximum numbers of minutes and samples that are stored.
+/// Maximum number of stored minutes. The next constant is the maximum number of stored samples.
 pub const MOST_MINUTES: usize = 20;
 pub const MOST_SAMPLES: usize = 16;
 
@@ -14,12 +14,12 @@ const MINUTE: Time = Time::from_secs(60);
 /// Recent delays, and the minimum delay of each of the last minutes.
 #[derive(Clone, Debug)]
 pub struct QueuingDelay {
-    /// base_delays, as a ring; [`Time::NEVER`] for minutes without a delay.
+    /// base_delays, as a ring buffer; [`Time::NEVER`] for minutes without a delay.
     base: [Time; MOST_MINUTES],
-    /// Minute of the newest entry of `base`, and its index.
+    /// Minute of the newest entry of `base`. The next field is the index of this entry.
     minute: u64,
     newest: usize,
-    /// current_delays, as a ring of times and delays.
+    /// current_delays, as a ring buffer of times and delays.
     recent: [(Time, Time); MOST_SAMPLES],
     next: usize,
 }
@@ -51,7 +51,7 @@ impl QueuingDelay {
     }
 
     /// FILTER(current_delays) - MIN(base_delays); `None` before the first delay. The filter is the minimum of the last
-    /// `samples` delays that are not older than `age`, and the very last one.
+    /// delay and those of the last `samples` delays that are not older than `age`.
     pub fn get(&self, minutes: u32, samples: u32, now: Time, age: Time) -> Option<Time> {
         let oldest = now.saturating_sub(age);
         let last = |back: u32| self.recent[(self.next + 2 * MOST_SAMPLES - 1 - back as usize) % MOST_SAMPLES];
@@ -105,7 +105,7 @@ mod tests {
         for minute in 1..=2 {
             queuing.observe(Time::from_secs(60 * minute), MS(80));
         }
-        // The first minute is one of the last three, but not of the last two.
+        // The first minute is among the last three minutes, but not among the last two.
         assert_eq!([3, 2].map(|minutes| queuing.base(minutes)), [MS(50), MS(80)]);
     }
 

@@ -5,7 +5,8 @@
 /// Counts round trips in terms of C.delivered.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rounds {
-    /// C.delivered at or after which the segment that ends the round must be sent (next_round_delivered).
+    /// The round ends when a segment is delivered that was sent at this value of C.delivered or later
+    /// (next_round_delivered).
     end: u64,
     /// Rounds so far (round_count).
     pub count: u64,

@@ -1,11 +1,12 @@
 //! Maximum of recent values, in constant memory and constant time.
 //!
-//! Source: the algorithm of Kathleen Nichols, Linux `lib/win_minmax.c`. It keeps three candidates: the largest value in
-//! the window, the largest after it, and the largest after that. When the first leaves the window, the second replaces
-//! it. A candidate is replaced early, after a quarter or half of the window, so that a successor is available in time.
-//! The result is the exact maximum until candidates expire, and then close to it.
+//! Source: the algorithm of Kathleen Nichols, Linux `lib/win_minmax.c`. The filter keeps three candidates: the largest
+//! value in the window, the largest value after this one, and the largest value after the second. When the first
+//! candidate leaves the window, the second replaces it. The second is renewed after a quarter of the window and the
+//! third after half of it, so that the candidates differ in age. The result is the exact maximum until candidates
+//! expire, and then close to it.
 
-/// Values with the time at which they were seen, in any unit that increases.
+/// Maximum of values over a window of time. Time may have any unit and must not decrease.
 #[derive(Clone, Copy, Debug)]
 pub struct WindowedMax {
     /// Candidates in descending order of value and ascending order of time.
@@ -19,7 +20,7 @@ struct Candidate {
 }
 
 impl WindowedMax {
-    /// Creates a filter that has seen `value` at time 0.
+    /// Creates a filter whose only value is `value` at time 0.
     pub fn new(value: f64) -> Self {
         Self { candidates: [Candidate { at: 0, value }; 3] }
     }
@@ -30,7 +31,7 @@ impl WindowedMax {
         self.candidates[0].value
     }
 
-    /// Adds `value` at time `at`; values older by more than `window` no longer count. Returns the largest value.
+    /// Adds `value` at time `at`, and ignores values from before `at - window`. Returns the largest value.
     #[inline]
     pub fn update(&mut self, window: u64, at: u64, value: f64) -> f64 {
         let new = Candidate { at, value };

@@ -23,11 +23,11 @@ pub const OF: Connection = Connection {
 
 const MOST_SENT: usize = 1000;
 
-/// Minimum RTT that is drawn, and maximum delivery rate in bit/s.
+/// Minimum RTT that a random ACK has. The next constant is the maximum delivery rate in bit/s.
 const LEAST_RTT: Time = Time::from_micros(1);
 pub const MOST_RATE: u64 = 100_000_000_000;
 
-/// Random operations, and number of them after which a new connection starts.
+/// Number of random operations. The next constant is the number after which a new connection starts.
 const OPERATIONS: u32 = 1_000_000;
 const OPERATIONS_OF_A_FLOW: u32 = 10_000;
 
@@ -42,7 +42,7 @@ pub struct Flow<C: Control> {
     lost: u64,
     /// Segments counted in congestion avoidance.
     counted: u32,
-    /// P.delivered of the data in flight.
+    /// P.delivered of each segment in flight.
     sent: VecDeque<u64>,
 }
 
@@ -95,7 +95,7 @@ impl<C: Control> Flow<C> {
         }
     }
 
-    /// Passes the ACK of the earliest segment in flight; `tell` modifies it.
+    /// Passes the ACK of the earliest segment in flight, after `tell` has modified the ACK.
     pub fn ack(&mut self, tell: impl FnOnce(&mut Sample)) {
         self.send();
         let prior_delivered = self.sent.pop_front().unwrap_or_default();
@@ -140,7 +140,8 @@ impl<C: Control> Flow<C> {
         }
     }
 
-    /// Passes the ACKs of a window of segments, spread over an RTT. `tell` modifies each ACK, given its index.
+    /// Passes the ACKs of a window of segments, evenly spread over an RTT. `tell` gets the index of each ACK and can
+    /// modify the ACK.
     pub fn round(&mut self, mut tell: impl FnMut(u32, &mut Sample)) {
         let segments = self.output.cwnd / MSS;
         self.sent.truncate(segments as usize);
@@ -177,8 +178,8 @@ pub fn any_event(random: &mut Rng) -> Event {
     }
 }
 
-/// Acts like a sender, with random ACKs, events and growth. Checks that the window is at least a segment, that the
-/// pacing rate is between zero and the rate of the largest window at the minimum RTT, and that `holds` accepts the
+/// Drives a control with random ACKs, events and growth. Checks after each operation that the window is at least one
+/// segment, that the pacing rate is at most that of the largest window at the minimum RTT, and that `holds` accepts the
 /// state and the ACK, if there was one.
 pub fn never_leaves_its_bounds<C: Control>(params: &C::Params, holds: impl Fn(&Flow<C>, Option<&Sample>) -> bool)
 where
@@ -186,7 +187,7 @@ where
 {
     let mut random = Rng::stream(3, 0, "operations", 0);
     let mut flow = Flow::<C>::new(params.clone());
-    // Twice the largest window per minimum RTT, in bits per second.
+    // Pacing rate of twice the largest window per minimum RTT, in bit/s.
     let most_rate = 2.0 * f64::from(u32::MAX) * 8.0 / LEAST_RTT.as_secs_f64();
     for operation in 0..OPERATIONS {
         if operation % OPERATIONS_OF_A_FLOW == 0 {

@@ -1,15 +1,15 @@
-//! A flow over a path that a control models, with constructed ACKs that each report on the path.
+//! A flow with constructed ACKs for controls that model the path. Each ACK carries a rate sample chosen by the test.
 
 use super::{MSS, OF, RTT};
 use crate::traffic::tcp::congestion::control::{Control, Event, Moment, Output, Sample};
 use crate::traffic::tcp::phase::Phase;
 use fairlane_schemes::base::units::{BitRate, Time};
 
-/// 8 Mbit/s: 1 MB/s, which is 100 segments in an RTT of 100 ms.
+/// Rate of the path: 1 MB/s, which is 100 segments in an RTT of 100 ms.
 pub const RATE: BitRate = BitRate(8_000_000);
 pub const BDP: u32 = 100 * MSS;
 
-/// Contents of an ACK that differ between tests.
+/// Fields of an ACK that differ between tests.
 #[derive(Clone, Copy)]
 pub struct Told {
     pub rate: Option<BitRate>,
@@ -124,7 +124,7 @@ impl<C: Modelled> PathFlow<C> {
         self.control.state()
     }
 
-    /// Passes an ACK that starts a round trip, an RTT after the last one.
+    /// Passes an ACK that starts a round trip, an RTT after the last ACK.
     pub fn round(&mut self, told: Told) -> C::State {
         self.now += RTT;
         self.ack(self.delivered, told)

@@ -35,22 +35,21 @@ fn only_new_data_is_ecn_capable() {
 fn marks_reduce_the_window_once_per_window_of_data() {
     let params = ecn();
     let mut sender = established(&params, 10);
-    // Ten segments in flight: the window is halved. Neither this ACK nor the next ones with an echo increase the
-    // window.
+    // With ten segments in flight, the window is halved to five. Neither this ACK nor the following ones with an echo
+    // increase the window.
     assert!(echo(&mut sender, &params, 1, true, ms(200)).is_empty());
     assert_eq!((sender.ssthresh(), sender.cwnd()), (segments(5), segments(5)));
     for number in 2..=5 {
         assert!(echo(&mut sender, &params, number, true, ms(200)).is_empty());
     }
-    // Five outstanding segments are acknowledged: the first new segment carries CWR, the next one does not.
+    // ACK 6 is the first to leave room for a new segment. This segment carries CWR, the next one does not.
     assert_eq!(echo(&mut sender, &params, 6, true, ms(200)), [(10, Ecn::Ect0, true)]);
     assert_eq!(echo(&mut sender, &params, 7, true, ms(200)), [(11, Ecn::Ect0, false)]);
     for number in 8..=10 {
         echo(&mut sender, &params, number, true, ms(200));
     }
     assert_eq!((sender.cwnd(), sender.stats().ecn_reductions), (segments(5), 1));
-    // Segment 10 was sent after the reduction: an echo with its ACK is new congestion, with 14 - 10 + 1 segments in
-    // flight.
+    // Segment 10 was sent after the reduction, so an echo in its ACK means new congestion.
     echo(&mut sender, &params, 11, true, ms(300));
     assert_eq!((sender.cwnd(), sender.stats().ecn_reductions), (2500, 2));
     // Without an echo the window grows by MSS^2 / cwnd.
@@ -92,8 +91,8 @@ fn marks_during_recovery_are_the_same_congestion() {
 
 #[test]
 fn marked_packets_reduce_the_window_and_nothing_is_sent_again() {
-    // Segments 15 to 30 leave at 500 ms. Five of them are marked. They belong to one window, so there is one reduction.
-    // Transmission 60 is later.
+    // Segments 15 to 30 are sent at 500 ms. Five of them are marked. They belong to one window, so there is only one
+    // reduction. Transmission 60 belongs to a later window.
     for (marks, reductions) in
         [((|n| (20..25).contains(&n)) as fn(u64) -> bool, 1), (|n| n == 20 || n == 60, 2), (|_| false, 0)]
     {

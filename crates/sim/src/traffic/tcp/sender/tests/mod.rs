@@ -1,5 +1,4 @@
-//! Tests conformance with the rules of the parent module, over a path of 100 ms RTT. Windows are in segments of 1000
-//! bytes.
+//! Tests of the rules of the parent module, over a path with an RTT of 100 ms. Windows are in segments of 1000 bytes.
 
 mod ecn;
 mod recovery;
@@ -58,8 +57,8 @@ fn slow_start_with_delayed_acks_adds_one_segment_per_ack() {
     // Rule 1: cwnd after k ACKs is 1 + k segments.
     let expected: Vec<u64> = (0..windows.len() as u64).map(|k| segments(2 + k)).collect();
     assert_eq!(windows, expected);
-    // Segments per round, computed by hand. The ACK of the last of the 3 segments of round 3 is delayed until the first
-    // of round 4, and so on.
+    // Number of segments per round, computed by hand. The ACK of the last of the 3 segments of round 3 is delayed until
+    // the first segment of round 4, and so on.
     let rounds: Vec<usize> = (1..=7)
         .map(|k| wire.log.iter().filter(|(t, e)| *t == ms(100 * k) && matches!(e, Event::Sent(..))).count())
         .collect();
@@ -72,11 +71,11 @@ fn congestion_avoidance_with_delayed_acks_grows_half_a_segment_per_rtt() {
     let mut wire = Wire::new(params, None, lose_nothing);
     wire.run_until(ms(100 + 100 * 60));
     let window = wire.sender.cwnd() as f64 / f64::from(MSS);
-    // A round has at most W segments, so W / 2 ACKs that add MSS^2 / cwnd = MSS / W each. Thus W <= 10 + 60 / 2. A
-    // round has at least W - 1 segments, and the ACK of one may be delayed. So dW/dt >= 1/2 - 1/W, and 60 = 2 (W - 10 +
-    // 2 ln((W - 2) / 8)) gives W >= 37.
+    // A round has at most W segments, so at most W / 2 ACKs, each of which adds MSS^2 / cwnd = MSS / W. Thus after 60
+    // rounds W <= 10 + 60 / 2. A round has at least W - 1 segments, and the ACK of one segment may be delayed. So the
+    // growth per round is dW/dt >= 1/2 - 1/W, and 60 = 2 (W - 10 + 2 ln((W - 2) / 8)) gives W >= 37.
     assert!((37.0..=40.0).contains(&window), "{window}");
-    // Each ACK adds 1 to W^2 / 2; rounding to bytes subtracts less than 1 byte in 25.
+    // Each ACK adds 1 to W^2 / 2. The rounding to bytes loses less than 1/25 of this growth.
     let acks = wire.events().filter(|e| matches!(e, Event::Acked(..))).count() as f64;
     let closed_form = (100.0 + 2.0 * acks).sqrt();
     assert!((window - closed_form).abs() < 0.04 * closed_form, "{window} {closed_form}");
@@ -86,7 +85,7 @@ fn congestion_avoidance_with_delayed_acks_grows_half_a_segment_per_rtt() {
 fn congestion_avoidance_adds_mss_squared_over_cwnd_rounded_down_and_at_least_a_byte() {
     let params = TcpParams { initial_ssthresh: segments(2), ..ack_each() };
     let mut sender = established(&params, 3);
-    // The increments are 10^6 / 3000 = 333.3 and 10^6 / 3333 = 300.03.
+    // The increments MSS^2 / cwnd are 10^6 / 3000 = 333.3 and 10^6 / 3333 = 300.03 bytes.
     ack(&mut sender, &params, 1, ms(200));
     assert_eq!(sender.cwnd(), 3333);
     ack(&mut sender, &params, 2, ms(200));
@@ -100,7 +99,8 @@ fn congestion_avoidance_adds_mss_squared_over_cwnd_rounded_down_and_at_least_a_b
 fn the_ack_that_crosses_ssthresh_counts_in_both_ways() {
     let params = TcpParams { initial_ssthresh: segments(4), ..ns3() };
     let mut sender = established(&params, 3);
-    // Two segments: the first adds 1000 in slow start, the second 10^6 / 4000 in congestion avoidance.
+    // The ACK covers two segments. The first adds 1000 bytes in slow start, the second 10^6 / 4000 bytes in congestion
+    // avoidance.
     ack(&mut sender, &params, 2, ms(200));
     assert_eq!(sender.cwnd(), 4250);
 }
@@ -108,18 +108,20 @@ fn the_ack_that_crosses_ssthresh_counts_in_both_ways() {
 #[test]
 fn a_single_drop_is_repaired_by_fast_retransmission() {
     let mut wire = Wire::new(ack_each(), None, lose_once(&[20]));
-    // Segments 15 to 30 leave at 500 ms. 15 to 19 are acknowledged (cwnd 21, sent up to 40), then 10 duplicates arrive.
+    // Segments 15 to 30 are sent at 500 ms. Segments 15 to 19 are acknowledged (cwnd is 21, and segments up to 40 are
+    // sent), then 10 duplicate ACKs arrive.
     wire.run_until(ms(600));
-    // At the third duplicate, 41 and 42 have been sent by limited transmit: inflight = 43 - 20 - 3 = 20, ssthresh = 10,
-    // cwnd = 13. Seven duplicates follow.
+    // At the third duplicate ACK, segments 41 and 42 have been sent by limited transmit. So inflight = 43 - 20 - 3 =
+    // 20, ssthresh = 10 and cwnd = 13 segments. Seven duplicate ACKs follow.
     assert_eq!(wire.sender.ssthresh(), segments(10));
     assert_eq!(wire.sender.cwnd(), segments(20));
     assert_eq!(wire.sender.recover, 43);
-    // 12 duplicates for 31 to 42 arrive, then the ACK of 43: inflight = 52 - 20 + (1 - 22) = 11, cwnd = min(10, 12).
+    // 12 duplicate ACKs for segments 31 to 42 arrive, then ACK 43: inflight = 52 - 20 + (1 - 22) = 11 segments, and
+    // cwnd = min(10, 12).
     wire.run_until(ms(700));
     assert_eq!(wire.sender.cwnd(), segments(10));
     assert_eq!(wire.sender.phase, Phase::Open);
-    // The 9 segments 43 to 51 are outstanding, so the window permits one more.
+    // The nine segments 43 to 51 are outstanding, so the window of ten permits one more segment.
     assert_eq!((wire.sender.una, wire.sender.nxt), (43, 53));
     assert_eq!(wire.resent(), [20]);
     wire.run_until(ms(3000));
@@ -139,8 +141,9 @@ fn two_drops_in_a_window_give_exactly_one_partial_ack() {
             _ => None,
         })
         .collect();
-    // cwnd is 13 at the third duplicate, +6 for the other duplicates of 21 to 30, +12 for 31 to 42, -5 acknowledged,
-    // +1. The other ACKs are duplicates of 25, and each adds one segment.
+    // cwnd is 13 segments at the third duplicate ACK. The other duplicate ACKs for segments 21 to 30 add 6, and those
+    // for segments 31 to 42 add 12. The partial ACK subtracts the 5 acknowledged segments and adds 1. The other ACKs
+    // are duplicates of ACK 25, and each adds one segment.
     assert_eq!(partial[0], (25, segments(27)));
     assert!(partial.iter().all(|(number, _)| *number == 25));
     assert_eq!(partial[1].1, segments(28));
@@ -174,14 +177,14 @@ fn a_full_ack_beyond_recover_grows_the_window_by_what_is_beyond() {
     for _ in 0..3 {
         ack(&mut sender, &params, 0, ms(200));
     }
-    // inflight = 12 - 3 = 9 segments: ssthresh 4500, cwnd 7500. After 5 more duplicates cwnd is 12500, but no new
-    // segment is sent.
+    // inflight is 12 - 3 = 9 segments, so ssthresh is 4500 bytes and cwnd 7500 bytes. After 5 more duplicate ACKs cwnd
+    // is 12 500 bytes, but no new segment is sent.
     assert_eq!((sender.ssthresh(), sender.cwnd(), sender.recover), (4500, 7500, 12));
     for _ in 0..6 {
         ack(&mut sender, &params, 0, ms(210));
     }
-    // A cwnd of 13500 permits segment 12. An ACK of 13 covers one segment above recover: inflight = 13 + (1 - 9) = 5
-    // and cwnd = min(4500, 6000). This equals ssthresh, so the segment adds 10^6 / 4500.
+    // A cwnd of 13 500 bytes permits segment 12. ACK 13 covers one segment above `recover`: inflight = 13 + (1 - 9) = 5
+    // segments and cwnd = min(4500, 6000) bytes. This equals ssthresh, so the segment adds 10^6 / 4500 bytes.
     assert_eq!(sender.nxt, 13);
     ack(&mut sender, &params, 13, ms(300));
     assert_eq!(sender.cwnd(), 4500 + 222);
@@ -189,14 +192,14 @@ fn a_full_ack_beyond_recover_grows_the_window_by_what_is_beyond() {
 
 #[test]
 fn tail_loss_waits_for_the_minimum_rto() {
-    // 1, 2, 4 and 3 segments leave at 100, 200, 300 and 400 ms. The very last one is lost.
+    // 1, 2, 4 and 3 segments are sent at 100, 200, 300 and 400 ms. The last of the ten segments is lost.
     let mut wire = Wire::new(ack_each(), Some(segments(10)), lose_once(&[9]));
     wire.run_to_completion();
     // The last ACK of new data restarts the timer at 500 ms. RTO is max(1 s, at most 100 ms + 4 * 50 ms).
     assert_eq!(wire.sent_at(9), [ms(400), ms(1500)]);
     assert_eq!(wire.sender.stats().timeouts, 1);
     assert_eq!(wire.now, ms(1600));
-    // One segment is in flight, so ssthresh is 2 segments. cwnd is 1 segment, + 1 for the ACK.
+    // One segment is in flight at the timeout, so ssthresh is 2 segments. cwnd is 1 segment, plus 1 for the ACK.
     assert_eq!((wire.sender.ssthresh(), wire.sender.cwnd()), (segments(2), segments(2)));
 }
 
@@ -205,11 +208,11 @@ fn a_lost_flight_is_sent_again_from_the_first_segment_on() {
     let lost: Vec<u32> = (15..31).collect();
     let mut wire = Wire::new(ack_each(), None, lose_once(&lost));
     wire.run_until(ms(2400));
-    // 16 segments are lost at 500 ms. The ACKs that released them restarted the timer.
+    // The 16 segments sent at 500 ms are lost. The ACKs that released these segments restarted the timer.
     assert_eq!(wire.sent_at(15), [ms(500), ms(1500)]);
     assert_eq!(wire.sender.ssthresh(), segments(8));
     assert_eq!(wire.resent(), lost);
-    // 1 segment leaves at 1500, 2 at 1600, 4 at 1700, 8 at 1800, and the last one at 1900.
+    // One segment is sent at 1500 ms, 2 at 1600 ms, 4 at 1700 ms, 8 at 1800 ms, and the last one at 1900 ms.
     assert_eq!(wire.sent_at(30), [ms(500), ms(1900)]);
     assert_eq!(wire.sender.stats().timeouts, 1);
     assert_eq!(wire.sender.phase, Phase::Open);
@@ -223,7 +226,7 @@ fn rto_doubles_up_to_a_minute_and_recovers_with_the_next_ack() {
     };
     let mut wire = Wire::new(ack_each(), Some(segments(1)), lose_eight);
     wire.run_until(ms(300_000));
-    // The first transmission is at 100 ms. After one sample of 100 ms, RTO is 1 s.
+    // The first transmission is at 100 ms. After one RTT sample of 100 ms, RTO is 1 s.
     let gaps: Vec<u64> = wire.sent_at(0).windows(2).map(|t| (t[1] - t[0]).0 / Time::PER_SECOND).collect();
     assert_eq!(gaps, [1, 2, 4, 8, 16, 32, 60, 60]);
     // The ACK gives no sample, because segment 0 was retransmitted, but it ends the backoff.
@@ -244,11 +247,11 @@ fn a_kept_backoff_lasts_until_a_segment_that_was_sent_once_is_acknowledged() {
         _ => Some(Time::ZERO),
     };
     let mut wire = Wire::new(params, Some(segments(2)), lose_two);
-    // Sent at 100, 1100 and 3100 ms. The ACK of segment 0 at 3200 ms gives no sample, so the RTO is still 4 s.
+    // Segment 0 is sent at 100, 1100 and 3100 ms. Its ACK at 3200 ms gives no sample, so the RTO is still 4 s.
     wire.run_until(ms(3250));
     assert_eq!(wire.sent_at(0), [100, 1100, 3100].map(ms));
     assert_eq!((wire.sender.rto(), wire.sender.timer()), (Time::from_secs(4), ms(7200)));
-    // Segment 1, sent once, gives a sample.
+    // Segment 1 was sent only once, so it gives a sample.
     wire.run_until(ms(3350));
     assert_eq!(wire.sender.rto(), Time::from_secs(1));
     assert!(wire.sender.is_done());
@@ -269,8 +272,8 @@ fn each_timeout_halves_the_window_of_the_time_if_so_told() {
             drain(&mut sender, &params, due + ms(100));
         }
     }
-    // Four segments are outstanding at the second timeout; half of that is the minimum. One is outstanding at the
-    // third.
+    // Four segments are outstanding at the second timeout, and half of these is the minimum of two. One segment is
+    // outstanding at the third timeout.
     assert_eq!(sender.ssthresh(), segments(2));
 }
 
@@ -324,13 +327,13 @@ fn duplicate_acks_after_a_timeout_do_not_start_a_fast_retransmission() {
         assert!(ack(&mut sender, &params, 0, ms(1200)).is_empty());
     }
     assert_eq!((sender.cwnd(), sender.stats().fast_recoveries), (segments(1), 0));
-    // Acknowledging everything sent before the timeout (recover = 16) does not end the loss state ...
+    // The ACK of everything sent before the timeout (recover = 16) does not end the loss state ...
     assert_eq!(ack(&mut sender, &params, 16, ms(1200)), [16, 17]);
     for _ in 0..3 {
         ack(&mut sender, &params, 16, ms(1300));
     }
     assert_eq!((sender.phase, sender.stats().fast_recoveries), (Phase::Loss, 0));
-    // ... one more segment does.
+    // ... but the ACK of one more segment does.
     assert_eq!(ack(&mut sender, &params, 17, ms(1300)).len(), 2);
     assert_eq!(sender.phase, Phase::Open);
     for _ in 0..3 {
@@ -360,8 +363,8 @@ fn fast_retransmission_itself_sends_no_new_data() {
     let mut sender = established(&params, 2);
     ack(&mut sender, &params, 0, ms(200));
     ack(&mut sender, &params, 0, ms(200));
-    // 4 segments are outstanding and cwnd becomes 2 + 3 = 5. As in ns-3.26, only the next duplicate (cwnd 6) permits a
-    // new segment.
+    // 4 segments are outstanding and cwnd becomes 2 + 3 = 5 segments. As in ns-3.26, only the next duplicate ACK (cwnd
+    // 6) permits a new segment.
     assert_eq!(ack(&mut sender, &params, 0, ms(200)), [0]);
     assert_eq!(ack(&mut sender, &params, 0, ms(200)), [4, 5]);
 }
@@ -393,7 +396,7 @@ fn an_ack_gives_no_sample_if_the_oldest_segment_was_sent_again() {
     sender.on_ack(&params, &Ack { ack: 4, echo: ms(900), ..Ack::default() }, ms(1300));
     drain(&mut sender, &params, ms(1300));
     assert_eq!(sender.srtt(), ms(100));
-    // Segment 4 was sent once: SRTT = 7/8 * 100 + 1/8 * 180.
+    // Segment 4 was sent only once: SRTT = 7/8 * 100 + 1/8 * 180 ms.
     sender.on_ack(&params, &Ack { ack: 5, echo: ms(1220), ..Ack::default() }, ms(1400));
     assert_eq!(sender.srtt(), ms(110));
 }
@@ -405,7 +408,7 @@ fn the_delayed_ack_is_part_of_the_sample() {
     let mut wire = Wire::new(ns3(), Some(segments(2)), lose_nothing);
     wire.run_to_completion();
     assert_eq!(wire.now, ms(500));
-    // 7/8 * 100 + 1/8 * 300.
+    // SRTT = 7/8 * 100 + 1/8 * 300 ms.
     assert_eq!(wire.sender.srtt(), ms(125));
 }
 
@@ -431,7 +434,7 @@ fn a_lost_syn_is_repeated_after_three_seconds_then_six() {
 fn a_path_that_loses_every_syn_never_closes_the_connection() {
     let mut wire = Wire::new(ns3(), None, |_, _| None);
     wire.run_until(Time::from_secs(600));
-    // The SYN is sent at 0, 3, 9, 21, 45, 93, then every 96 s: 189, 285, 381, 477, 573.
+    // The SYN is sent at 0, 3, 9, 21, 45 and 93 s, then every 96 s: at 189, 285, 381, 477 and 573 s.
     assert_eq!(wire.sender.stats().syn_retransmissions, 10);
     assert_eq!(wire.sender.stats().would_close, 1);
 }
@@ -441,7 +444,7 @@ fn the_socket_buffer_bounds_what_is_outstanding_to_whole_segments() {
     let params = TcpParams { socket_buffer: Bytes(4500), ..ack_each() };
     let mut sender = established(&params, 10);
     assert_eq!(sender.nxt, 4);
-    // The window also permits no limited transmit.
+    // The window does not permit limited transmit either.
     assert!(ack(&mut sender, &params, 0, ms(200)).is_empty());
     assert_eq!(ack(&mut sender, &params, 2, ms(200)), [4, 5]);
 }
@@ -472,7 +475,8 @@ fn an_early_timer_call_changes_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
-    /// At each step, the wire checks windows, ACK numbers, blocks, the scoreboard and the count of resent segments.
+    /// At each step, `Wire` checks windows, ACK numbers, SACK blocks, the scoreboard and the number of retransmitted
+    /// segments.
     #[test]
     fn any_loss_reordering_and_marking_ends_with_every_byte_delivered(
         fates in prop::collection::vec((0u32..100, 0u64..40), 0..400),

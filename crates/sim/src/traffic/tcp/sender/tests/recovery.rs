@@ -1,5 +1,5 @@
-//! Rules 12 to 17: SACK, RFC 6675, PRR. The expected traces were computed by hand for an RTT of 100 ms. Windows are in
-//! segments of 1000 bytes.
+//! Tests of rules 12 to 17: SACK, RFC 6675 and PRR. The expected traces were computed by hand for an RTT of 100 ms.
+//! Windows are in segments of 1000 bytes.
 
 use super::*;
 use crate::traffic::tcp::FlightSize;
@@ -25,9 +25,9 @@ fn recovered_at<F>(wire: &Wire<F>) -> Time {
 #[test]
 fn a_single_drop_is_repaired_by_its_third_sack() {
     let mut wire = Wire::new(sack_each(), None, lose_once(&[20]));
-    // Segments 15 to 30 leave at 500 ms. 15 to 19 are acknowledged (cwnd 21, sent up to 40). 21 and 22 are SACKed,
-    // which releases 41 and 42. At the SACK of 23, 23 segments are outstanding, of which only cwnd = 21 count: ssthresh
-    // = cwnd = 10.5.
+    // Segments 15 to 30 are sent at 500 ms. Segments 15 to 19 are acknowledged (cwnd is 21, and segments up to 40 are
+    // sent). Segments 21 and 22 are SACKed, which releases segments 41 and 42. At the SACK of segment 23, 23 segments
+    // are outstanding, of which only cwnd = 21 count: ssthresh = cwnd = 10.5 segments.
     wire.run_until(ms(600));
     assert_eq!((wire.sender.ssthresh(), wire.sender.cwnd(), wire.sender.recover), (10_500, 10_500, 43));
     // pipe = 23 outstanding - 10 SACKed - 1 lost + 1 retransmitted.
@@ -50,9 +50,9 @@ fn several_drops_in_a_window_take_one_round_trip_not_one_each() {
     wire.run_until(ms(3000));
     assert_eq!(lost.map(|seq| wire.sent_at(seq)[1]), [600, 700, 800, 900].map(ms));
     assert_eq!(recovered_at(&wire), ms(1000));
-    // SACK shows all four losses at 600 ms, when 7 of 21 to 30 have arrived. The pipe is then 23 - 7 - 4 + 1 = 13.
-    // After four of the 12 SACKs at 700 ms the pipe is 9, which leaves room in the window of 10.5. The next three SACKs
-    // release three retransmissions.
+    // SACK shows all four losses at 600 ms, when 7 of the segments 21 to 30 have arrived. The pipe is then 23 - 7 - 4 +
+    // 1 = 13. After four of the 12 SACKs at 700 ms the pipe is 9, which leaves room in the window of 10.5. The next
+    // three SACKs release three retransmissions.
     let mut wire = Wire::new(sack_each(), None, lose_once(&lost));
     wire.run_until(ms(600));
     assert_eq!((wire.sender.in_flight(&sack_each()), wire.sender.cwnd()), (segments(13), 10_500));
@@ -98,7 +98,7 @@ fn a_lost_first_segment_is_sent_again_without_a_timeout() {
     let params = TcpParams { initial_window: 10, ..sack_each() };
     let mut wire = Wire::new(params, None, lose_once(&[0]));
     wire.run_until(ms(2000));
-    // Of a window of 10 segments, 1, 2 and 3 are SACKed at 200 ms.
+    // Of a window of 10 segments, segments 1, 2 and 3 are SACKed at 200 ms.
     assert_eq!(wire.sent_at(0), [ms(100), ms(200)]);
     assert_eq!(wire.sender.ssthresh(), segments(5));
     assert_eq!((wire.resent(), wire.sender.stats().timeouts), (vec![0], 0));
@@ -157,12 +157,12 @@ fn a_segment_is_lost_when_three_above_it_have_arrived_wherever_they_are() {
     sack(&mut sender, &params, 0, &[(3, 4)], ms(200));
     sack(&mut sender, &params, 0, &[(9, 10), (3, 4)], ms(200));
     assert_eq!(sender.phase, Phase::Disorder);
-    // Segments 0, 1 and 2 have 3, 9 and 11 above them. 4 to 8 have two SACKed segments above, and 10 has one. 22
-    // segments are outstanding and cwnd is 20, so ssthresh = 10.
+    // Segments 0, 1 and 2 have the SACKed segments 3, 9 and 11 above them. Segments 4 to 8 have two SACKed segments
+    // above them, and segment 10 has one. 22 segments are outstanding and cwnd is 20, so ssthresh = 10 segments.
     assert_eq!(sack(&mut sender, &params, 0, &[(11, 12), (9, 10), (3, 4)], ms(200)), [0]);
     assert_eq!(sender.in_flight(&params), segments(22 - 3 - 3 + 1));
-    // Two more SACKed segments above: 4 to 8 have four, and 10 has three. The pipe is 22 - 5 - 9 + 1 = 9. The window
-    // has room for one segment, the second lost one.
+    // With two more SACKed segments, segments 4 to 8 have four above them, and segment 10 has three. The pipe is 22 - 5
+    // - 9 + 1 = 9 segments. The window has room for one segment, the second lost one.
     assert_eq!(sack(&mut sender, &params, 0, &[(11, 14), (9, 10), (3, 4)], ms(200)), [1]);
     assert_eq!(sender.in_flight(&params), segments(10));
 }
@@ -194,8 +194,8 @@ fn a_timeout_takes_all_for_lost_but_what_was_or_will_be_reported() {
     sender.on_timer(&params, due);
     assert_eq!(drain(&mut sender, &params, due), [0]);
     assert_eq!((sender.cwnd(), sender.in_flight(&params)), (segments(1), segments(1)));
-    // Slow start sends three times two segments. It skips 3, which was SACKed before, and 5 and 6, which are SACKed
-    // later.
+    // Slow start sends two segments three times. It skips segment 3, which was SACKed before, and segments 5 and 6,
+    // which are SACKed later.
     assert_eq!(sack(&mut sender, &params, 1, &[(3, 4)], ms(1300)), [1, 2]);
     assert_eq!(sack(&mut sender, &params, 2, &[(5, 7), (3, 4)], ms(1400)), [4, 7]);
     assert_eq!(sack(&mut sender, &params, 4, &[(5, 7)], ms(1400)), [8, 9]);
@@ -222,7 +222,7 @@ fn no_recovery_starts_until_what_was_sent_before_a_timeout_is_acknowledged() {
 
 #[test]
 fn a_lost_last_segment_waits_for_the_timeout() {
-    // The timeout acts as without SACK, since no segment above is SACKed.
+    // The timeout has the same effect as without SACK, since no segment above is SACKed.
     let mut wire = Wire::new(sack_each(), Some(segments(10)), lose_once(&[9]));
     wire.run_to_completion();
     assert_eq!(wire.sent_at(9), [ms(400), ms(1500)]);
@@ -234,16 +234,17 @@ fn the_rescue_retransmission_repairs_a_tail_lost_beside_another_segment() {
     let params = TcpParams { initial_window: 10, ..sack_each() };
     let mut wire = Wire::new(params, Some(segments(10)), lose_once(&[5, 9]));
     wire.run_to_completion();
-    // At 200 ms 0 to 4 are acknowledged and 6 to 8 SACKed, so 5 is retransmitted. ssthresh is half of the 5 outstanding
-    // segments, 2.5, and the pipe of 2 leaves no room. At 300 ms only 9 is in the pipe, and NextSeg rule 4 applies.
+    // At 200 ms segments 0 to 4 are acknowledged and segments 6 to 8 SACKed, so segment 5 is retransmitted. ssthresh is
+    // half of the 5 outstanding segments, 2.5, and the pipe of 2 leaves no room. At 300 ms only segment 9 is in the
+    // pipe, and NextSeg rule 4 applies.
     assert_eq!((wire.sent_at(5), wire.sent_at(9)), (vec![ms(100), ms(200)], vec![ms(100), ms(300)]));
     assert_eq!((wire.now, wire.sender.stats().timeouts), (ms(400), 0));
 }
 
 #[test]
 fn with_nothing_new_to_send_recovery_resends_what_is_doubtful() {
-    // Segment 0 is lost; 4 and 5 are late. There are no new data. After 0, NextSeg rule 3 selects 4, which is below the
-    // highest SACKed segment.
+    // Segment 0 is lost; segments 4 and 5 are late. There are no new data. After segment 0, NextSeg rule 3 selects
+    // segment 4, which is below the highest SACKed segment.
     let params = TcpParams { socket_buffer: Bytes(segments(8)), ..sack_each() };
     let mut sender = established(&params, 8);
     assert_eq!(sack(&mut sender, &params, 0, &[(1, 4)], ms(200)), [0]);

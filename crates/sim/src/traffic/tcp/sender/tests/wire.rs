@@ -34,7 +34,7 @@ pub(super) enum Packet {
 pub(super) enum Event {
     /// Sends data segment `.0` for the `.1`-th time, counted from 0.
     Sent(u32, u32),
-    /// Processes an ACK of number `.0` in phase `.1`; cwnd becomes `.2` bytes.
+    /// Processes an ACK with number `.0` in phase `.1`. Afterwards cwnd is `.2` bytes.
     Acked(u32, Phase, u64),
     /// The timer expires and the sender enters the loss state; cwnd becomes `.0` bytes.
     TimedOut(u64),
@@ -44,7 +44,7 @@ pub(super) enum Event {
 #[derive(Debug, Default)]
 struct Board {
     sacked: BTreeSet<u32>,
-    /// All un-SACKed segments below this one are considered lost since the last timeout.
+    /// All un-SACKed segments below this one were considered lost at the last timeout.
     lost_until: u32,
     una: u32,
 }
@@ -59,8 +59,8 @@ impl Board {
     }
 }
 
-/// The path. `fate` returns the extra delay of a packet, given the number of earlier transmissions of the segment, or
-/// `None` if it is lost.
+/// The path. `fate` returns the additional delay of a packet, or `None` if the packet is lost. Its second argument is
+/// the number of earlier transmissions of the segment.
 pub(super) struct Wire<F> {
     pub(super) params: TcpParams,
     pub(super) sender: Sender,
@@ -68,7 +68,7 @@ pub(super) struct Wire<F> {
     pub(super) now: Time,
     pub(super) log: Vec<(Time, Event)>,
     fate: F,
-    /// Selects transmissions of data that get a congestion mark, by number from 0, if ECN is on.
+    /// Returns true if the data transmission with this number, from 0, gets a congestion mark. Used if ECN is on.
     pub(super) marks: fn(u64) -> bool,
     /// True if both ends use their fast paths where possible.
     pub(super) fast: bool,
@@ -268,7 +268,7 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
         assert_eq!(selective.pipe(sender.una, sender.nxt), pipe);
     }
 
-    /// Checks that, without SACK, one number separates outstanding segments sent more than once from the others.
+    /// Checks that, without SACK, the outstanding segments sent more than once are exactly those below `resent_below`.
     fn check_resent(&self) {
         if self.params.sack {
             return;
@@ -293,7 +293,7 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
     }
 }
 
-/// Returns a fate that loses the first transmission of each of these data segments.
+/// Returns a function for `fate` that loses the first transmission of each of these data segments.
 pub(super) fn lose_once(segments: &[u32]) -> impl FnMut(Packet, u32) -> Option<Time> {
     move |packet, times| match packet {
         Packet::Segment(segment) if segment.payload > 0 && times == 0 && segments.contains(&segment.seq) => None,

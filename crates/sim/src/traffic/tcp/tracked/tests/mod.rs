@@ -1,4 +1,4 @@
-//! Tests the complete sender on a path of fixed delay. Each test selects the losses.
+//! Tests of the complete sender on a path of fixed delay. Each test selects the losses.
 
 mod path;
 mod quic;

@@ -29,7 +29,7 @@ pub(super) fn plain() -> TcpParams {
 pub(super) enum Lot {
     Arrives,
     Late(Time),
-    /// The segment arrives not before this time, as after a stall. The order does not change.
+    /// The segment arrives at this time or later, as after a stall of the path. The order of segments does not change.
     NotBefore(Time),
     Lost,
     Marked,
@@ -41,7 +41,8 @@ enum Packet {
     Ack(Ack),
 }
 
-/// A path with a delay of 50 ms. `lot` decides the fate of segment `.0` when it is sent for the `.1`-th time, from 0.
+/// A path with a delay of 50 ms. `lot((segment, n))` decides what happens to the transmission of a segment after `n`
+/// earlier transmissions.
 pub(super) struct Path<F> {
     pub(super) params: TcpParams,
     pub(super) sender: TrackedSender,

@@ -1,4 +1,4 @@
-//! Tests loss recovery in QUIC (RFC 9002). The RTT is 100 ms.
+//! Tests of loss recovery in QUIC (RFC 9002). The RTT is 100 ms.
 
 use super::path::{Lot, MS, MSS, Path};
 use crate::traffic::tcp::phase::Phase;
@@ -25,7 +25,7 @@ fn or_when_a_later_one_is_acknowledged_and_nine_eighths_of_the_rtt_have_passed()
     let mut path =
         Path::new(quic(), Some(10), |seq, time| if (seq, time) == (8, 0) { Lot::Lost } else { Lot::Arrives });
     path.run_to_completion();
-    // The packet was sent at 100 ms and is lost 100 ms x 9/8 later.
+    // The packet was sent at 100 ms and is considered lost 9/8 of the RTT later.
     assert_eq!(path.resent(), [(212, 8)]);
 }
 
@@ -57,7 +57,7 @@ fn the_window_is_halved_once_until_a_packet_sent_in_recovery_is_acknowledged() {
 
 #[test]
 fn losses_over_three_probe_timeouts_leave_two_packets() {
-    // The 40 packets from segment 30 on, which leave at 300 ms, are lost. The next six probes are also lost.
+    // The 40 packets from segment 30 on, sent at 300 ms, are lost. The next six probes are also lost.
     let mut gone = 0;
     let lossy = move |seq: u32, _| {
         if seq >= 30 && gone < 46 {

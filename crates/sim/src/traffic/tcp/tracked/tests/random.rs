@@ -46,7 +46,7 @@ proptest! {
         delayed_ack in 1u32..3,
         window in 5u64..60,
     ) {
-        // From segment `first` on, no packet arrives before `until`. The order does not change. All reactions to
+        // From segment `first` on, no packet arrives before `until`. The order does not change. All reductions after
         // timeouts are spurious and are undone.
         let mut stalls = false;
         let lot = move |seq, _| {
@@ -69,7 +69,7 @@ proptest! {
         let mut draws = lots.iter().cycle();
         let lot = move |_: u32, time: u32| {
             let &(draw, delay) = draws.next().unwrap();
-            // Each further transmission is less likely to be lost, so the transfer ends in time.
+            // After six transmissions a segment is not lost any more, so the transfer ends in time.
             if time < 6 && draw < loss { Lot::Lost }
             else if draw < loss.saturating_add(late) { Lot::Late(MS(delay)) }
             else if draw % 16 == 15 { Lot::Marked }

@@ -1,4 +1,5 @@
-//! Losses and their repair. The RTT is 100 ms: the SYN-ACK arrives at 100 ms, when the first window of ten leaves.
+//! Tests of losses and their repair. The RTT is 100 ms. The SYN-ACK arrives at 100 ms, and then the first window of ten
+//! segments is sent.
 
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{Bytes, Time};
@@ -13,8 +14,8 @@ fn a_lost_segment_is_sent_again_when_three_above_it_are_delivered() {
     let mut path =
         Path::new(plain(), Some(60), |seq, time| if (seq, time) == (4, 0) { Lot::Lost } else { Lot::Arrives });
     path.run_to_completion();
-    // All ten ACKs arrive at 200 ms: the third SACK above segment 4 marks segment 4 as lost at once (RFC 8985 6.2 step
-    // 4).
+    // All ACKs arrive at 200 ms. The third SACK above segment 4 marks segment 4 as lost, without a wait for reordering
+    // (RFC 8985 6.2 step 4).
     assert_eq!(path.resent(), [(200, 4)]);
     let stats = path.sender.stats();
     assert_eq!((stats.fast_recoveries, stats.timeouts, stats.tail_loss_probes), (1, 0, 0));
@@ -29,15 +30,15 @@ fn a_delayed_ack_that_comes_with_the_first_sack_delays_no_recovery() {
         let lossy = |seq, time| if (seq, time) == (lost, 0) { Lot::Lost } else { Lot::Arrives };
         let mut path = Path::new(params, Some(100), lossy);
         path.run_to_completion();
-        // No reordering: three SACKs start recovery, without an additional 100 ms / 4.
+        // Without reordering, three SACKs start recovery. There is no additional wait of RTT / 4 = 25 ms.
         assert_eq!(path.resent(), [(300, lost)]);
     }
 }
 
 #[test]
 fn fewer_than_three_sacks_wait_for_a_quarter_of_the_least_rtt() {
-    // The eighth of ten segments is lost. Two later ones are SACKed at 200 ms, and 100 ms / 4 later the lost one is
-    // overdue. The timer adds 2 ms.
+    // The eighth of ten segments is lost. The two later segments are SACKed at 200 ms. RTT / 4 = 25 ms later the lost
+    // segment is overdue. The timer adds 2 ms.
     let mut path =
         Path::new(plain(), Some(10), |seq, time| if (seq, time) == (7, 0) { Lot::Lost } else { Lot::Arrives });
     path.run_to_completion();
@@ -49,7 +50,7 @@ fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
     let mut path =
         Path::new(plain(), Some(60), |seq, time| if seq == 4 && time < 2 { Lot::Lost } else { Lot::Arrives });
     path.run_to_completion();
-    // The retransmission at 200 ms is lost; a segment that left after it at 200 ms is SACKed at 300 ms.
+    // The retransmission at 200 ms is lost. A segment sent after it, also at 200 ms, is SACKed at 300 ms.
     assert_eq!(path.resent(), [(200, 4), (300, 4)]);
     assert_eq!(path.sender.stats().timeouts, 0);
 }
@@ -66,8 +67,8 @@ fn the_first_retransmission_waits_for_pacing_unless_recovery_sends_at_once() {
         path.resent()
     };
     // All ACKs of the first window arrive at 200 ms. The first ACK releases a segment. The pacing rate is 2 cwnd /
-    // SRTT, 22 segments in 100 ms. So the next segment may leave 4.5 ms later, or after half of that time if pacing
-    // catches up: not before 202 ms.
+    // SRTT, which is 22 segments in 100 ms. So the next segment may be sent 4.5 ms later, or after half of this time if
+    // pacing catches up. Either is after 202 ms.
     assert_eq!(resent(true), [(200, 4)]);
     assert!(matches!(resent(false)[..], [(202..=205, 4)]));
 }
@@ -89,9 +90,10 @@ fn an_ack_that_reports_by_sack_may_be_a_duplicate_even_if_its_number_moves() {
         path.run_to_completion();
         (threshold, path.resent()[..2].to_vec())
     };
-    // At 200 ms the ACKs of segment 0, and of 1 and 2, have widened the window to 13. The receiver delays the ACK of
-    // segment 3 until segment 5 arrives. The ACK and the SACK of 5 arrive at 220 ms, before two more SACKs. The window
-    // is half of 13, or half of 15 if that ACK counts. The timeout is one second after the last ACK that counts.
+    // At 200 ms the ACKs of segments 0 to 2 have widened the window to 13 segments. The receiver delays the ACK of
+    // segment 3 until segment 5 arrives. This ACK, with the SACK of segment 5, arrives at 220 ms, before two more
+    // SACKs. If it is a duplicate, the window becomes half of 13 segments; otherwise it grows the window first, which
+    // becomes half of 15. The timeout is one second after the last ACK that restarts the timer.
     assert_eq!(run(true), (6500, vec![(220, 4), (1200, 4)]));
     assert_eq!(run(false), (7500, vec![(220, 4), (1220, 4)]));
 }
@@ -101,8 +103,9 @@ fn a_lost_tail_is_probed_after_two_rtts() {
     let lossy = |seq, time| if seq >= 8 && time == 0 { Lot::Lost } else { Lot::Arrives };
     let mut path = Path::new(plain(), Some(10), lossy);
     path.run_to_completion();
-    // The last two of ten are lost. The ACKs at 200 ms leave two outstanding: 2 x 100 + 2 ms later the probe repeats
-    // the last one (RFC 8985 7.3). The probe's SACK at 502 ms makes the other one overdue, because the RTT has passed.
+    // The last two of ten segments are lost, so two are outstanding after the ACKs at 200 ms. The probe repeats the
+    // last one 2 * 100 + 2 ms later (RFC 8985 7.3). The SACK of the probe at 502 ms makes the other segment overdue,
+    // because more than an RTT has passed.
     assert_eq!(path.resent(), [(402, 9), (502, 8)]);
     let stats = path.sender.stats();
     assert_eq!((stats.tail_loss_probes, stats.timeouts), (1, 0));
@@ -122,12 +125,13 @@ fn without_probes_a_lost_tail_waits_for_the_timeout() {
 fn a_lone_segment_waits_for_a_delayed_ack_before_it_is_probed() {
     let mut path = Path::new(plain(), Some(1), |_, time| if time == 0 { Lot::Lost } else { Lot::Arrives });
     path.run_to_completion();
-    // The probe is due at 100 ms + 2 x 100 ms + 200 ms, but not after the timeout at 100 ms + 300 ms.
+    // The probe would be sent at 100 ms + 2 * 100 ms + 200 ms. This is after the timeout at 100 ms + 300 ms, so the
+    // probe is sent at the time of the timeout.
     assert_eq!(path.resent(), [(400, 0)]);
 }
 
-/// Sends ten segments, the last with the fate `lot`, and repeats it at 500 ms. 30 more segments leave before the ACK of
-/// the repetition.
+/// Sends ten segments, of which the last is subject to `lot` and is repeated by a probe at 500 ms. 30 more segments are
+/// sent before the ACK of the probe.
 fn window_after_a_probe(lot: Lot) -> (u64, SenderStats) {
     let mut path = Path::new(plain(), Some(10), |seq, time| if (seq, time) == (9, 0) { lot } else { Lot::Arrives });
     path.run_until(MS(550));
@@ -140,15 +144,16 @@ fn window_after_a_probe(lot: Lot) -> (u64, SenderStats) {
 #[test]
 fn a_copy_by_a_probe_that_repairs_a_loss_halves_the_window_once() {
     let (ssthresh, stats) = window_after_a_probe(Lot::Lost);
-    // RFC 8985 7.4.2: the ACK of a segment sent after the probe reveals the loss. The ACK of the repetition at 600 ms
-    // releases 20 segments. The window stays at 20 until then and is halved, regardless of the outstanding data.
+    // RFC 8985 7.4.2: the ACK of a segment sent after the probe reveals the loss. The ACK of the probe at 600 ms
+    // releases 20 segments. Until then the window is 20 segments. It is then halved, regardless of the outstanding
+    // data.
     assert_eq!(ssthresh, u64::from(20 / 2 * MSS));
     assert_eq!((stats.tail_loss_probes, stats.fast_recoveries, stats.timeouts), (1, 0, 0));
 }
 
 #[test]
 fn a_copy_by_a_probe_that_was_needless_reduces_nothing() {
-    // The original arrives at 540 ms, the repetition at 550 ms, which causes a D-SACK.
+    // The original arrives at 540 ms and the probe at 550 ms, which causes a D-SACK.
     let (ssthresh, stats) = window_after_a_probe(Lot::Late(MS(390)));
     assert_eq!(ssthresh, u64::from(u32::MAX));
     assert_eq!((stats.tail_loss_probes, stats.fast_recoveries, stats.timeouts), (1, 0, 0));
@@ -156,7 +161,7 @@ fn a_copy_by_a_probe_that_was_needless_reduces_nothing() {
 
 #[test]
 fn classic_hystart_serves_cubic_alone() {
-    // From the third window on the RTT is 130 ms, above the increase of 100 ms / 8 that ends slow start.
+    // From the third window on the RTT is 130 ms. The increase is more than the 100 ms / 8 that ends slow start.
     let threshold = |congestion_control| {
         let params = TcpParams { congestion_control, hystart: HyStartKind::Classic, ..plain() };
         let mut path = Path::new(params, None, |seq, _| if seq < 30 { Lot::Arrives } else { Lot::Late(MS(30)) });
@@ -169,10 +174,10 @@ fn classic_hystart_serves_cubic_alone() {
 
 #[test]
 fn hystart_plus_plus_serves_the_first_slow_start_alone() {
-    // The windows are 10, 20, 40 and 80, the size of the buffer. Segment 70 is lost twice, so a timeout follows, with a
-    // threshold of 40. The next slow start has windows of 2, 4 and 8 from segment 150 on, then 16 from 164 on. The RTT
-    // of those 16 segments is 130 ms. The increase exceeds 100 ms / 8, which would make the rest of the slow start
-    // conservative.
+    // The windows are 10, 20, 40 and 80 segments, the size of the buffer. Segment 70 is lost twice, so a timeout
+    // follows, with a threshold of 40 segments. The next slow start has windows of 2, 4 and 8 segments from segment 150
+    // on, then 16 segments from segment 164 on. The RTT of these 16 segments is 130 ms. The increase exceeds 100 ms /
+    // 8, which would make the rest of the slow start conservative (CSS of HyStart++).
     let run = |hystart| {
         let lot = |seq, time| match (seq, time) {
             (70, 0 | 1) => Lot::Lost,
@@ -191,11 +196,11 @@ fn hystart_plus_plus_serves_the_first_slow_start_alone() {
 #[test]
 fn recovery_halves_the_window_of_reno_by_proportional_reduction() {
     let mut path = Path::new(plain(), None, |seq, time| if (seq, time) == (20, 0) { Lot::Lost } else { Lot::Arrives });
-    // 10 segments leave at 100 ms, 20 at 200 ms (10 to 29). Segment 20 is lost. At 300 ms the window is 10 + 10 + 10 =
-    // 30 after the ACKs of 10 to 19, and the third SACK starts recovery.
+    // Ten segments are sent at 100 ms, and segments 10 to 29 at 200 ms. Segment 20 is lost. At 300 ms the ACKs of
+    // segments 10 to 19 have widened the window to 30 segments, and the third SACK starts recovery.
     path.run_until(MS(350));
     assert_eq!(path.sender.phase(), Phase::Recovery);
-    // The window of 30, with 30 segments outstanding, is halved.
+    // The window of 30 segments is halved.
     assert_eq!(path.sender.ssthresh(), u64::from(15 * MSS));
     path.run_until(MS(450));
     assert_eq!(path.sender.phase(), Phase::Open);
@@ -208,15 +213,15 @@ fn reordering_within_the_window_costs_no_retransmission_once_it_was_seen() {
     // Every seventh segment arrives 10 ms late. The minimum RTT is 100 ms, so the reordering window is 25 ms.
     let mut path = Path::new(plain(), Some(400), |seq, _| if seq % 7 == 3 { Lot::Late(MS(10)) } else { Lot::Arrives });
     path.run_to_completion();
-    // Until reordering is seen, segments with three SACKs above are retransmitted.
+    // Until reordering is detected, segments with three SACKed segments above them are retransmitted.
     let resent = path.resent();
     assert!(resent.iter().all(|&(at, _)| at <= 200), "{resent:?}");
 }
 
 #[test]
 fn sending_the_first_segment_again_does_not_end_the_wait_for_later_ones() {
-    // The ACKs are spread over 18 ms, so two losses are detected at different times. 11 overtakes 10, so reordering is
-    // seen.
+    // The ACKs are spread over 18 ms, so two losses are detected at different times. Segment 11 overtakes segment 10,
+    // so reordering is detected.
     let lot = |seq, time| match (seq, time) {
         (k, 0) if k < 10 => Lot::Late(MS(2 * u64::from(k))),
         (10, 0) => Lot::Late(MS(1)),
@@ -227,16 +232,17 @@ fn sending_the_first_segment_again_does_not_end_the_wait_for_later_ones() {
     path.run_to_completion();
     let at = |seq| path.sent.iter().find(|sent| sent.1 == seq).unwrap().0.0 / MS(1).0;
     assert!(at(46) > at(32) + 5, "{} {}", at(32), at(46));
-    // No segment is sent after 49, so no ACK arrives. Each segment is considered lost 100 + 100 / 4 ms after its
-    // transmission. The timer is set for the last one and adds 2 ms. PRR retransmits one segment at once, and the other
-    // with the ACK of the first.
+    // No segment is sent after segment 49, so no further ACK arrives. Each lost segment is detected 100 + 100 / 4 ms
+    // after its transmission. The timer is set for the last of them and adds 2 ms. PRR retransmits one segment
+    // immediately, and the other one at the ACK of the first.
     assert_eq!(path.resent(), [(at(46) + 127, 32), (at(46) + 227, 46)]);
 }
 
 #[test]
 fn a_recovery_is_followed_by_the_next_while_the_copy_of_a_later_loss_is_in_flight() {
-    // Recovery starts at 300 ms with 52 segments sent. The retransmission of 20 is lost and repeated at 400 ms, like
-    // 53, which is above recover. The ACK of 20 ends that recovery at 500 ms; the ACK of 53 arrives later.
+    // Recovery starts at 300 ms, after 52 segments. The retransmission of segment 20 is lost and is repeated at 400 ms.
+    // Segment 53, which is above `recover`, is also lost and retransmitted at 400 ms. The ACK of segment 20 ends the
+    // first recovery at 500 ms, before the ACK of segment 53 arrives.
     let lot = |seq, time| if matches!((seq, time), (20, 0 | 1) | (53, 0)) { Lot::Lost } else { Lot::Arrives };
     let mut path = Path::new(plain(), None, lot);
     while path.sender.records.una() < 53 {
@@ -244,7 +250,7 @@ fn a_recovery_is_followed_by_the_next_while_the_copy_of_a_later_loss_is_in_fligh
     }
     assert_eq!(path.resent(), [(300, 20), (400, 20), (400, 53)]);
     assert_eq!((path.sender.phase(), path.sender.stats().fast_recoveries), (Phase::Recovery, 2));
-    // The second recovery halves the window again: Reno has losses in two windows.
+    // The second recovery halves the window again, because the losses are in two windows.
     assert_eq!(path.sender.ssthresh(), u64::from(15 / 2 * MSS));
     path.run_until(MS(650));
     assert_eq!((path.sender.phase(), path.sender.stats().fast_recoveries), (Phase::Open, 2));
@@ -252,7 +258,7 @@ fn a_recovery_is_followed_by_the_next_while_the_copy_of_a_later_loss_is_in_fligh
 
 #[test]
 fn a_copy_that_a_probe_has_sent_is_no_loss_but_disorder() {
-    // Packets that leave at 200 ms stall until 900 ms. A probe repeats the last one, 29, and a timeout the first. The
+    // Packets sent at 200 ms stall until 900 ms. A probe repeats the last segment, 29, and a timeout the first. The
     // first ACK shows that no segment was lost.
     let stalls = |seq, time| match (seq, time) {
         (29, 1..) => Lot::NotBefore(MS(950)),
@@ -273,8 +279,8 @@ fn a_copy_that_a_probe_has_sent_is_no_loss_but_disorder() {
 
 #[test]
 fn what_a_timer_took_for_lost_is_no_loss_of_the_next_ack() {
-    // Here 45 is also lost, so the timer considers three segments lost. PRR retransmits the first. Its ACK shows
-    // progress without new losses, so PRR then sends one segment more than was delivered.
+    // Segment 45 is also lost, so three segments are lost when the timer expires. PRR retransmits the first of them.
+    // The ACK of this segment shows progress without new losses, so PRR then sends one segment more than was delivered.
     let lot = |seq, time| match (seq, time) {
         (k, 0) if k < 10 => Lot::Late(MS(2 * u64::from(k))),
         (10, 0) => Lot::Late(MS(1)),
@@ -288,7 +294,8 @@ fn what_a_timer_took_for_lost_is_no_loss_of_the_next_ack() {
 
 #[test]
 fn recovery_in_a_window_that_marks_reduced_ends_at_the_threshold() {
-    // 30 to 69 leave at 300 ms. The mark of 30 is reported at 400 ms, with five losses of the same window.
+    // Segments 30 to 69 are sent at 300 ms. At 400 ms, ACKs report the mark on segment 30 and the loss of five segments
+    // of the same window.
     let lot = |seq, time| match (seq, time) {
         (30, 0) => Lot::Marked,
         (34..=38, 0) => Lot::Lost,
@@ -302,8 +309,8 @@ fn recovery_in_a_window_that_marks_reduced_ends_at_the_threshold() {
     }
     let stats = path.sender.stats();
     assert_eq!((stats.ecn_reductions, stats.fast_recoveries), (1, 1));
-    // The window of 40 is halved once. The window grows by one after 20 delivered segments; the ACK that ends recovery
-    // delivers the first of them.
+    // The window of 40 segments is halved only once. It then grows by one segment per 20 delivered segments. The ACK
+    // that ends recovery delivers the first of these.
     assert_eq!((path.sender.ssthresh(), path.sender.cwnd(), path.sender.counted), (20_000, 20_000, 1));
 }
 
@@ -317,7 +324,7 @@ fn a_spurious_recovery_is_undone_by_the_dsack() {
     path.run_to_completion();
     let stats = path.sender.stats();
     assert_eq!((stats.fast_recoveries, stats.undone_reductions), (1, 1));
-    // The original arrived at 210 ms. Its ACK arrives at 260 ms and echoes a time stamp older than the retransmission
+    // The original arrived at 210 ms. Its ACK arrives at 260 ms and echoes a timestamp older than the retransmission
     // (RFC 3522 3.2).
     assert!(path.sender.ssthresh() > u64::from(1000 * MSS), "{}", path.sender.ssthresh());
     // Without undo the threshold stays halved.
@@ -331,7 +338,7 @@ fn a_spurious_recovery_is_undone_by_the_dsack() {
 
 #[test]
 fn a_spurious_timeout_is_undone_when_originals_arrive() {
-    // Packets that leave at 200 ms stall for a second, as do the retransmissions after timeouts at 500 and 1100 ms.
+    // Packets sent at 200 ms stall for a second. So do the retransmissions after the timeouts at 500 ms and 1100 ms.
     let stalls = |seq, time| match time {
         0 if (10..30).contains(&seq) => Lot::Late(MS(1000)),
         1 if seq == 10 => Lot::Late(MS(700)),
@@ -349,9 +356,9 @@ fn a_spurious_timeout_is_undone_when_originals_arrive() {
 
 #[test]
 fn a_spurious_timeout_in_a_recovery_from_a_true_loss_is_not_undone_and_reduces_no_further() {
-    // 20 is lost. Recovery retransmits it at 300 ms, when a stall begins. Its timeout is spurious, since this
-    // retransmission arrives at 1000 ms. But neither Eifel nor D-SACK can show this for a retransmission, and F-RTO
-    // watches no timeout in a recovery (RFC 5682 2.1, tcp_enter_loss).
+    // Segment 20 is lost. Recovery retransmits it at 300 ms, when a stall begins. The timeout that follows is spurious,
+    // since this retransmission arrives at 1000 ms. But Eifel and D-SACK cannot detect this for a retransmission, and
+    // F-RTO is not used for a timeout during recovery (RFC 5682 2.1, tcp_enter_loss).
     let mut stalls = false;
     let lot = |seq, time| {
         stalls |= (seq, time) == (20, 1);
@@ -365,7 +372,7 @@ fn a_spurious_timeout_in_a_recovery_from_a_true_loss_is_not_undone_and_reduces_n
     path.run_until(MS(1300));
     let stats = path.sender.stats();
     assert_eq!((stats.timeouts, stats.undone_reductions, path.sender.phase()), (1, 0, Phase::Open));
-    // Half of 30, only once.
+    // The window of 30 segments was halved only once.
     assert_eq!(path.sender.ssthresh(), u64::from(15 * MSS));
 }
 
@@ -380,7 +387,7 @@ fn after_a_true_timeout_f_rto_changes_nothing_but_the_order() {
     let (with, without) = (run(true), run(false));
     assert_eq!(with.sender.stats().undone_reductions, 0);
     assert_eq!(with.sender.stats().timeouts, 1);
-    // Step 2 b of RFC 5682: two new segments before the second retransmission.
+    // Step 2 b of RFC 5682: two new segments are sent before the second retransmission.
     let order = |path: &Path<_>| {
         let first = path.sent.iter().position(|sent| sent.2 > 0).unwrap();
         path.sent[first..first + 4].iter().map(|sent| sent.1).collect::<Vec<_>>()
@@ -393,8 +400,8 @@ fn after_a_true_timeout_f_rto_changes_nothing_but_the_order() {
 fn a_paced_sender_spreads_its_window_over_the_round_trip() {
     let mut path = Path::new(TcpParams { pacing: Pacing::On, ..plain() }, Some(150), |_, _| Lot::Arrives);
     path.run_to_completion();
-    // After the first ten segments, which leave at once, the sender paces chunks of two. In the last round, 2 x 80
-    // segments in 100 ms are 1.25 ms per chunk.
+    // The first ten segments are sent in one burst. Then the sender paces chunks of two segments. The rate in the last
+    // round, 2 * 80 segments in 100 ms, gives 1.25 ms per chunk.
     let times: Vec<u64> = path.sent.iter().filter(|sent| sent.1 >= 10).map(|sent| sent.0.0 / MS(1).0).collect();
     let most = times.chunk_by(|a, b| a == b).map(<[u64]>::len).max().unwrap();
     assert!(most <= 4, "{most} in a millisecond: {times:?}");
@@ -405,7 +412,8 @@ fn a_paced_sender_spreads_its_window_over_the_round_trip() {
 fn marks_reduce_the_window_once_a_round_trip_without_a_loss() {
     for accurate_ecn in [false, true] {
         let params = TcpParams { ecn: true, accurate_ecn, ..plain() };
-        // Segments 25 to 39 are sent before the echo of the first mark, 100 to 104 after the sender has responded.
+        // Segments 25 to 39 are sent before the echo of the first mark arrives, segments 100 to 104 after the sender
+        // has responded.
         let marked =
             |seq, _| if (25..40).contains(&seq) || (100..105).contains(&seq) { Lot::Marked } else { Lot::Arrives };
         let mut path = Path::new(params, Some(400), marked);
@@ -451,7 +459,7 @@ fn controls_that_need_ecn_send_all_as_ecn_capable_and_others_send_nothing_again_
         [(Reno, Ecn::Ect0, Ecn::NotEct), (Dctcp, Ecn::Ect0, Ecn::Ect0), (Prague, Ecn::Ect1, Ecn::Ect1)]
     {
         let params = TcpParams { ecn: true, congestion_control, ..plain() };
-        // One loss is repaired by recovery, the last two by a probe or the timeout.
+        // One loss is repaired by recovery, the last two losses by a probe or the timeout.
         let lost = |seq, time| if time == 0 && [30, 98, 99].contains(&seq) { Lot::Lost } else { Lot::Arrives };
         let mut path = Path::new(params, Some(100), lost);
         path.run_to_completion();
@@ -484,9 +492,9 @@ fn accurate_feedback_counts_every_mark() {
     assert_eq!(path.sender.rate.delivered_ce, 134 * u64::from(MSS));
 }
 
-/// Mean window of DCTCP, multiplied by the share of randomly marked segments, from a model in rounds. A round with a
-/// mark reduces the window by `lost(window, alpha)` segments, and the window does not grow in the next round. Any other
-/// round adds a segment.
+/// Returns the mean window of DCTCP times the share of randomly marked segments, from a model that advances by rounds.
+/// A round with a mark reduces the window by `lost(window, alpha)` segments, and the window does not grow in the next
+/// round. Any other round adds one segment.
 fn dctcp_in_rounds(share: f64, lost: impl Fn(f64, f64) -> f64) -> f64 {
     const ROUNDS: u32 = 100_000;
     let mut random = Rng::stream(1, 0, "marks", 0);
@@ -515,7 +523,7 @@ fn dctcp_loses_whole_segments_rounded_down_as_in_linux() {
         params.congestion.dctcp.dctcp_alpha_steps = 0;
         let mut path = Path::new(params, None, lot);
         path.run_until(Time::from_secs(seconds));
-        // A window leaves in each round trip of 100 ms.
+        // One window is sent per round trip of 100 ms.
         let measured = path.sent.len() as f64 / (10 * seconds) as f64 * share;
         // dctcp_ssthresh: cwnd - ((cwnd * alpha) >> 11), alpha in 1024ths.
         let rounded_down = dctcp_in_rounds(share, |window, alpha| (window * alpha / 2.0).floor());

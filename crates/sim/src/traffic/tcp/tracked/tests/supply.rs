@@ -20,7 +20,7 @@ fn pause(from: Time, until: Time, params: TcpParams) -> TcpParams {
     TcpParams { app_rate: Some(BitRate(0)), app_limited_from: from, app_limited_until: Some(until), ..params }
 }
 
-/// Segments that leave in the 20 ms after `start`.
+/// Returns the number of segments sent in the 20 ms after `start`.
 fn burst(params: TcpParams, start: Time) -> usize {
     let mut path = Path::new(params, None, |_, _| Lot::Arrives);
     path.run_until(start + MS(20));
@@ -29,9 +29,9 @@ fn burst(params: TcpParams, start: Time) -> usize {
 
 #[test]
 fn after_an_idle_period_the_window_stays_or_starts_again_or_is_halved_for_each_timeout() {
-    // Slow start doubles the window every 100 ms: 10 segments at 100 ms, 80 at 400 ms. The ACKs of the 80 raise the
-    // window to 160. The timeout is 100 + 200 ms. At 1150 ms the last segment was sent 750 ms ago, two complete
-    // timeouts, so the window is halved twice. At 4450 ms it has its minimum.
+    // Slow start doubles the window every 100 ms: 10 segments at 100 ms, 80 at 400 ms. The ACKs of the 80 segments
+    // raise the window to 160. The timeout is 100 + 200 ms. At 1150 ms the last segment was sent 750 ms ago, which is
+    // two complete timeouts, so the window is halved twice. At 4450 ms the window has its minimum.
     for (after_idle, left) in
         [(AfterIdle::Keep, [160, 160]), (AfterIdle::Restart, [10, 10]), (AfterIdle::Decay, [40, 10])]
     {
@@ -41,20 +41,22 @@ fn after_an_idle_period_the_window_stays_or_starts_again_or_is_halved_for_each_t
         });
         assert_eq!(bursts, left, "{after_idle:?}");
     }
-    // A pause of less than a timeout, 290 ms, changes nothing.
+    // A pause of 290 ms is shorter than a timeout, so the window does not change.
     assert_eq!(burst(pause(MS(450), MS(690), plain()), MS(690)), 160);
 }
 
 #[test]
 fn a_window_that_decays_comes_back_to_three_quarters_by_slow_start() {
     let params = TcpParams { initial_ssthresh: 50_000, ..plain() };
-    // The window has 50 segments at 400 ms and one more after each round trip, so 53 at the pause. 13 halvings leave
-    // ten. The new threshold would be 53 / 2 + 53 / 4 = 39 < 50.
+    // The window has 50 segments at 400 ms and grows by one per round trip, so it has 53 segments at the pause. Halving
+    // it 13 times gives the minimum of ten. The new threshold would be 53 / 2 + 53 / 4 = 39 segments, which is below
+    // the present one of 50.
     let mut path = Path::new(pause(MS(650), MS(5000), params), None, |_, _| Lot::Arrives);
     path.run_until(MS(5050));
     assert_eq!([path.sender.cwnd(), path.sender.ssthresh()], [10, 50].map(|segments| segments * u64::from(MSS)));
     let params = TcpParams { initial_ssthresh: 20_000, ..plain() };
-    // The window is 20 at 200 ms, and 61 after 41 more round trips. The threshold is 30 + 15.
+    // The window has 20 segments at 200 ms, and 61 segments 41 round trips later. The threshold becomes 61 / 2 + 61 / 4
+    // = 30 + 15 segments.
     let mut path = Path::new(pause(MS(4250), MS(9000), params), None, |_, _| Lot::Arrives);
     path.run_until(MS(9050));
     assert_eq!([path.sender.cwnd(), path.sender.ssthresh()], [10, 45].map(|segments| segments * u64::from(MSS)));
@@ -73,8 +75,9 @@ fn controls_that_set_their_window_keep_it_over_an_idle_period() {
 
 #[test]
 fn cubic_does_not_catch_up_on_an_idle_period() {
-    // The loss of segment 300 starts an epoch. After 30 s of silence, CUBIC's window needs about a second to return to
-    // its value 10 s after the loss: Linux 6.18 went from 119 segments to 10 and back to 107.
+    // The loss of segment 300 starts an epoch, and the application pauses 10 s later. After 30 s of silence, CUBIC's
+    // window needs about a second to return to its value before the pause. In Linux 6.18 the window went from 119
+    // segments to 10 and back to 107.
     let windows = [false, true].map(|rests| {
         let params = TcpParams { congestion_control: CongestionControl::Cubic, clock_tick: MS(4), ..linux() };
         let params = if rests { pause(Time::from_secs(5), Time::from_secs(35), params) } else { params };
@@ -88,8 +91,8 @@ fn cubic_does_not_catch_up_on_an_idle_period() {
 
 #[test]
 fn a_quic_window_does_not_grow_beyond_what_is_in_flight() {
-    // Linux lets the window grow to twice the part in use (tcp_is_cwnd_limited). The application writes a segment every
-    // 4 ms, 25 per round trip.
+    // In slow start, Linux lets the window grow to twice the segments in flight (tcp_is_cwnd_limited). The application
+    // writes a segment every 4 ms, 25 per round trip.
     for pacing in [Pacing::Off, Pacing::On] {
         let quic = TcpParams { pacing, app_rate: Some(BitRate(2_000_000)), ..TcpParams::profile(TcpProfile::Quic) };
         let mut path = Path::new(TcpParams { segment_payload: MSS, delayed_ack: 1, ..quic }, None, |_, _| Lot::Arrives);
@@ -107,8 +110,8 @@ fn a_quic_window_does_not_grow_beyond_what_is_in_flight() {
 fn a_paced_quic_sender_with_data_at_hand_uses_its_window_while_it_waits() {
     let params = TcpParams { segment_payload: MSS, delayed_ack: 1, ..TcpParams::profile(TcpProfile::Quic) };
     let mut path = Path::new(params, None, |_, _| Lot::Arrives);
-    // Ten segments leave at 100 ms. The window of 20 leaves from 200 ms on, at 1.25 windows per round trip, so within
-    // 80 ms.
+    // Ten segments are sent at 100 ms. From 200 ms on, the window of 20 segments is sent within 80 ms, at 1.25 windows
+    // per round trip.
     path.run_until(MS(390));
     assert_eq!(path.sender.cwnd() / u64::from(MSS), 40);
 }
@@ -121,7 +124,8 @@ fn the_last_of_a_burst_of_several_segments_asks_for_an_ack() {
         let params = TcpParams { tso_defer, tso: Bytes(tso), autotuning: false, ..plain() };
         let mut path = Path::new(params, Some(20), |_, _| Lot::Arrives);
         path.run_to_completion();
-        // Two of the first ten segments leave at once, the minimum burst. Then each ACK of one segment releases two.
+        // Two of the first ten segments are sent as one burst, the minimum. Then each ACK of one segment releases two
+        // segments.
         assert_eq!(path.prompt, prompt, "{tso_defer} {tso}");
     }
 }

@@ -1,5 +1,5 @@
-//! Tests each transition of the state machine, and each estimate, with constructed ACKs. Sections are those of
-//! draft-cardwell-iccrg-bbr-congestion-control-00.
+//! Tests of BBRv1: each transition of the state machine, and each estimate, with constructed ACKs. Sections are those
+//! of draft-cardwell-iccrg-bbr-congestion-control-00.
 
 mod random;
 
@@ -38,7 +38,7 @@ impl Flow {
 #[test]
 fn the_first_rate_is_the_initial_window_in_the_first_rtt_times_the_gain() {
     let flow = Flow::new(Bbr1Params::default());
-    // 4.2.1, with the margin of Linux: 2.885 * 0.99 * 10 kB / 0.1 s.
+    // 4.2.1, with the margin of Linux: gain 2.885, margin 0.99, initial window 10 kB per RTT of 0.1 s.
     assert_eq!(flow.output.pacing, Some(BitRate(2_284_920)));
 }
 
@@ -54,9 +54,9 @@ fn startup_ends_after_three_rounds_that_grow_by_less_than_a_quarter_and_drain_wi
     let queued = Told { in_flight: 2 * BDP, ..CALM };
     let states = [(); 4].map(|()| flow.round(queued));
     assert_eq!(states, [State::Startup, State::Startup, State::Startup, State::Drain]);
-    // 4.3.3: 8 Mbit/s * 0.99 / 2.885.
+    // 4.3.3: rate 8 Mbit/s, margin 0.99, gain 1 / 2.885.
     assert_eq!(flow.output.pacing, Some(BitRate(2_745_233)));
-    // 4.2.3.2: a BDP and 3 quanta of 2 segments.
+    // 4.2.3.2: the target is a BDP and 3 quanta of 2 segments each.
     assert_eq!(flow.within(Told { in_flight: 106 * MSS + 1, ..CALM }), State::Drain);
     assert_eq!(flow.within(Told { in_flight: 106 * MSS, ..CALM }), State::ProbeBw);
 }
@@ -78,8 +78,8 @@ fn the_cycle_begins_at_any_phase_but_the_one_that_drains() {
         first[usize::from(flow.control.cycle_index)] += 1;
     }
     assert_eq!(first[1], 0);
-    // Each phase is the first in 100 of 700 runs, with a standard deviation of sqrt(700 * 6 / 49) = 9.3; the tolerance
-    // is five.
+    // On average each phase is the first in 100 of 700 runs, with a standard deviation of sqrt(700 * 6 / 49) = 9.3. The
+    // tolerance is five standard deviations.
     assert!(first.iter().enumerate().all(|(index, count)| index == 1 || (53..=147).contains(count)), "{first:?}");
 }
 
@@ -105,8 +105,8 @@ fn the_phase_that_probes_lasts_an_rtt_and_until_its_gain_is_in_flight_or_somethi
         assert_eq!(flow.control.cycle_index, 0, "it has just begun");
         flow.now += RTT + Time(1);
         flow.within(told);
-        // 4.3.4.3: 125 segments plus 6 for three quanta, rounded up to 132, plus 2 (bbr_quantization_budget). The next
-        // quantum to depart, of 2, counts as in flight.
+        // 4.3.4.3: the target is 125 segments plus 6 for three quanta, rounded up to 132, plus 2
+        // (bbr_quantization_budget). The next quantum to be sent, of 2 segments, counts as in flight.
         assert_eq!(flow.control.cycle_index == 1, ends, "{in_flight} in flight, {lost} lost");
     }
 }
@@ -151,8 +151,8 @@ fn the_window_is_two_bdps_three_quanta_and_what_acks_delivered_in_excess() {
     flow.round(CALM);
     flow.round(CALM);
     assert_eq!(flow.output.cwnd, 206 * MSS);
-    // A BDP that arrives at once when no delivery was expected is an excess of 100 segments. The maximum excess that
-    // counts is 100 ms at 8 Mbit/s.
+    // A BDP is delivered at once when no delivery was expected. This is an excess of 100 segments, which is also the
+    // maximum: 100 ms at 8 Mbit/s.
     let mut flow = Flow::cycling(Bbr1Params::default(), 2);
     flow.round(CALM);
     flow.round(CALM);
@@ -221,7 +221,7 @@ fn the_first_round_of_recovery_sends_what_leaves_the_network_and_its_end_restore
     flow.event(Event::Loss);
     flow.within(Told { lost: 8 * MSS, ..repair });
     assert_eq!(flow.output.cwnd, 92 * MSS);
-    // 4.2.3.4: lost segments are subtracted, but as much may be sent as was delivered.
+    // 4.2.3.4: lost segments are subtracted from the window, but at least as much may be sent as was delivered.
     flow.within(Told { lost: MSS, in_flight: 91 * MSS, ..repair });
     assert_eq!(flow.output.cwnd, 93 * MSS);
     // In the second round the window grows by delivered data.
@@ -258,7 +258,7 @@ fn an_undo_starts_the_search_for_a_full_pipe_and_a_policer_anew() {
 #[test]
 fn a_policer_sets_the_rate_and_ends_the_cycle_of_gains() {
     let mut flow = Flow::cycling(Bbr1Params::default(), 0);
-    // More than a fifth is lost at 4 Mbit/s, over two spans of 4 rounds and the round before them.
+    // More than a fifth of the data is lost at 4 Mbit/s, in two intervals of 4 rounds and the round before these.
     let policed = Told { lost: 13 * MSS, acked: 50 * MSS, ..CALM };
     for _ in 0..9 {
         flow.round(policed);

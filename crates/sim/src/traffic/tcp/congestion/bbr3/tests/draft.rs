@@ -1,5 +1,5 @@
-//! The 22 test cases of the draft's appendix A. Cases 1 to 16 and 20 to 22 are scenario files in `examples/bbr3`. The
-//! other cases need a policer, or segments delayed at a chosen time, and use a special path.
+//! Tests of the 22 cases in appendix A of the draft. Cases 1 to 16 and 20 to 22 are scenario files in `examples/bbr3`.
+//! The other cases need a policer, or segments delayed at a chosen time, so they use a constructed path.
 
 use super::diary::{Page, Turn, document, run};
 use super::path::{Lot, Path};
@@ -33,7 +33,7 @@ fn states(turns: &[Turn]) -> Vec<State> {
     turns.iter().map(|turn| turn.after.bbr.state).collect()
 }
 
-/// Checks A.1, for any rate and delay.
+/// Checks case A.1, for any rate and delay.
 fn check_startup_plateau(document: &Json) {
     let mut count = Vec::new();
     let (_, turns) = run(document, |before, after| {
@@ -43,7 +43,7 @@ fn check_startup_plateau(document: &Json) {
     });
     let ends = |turn: &&Turn| turn.before.bbr.state == State::Startup && turn.after.bbr.state != State::ProbeRtt;
     let bbr = &turns.iter().find(ends).expect("the end of Startup").after.bbr;
-    // Drain may end with the ACK with which it starts.
+    // Drain may end at the same ACK at which it starts.
     assert_eq!(bbr.drain_start_round, bbr.rounds.count);
     assert!(is_close(bbr.max_bw, rate_of(document)), "{:?} of {}", bbr.max_bw, rate_of(document));
     assert!(bbr.full_bw_now && bbr.full_bw_reached && bbr.full_bw_count == 3);
@@ -141,7 +141,7 @@ fn a8_probe_down_ends_when_headroom_and_a_bdp_are_kept() {
         if after.bbr.state == State::Cruise {
             checked += 1;
         }
-        // Data in flight after the ACK: the sender has sent a quantum since.
+        // Data in flight just after the ACK. Since then the sender has sent a quantum.
         let in_flight = after.in_flight.saturating_sub(u64::from(after.output.quantum));
         assert!(in_flight <= bound.min(bdp) || after.bbr.state != State::Cruise, "at {:?}", after.now);
         assert!(before.now < after.now || after.in_flight > 0);
@@ -215,8 +215,7 @@ fn a12_startup_finds_the_bandwidth_where_acks_come_in_clumps() {
     });
     let end = &turn(&turns, State::Startup, State::Drain).after.bbr;
     assert!(is_close(end.max_bw, 1e7), "{:?}", end.max_bw);
-    // An ACK covers the data that arrive in 10 ms: 8.3 segments, so up to 9. As many were expected in the time since
-    // the last ACK.
+    // An ACK covers the data that arrive in 10 ms: 8.3 segments on average, so up to 9 segments.
     assert_eq!(end.extra_acked, 9 * 1448);
     assert!(most > 0.0, "cwnd exceeds 2 BDP");
 }
@@ -256,7 +255,7 @@ fn a14_below_a_bdp_of_a_packet_four_segments_keep_the_link_busy() {
         }
     });
     assert_eq!(least, 4 * 1448, "BBR.MinPipeCwnd, in ProbeRTT");
-    // 99 % of 64 kbit/s of packets.
+    // The pacing rate is 99 % of the payload rate of a link of 64 kbit/s.
     assert!(paced_at.iter().all(|rate| (rate / (64_000.0 * PAYLOAD * 0.99) - 1.0).abs() <= 0.02), "{paced_at:?}");
     assert!(record.groups[0].throughput_bps / 64_000.0 > 0.98, "{}", record.groups[0].throughput_bps);
 }
@@ -282,12 +281,12 @@ fn a15_ten_times_the_bandwidth_is_found_in_a_number_of_rounds_logarithmic_in_the
             round = Some(slopes.len());
         }
     });
-    // inflight_longterm grows by 1, 2, 4, ... segments per round, at most by the window.
+    // inflight_longterm grows by 1, 2, 4, ... segments per round, but never by more than the window.
     for (number, (slope, window)) in slopes.iter().enumerate() {
         assert_eq!(*slope, window.min(&(1 << number)).to_owned(), "{slopes:?}");
     }
-    // From a window of 44 segments to a BDP of 336: the sum of 1, 2, 4, ... exceeds 292 after 9 rounds. The growth of a
-    // round is sent in the next round, and delivered in the one after.
+    // The window grows from 44 segments to a BDP of 336 segments. The sum of 1, 2, 4, ... exceeds 292 after 9 rounds.
+    // The growth of a round is sent in the next round, and delivered in the round after that.
     assert!(round.is_some_and(|round| round <= 9 + 2), "{round:?} {slopes:?}");
 }
 
@@ -304,7 +303,7 @@ fn a16_a_tenth_of_the_bandwidth_is_found_within_two_cycles() {
             u32::from(before.is_some_and(|before| before.bbr.state == State::Up && after.bbr.state == State::Down));
         found = is_close(after.bbr.max_bw, 1e7).then_some(cycles);
     });
-    // A factor of 0.7 for each round with losses: 96.5, 67.6, 47.3, 33.1 Mbit/s and less.
+    // Each round with losses reduces the bandwidth by a factor of 0.7: 96.5, 67.6, 47.3, 33.1 Mbit/s and so on.
     assert!(lowest < 0.7 * 0.7 * 1e8 * PAYLOAD * 1.001, "{lowest}");
     assert!(found.is_some_and(|cycles| cycles <= 2), "{found:?}");
 }
@@ -331,7 +330,7 @@ fn a17_a_policer_is_followed_without_lasting_losses() {
     });
     assert!(adapted, "the short-term model responds");
     let (sent, lost) = (path.sent, path.lost);
-    // Counts the spans of a minimum RTT, and those without losses.
+    // Counts the intervals of a minimum RTT, and how many of them have no losses.
     let (mut calm, mut spans, mut last_lost, mut next) = (0, 0, lost, path.now);
     path.run(&mut police, |path| {
         if path.now >= next {
@@ -341,9 +340,9 @@ fn a17_a_policer_is_followed_without_lasting_losses() {
         path.now < Time::from_secs(60)
     });
     let (sent, lost) = ((path.sent - sent) as f64, (path.lost - lost) as f64);
-    // The policer passes its token rate: 5 Mbit/s for 40 s are 20 000 segments.
+    // The policer passes packets at its token rate. At 5 Mbit/s, these are 20 000 segments in 40 s.
     assert!(((sent - lost) / 20_000.0 - 1.0).abs() < 0.1, "{sent} sent, {lost} lost");
-    // At the rate of Startup half would be lost all the time.
+    // If the flow kept the rate of Startup, half of its segments would be lost.
     assert!(lost / sent < 0.1, "{lost} of {sent}");
     assert!(calm > spans / 2, "{calm} of {spans} spans without losses");
 }
@@ -402,7 +401,7 @@ fn a20_probe_rtt_in_startup_returns_to_startup() {
     assert!(!entry.after.bbr.full_bw_reached);
     let exit = turn(&turns, State::ProbeRtt, State::Startup);
     assert!(exit.after.now - entry.after.now > Time::from_millis(200));
-    // The flow continues to probe: the link has 100 Mbit/s.
+    // The flow continues to probe and reaches the link's 100 Mbit/s.
     let last = turns.last().expect("turns");
     assert!(is_close(last.after.bbr.max_bw, 1e8), "{:?}", last.after.bbr.max_bw);
 }
@@ -461,7 +460,7 @@ fn paced(page: &Page) -> f64 {
 fn at(document: &Json, rate_bps: u64, rtt: Time) -> Json {
     let mut document = document.clone();
     let packets = (rate_bps as f64 * rtt.as_secs_f64() / (8.0 * 1500.0)).ceil();
-    // The transmission time of a packet adds to the RTT.
+    // At low rates a round is determined by the transmission time of packets.
     let round = rtt.as_secs_f64().max(20.0 * 12_000.0 / rate_bps as f64);
     let topology = &mut document["topology"];
     topology["bottleneck_rate"] = format!("{rate_bps} bit/s").into();
@@ -473,7 +472,7 @@ fn at(document: &Json, rate_bps: u64, rtt: Time) -> Json {
     document
 }
 
-/// Points of the appendix: from 64 kbit/s to 10 Gbit/s, from below 1 ms to 1 s.
+/// Rates of the appendix, from 64 kbit/s to 10 Gbit/s. The next constant has its RTTs, from below 1 ms to 1 s.
 const RATES: [u64; 6] = [64_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000];
 const RTTS: [Time; 4] = [Time::from_micros(800), Time::from_millis(10), Time::from_millis(100), Time::from_secs(1)];
 

@@ -1,15 +1,15 @@
-//! Sections 5.5.10, 5.5.11 and 5.6.4.4, and marks.
+//! Tests of the responses to losses and marks: sections 5.5.10, 5.5.11 and 5.6.4.4 of the draft.
 
 use super::*;
 
 #[test]
 fn a_probe_that_loses_more_than_two_percent_ends_and_leaves_the_volume_at_which_it_did() {
     let mut flow = Flow::probing_up(Bbr3Params::default());
-    // 2 of 101 segments: below 2 %.
+    // 2 of 101 segments are lost, which is below 2 %.
     flow.lose(101 * MSS, u64::from(2 * MSS));
     assert_eq!(flow.control.state, State::Up);
-    // 3 of 120. InflightAtLoss: 119 in flight and 2 lost before; (0.02 * 119 - 2) / 0.98 = 0.387755 of the segment
-    // fits.
+    // 3 of 120 segments are lost. InflightAtLoss: before the third loss, 119 segments were in flight and 2 lost. So a
+    // fraction (0.02 * 119 - 2) / 0.98 = 0.387755 of the segment is within the threshold.
     flow.lose(120 * MSS, u64::from(3 * MSS));
     assert_eq!(flow.control.state, State::Down);
     assert_eq!(flow.control.inflight_longterm, 119_387);
@@ -20,7 +20,7 @@ fn a_probe_that_loses_more_than_two_percent_ends_and_leaves_the_volume_at_which_
 fn inflight_longterm_falls_to_seven_tenths_of_the_target_at_least() {
     let mut flow = Flow::probing_up(Bbr3Params::default());
     flow.lose(10 * MSS, u64::from(5 * MSS));
-    // 0.7 of a BDP plus the 2 segments of ProbeBW_UP (5.6.4.2).
+    // The bound is 0.7 of a BDP plus the 2 segments of ProbeBW_UP (5.6.4.2).
     assert_eq!(flow.control.inflight_longterm, 71_400);
 }
 
@@ -53,7 +53,7 @@ fn a_round_with_losses_cuts_the_short_term_model_to_seven_tenths_but_not_below_w
     let mut flow = Flow::cruising(Bbr3Params::default());
     let window = flow.output.cwnd;
     flow.lose(BDP, u64::from(MSS));
-    // A round that delivers 1 Mbit/s, 12 500 bytes.
+    // The round delivers 12 500 bytes at 1 Mbit/s.
     let slow = Told { rate: Some(BitRate(1_000_000)), acked: 12_500, in_flight: 12_500, ..CALM };
     flow.control.inflight_latest = 0;
     flow.control.bw_latest = Default::default();
@@ -61,7 +61,7 @@ fn a_round_with_losses_cuts_the_short_term_model_to_seven_tenths_but_not_below_w
     assert_eq!(flow.control.bw_shortterm, BitRate(5_600_000).into());
     assert_eq!(flow.control.inflight_shortterm, (f64::from(window) * 0.7) as u64);
     assert_eq!(flow.output.pacing, Some(BitRate(5_544_000)));
-    // A second round that delivers 5 Mbit/s: 0.7 * 5.6 would be less.
+    // The second round delivers 5 Mbit/s. This is more than 0.7 * 5.6 Mbit/s, so `bw_shortterm` is 5 Mbit/s.
     flow.lose(BDP, u64::from(MSS));
     flow.round(Told { rate: Some(BitRate(5_000_000)), acked: 62_500, in_flight: 62_500, ..CALM });
     assert_eq!(flow.control.bw_shortterm, BitRate(5_000_000).into());
@@ -134,7 +134,7 @@ fn a_marked_byte_counts_as_a_lost_one() {
     assert!(flow.control.inflight_shortterm < UNBOUNDED);
     let mut flow = Flow::probing_up(Bbr3Params::default());
     flow.within(Told { marked: 3 * MSS, acked: 1, ..CALM });
-    // 3 % of the round are marked.
+    // 3 % of the segments of this round are marked.
     assert_eq!(flow.round(Told { marked: 3 * MSS, ..CALM }), State::Down);
 }
 

@@ -1,5 +1,5 @@
-//! Tests each transition of the state machine, and each estimate, with constructed ACKs. Sections are those of
-//! draft-ietf-ccwg-bbr.
+//! Tests of BBRv3: each transition of the state machine, and each estimate, with constructed ACKs. Sections are those
+//! of draft-ietf-ccwg-bbr.
 
 mod diary;
 mod draft;
@@ -31,7 +31,8 @@ impl Modelled for Bbr3 {
 }
 
 impl Flow {
-    /// Loses a segment from a flight of `tx_in_flight`, after `lost` bytes of that flight including this segment.
+    /// Loses a segment that was sent with `tx_in_flight` bytes in flight. `lost` bytes, including this segment, were
+    /// lost since then.
     fn lose(&mut self, tx_in_flight: u32, lost: u64) {
         self.lost += u64::from(MSS);
         self.event(Event::SegmentLost {
@@ -45,7 +46,8 @@ impl Flow {
         });
     }
 
-    /// Creates a flow and moves it through Startup and Drain into ProbeBW_CRUISE: one round with growth, three without.
+    /// Creates a flow and moves it through Startup and Drain into ProbeBW_CRUISE, by one round with growth and three
+    /// rounds without.
     fn cruising(params: Bbr3Params) -> Self {
         let mut flow = Self::new(params);
         for _ in 0..8 {

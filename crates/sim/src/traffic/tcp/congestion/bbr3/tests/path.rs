@@ -8,18 +8,18 @@ use fairlane_schemes::base::units::{BitRate, Time};
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// 10 Mbit/s of payload; the delay is 20 ms each way.
+/// Rate of the bottleneck, for payload. The propagation delay is 20 ms each way.
 const RATE: BitRate = BitRate(10_000_000);
 const DELAY: Time = Time::from_millis(20);
 /// Queue limit: 4 bandwidth-delay products.
 const QUEUE: Time = Time::from_millis(160);
 
-/// Fate of a segment at the bottleneck.
+/// Outcome for a segment at the bottleneck.
 pub enum Lot {
     Arrives,
-    /// Delayed by this time, and arrives after segments sent later.
+    /// The segment is delayed by this time, and arrives after segments sent later.
     Late(Time),
-    /// Arrives not before this time.
+    /// The segment arrives at this time or later.
     NotBefore(Time),
     Lost,
 }
@@ -70,7 +70,7 @@ impl Path {
         }
     }
 
-    /// Runs while `goes_on` returns true; `lot` decides the fate of segments.
+    /// Runs while `goes_on` returns true. `lot` decides whether and when each segment arrives.
     pub fn run(&mut self, mut lot: impl FnMut(Time) -> Lot, mut goes_on: impl FnMut(&Self) -> bool) {
         self.transmit(&mut lot);
         while goes_on(self) {

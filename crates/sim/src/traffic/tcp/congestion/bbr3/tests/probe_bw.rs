@@ -1,4 +1,4 @@
-//! Section 5.3.3.
+//! Tests of ProbeBW: section 5.3.3 of the draft.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn down_paces_at_nine_tenths_and_ends_with_headroom_in_the_pipe() {
     flow.control.inflight_longterm = u64::from(BDP);
     flow.control.full_bw_now = true;
     assert_eq!(flow.within(Told { in_flight: BDP, ..CALM }), State::Down);
-    // 0.9 * 0.99 * 8 Mbit/s.
+    // Gain 0.9, pacing margin 0.99, rate 8 Mbit/s.
     assert_eq!(flow.output.pacing, Some(BitRate(7_128_000)));
     // 5.3.3.1: 15 % of inflight_longterm must stay free, although a BDP is permitted.
     assert_eq!(flow.within(Told { in_flight: 85 * MSS + 1, acked: 1, ..CALM }), State::Down);
@@ -47,7 +47,7 @@ fn the_wait_is_uniform_between_two_and_three_seconds() {
 #[test]
 fn a_flow_probes_as_often_as_reno_would_after_as_many_rounds_as_it_has_segments_in_flight() {
     let mut flow = Flow::cruising(Bbr3Params { bbr3_probe_wait: Time::from_secs(3600), ..Default::default() });
-    // 8 Mbit/s times 20 ms are 20 segments of 1000 bytes.
+    // The BDP, 8 Mbit/s times 20 ms, is 20 segments of 1000 bytes.
     let told = Told { rtt: Time::from_millis(20), ..CALM };
     flow.round(told);
     flow.control.rounds_since_probe_up = 0;
@@ -58,7 +58,7 @@ fn a_flow_probes_as_often_as_reno_would_after_as_many_rounds_as_it_has_segments_
 #[test]
 fn a_flow_waits_for_63_rounds_at_most() {
     let mut flow = Flow::cruising(Bbr3Params { bbr3_probe_wait: Time::from_secs(3600), ..Default::default() });
-    // 100 segments in flight: Reno would probe after 100 rounds.
+    // With 100 segments in flight, a Reno flow would need 100 rounds. The bound of 63 rounds is lower.
     flow.control.rounds_since_probe_up = 0;
     let rounds = (1..100).find(|_| {
         flow.control.probe_rtt_min_stamp = flow.now; // no ProbeRTT meanwhile
@@ -84,13 +84,13 @@ fn refill_forgets_the_short_term_model_and_lasts_a_round() {
 fn up_paces_at_five_quarters_with_two_and_a_quarter_bdps_of_window() {
     let mut flow = Flow::probing_up(Bbr3Params::default());
     flow.within(CALM);
-    // 1.25 * 0.99 * 8 Mbit/s.
+    // Gain 1.25, pacing margin 0.99, rate 8 Mbit/s.
     assert_eq!(flow.output.pacing, Some(BitRate(9_900_000)));
     flow.control.extra_acked_filter = super::super::WindowedMax::new(0.0);
     flow.control.extra_acked_interval_start = flow.now;
     (flow.control.extra_acked_delivered, flow.output.cwnd) = (0, 3 * BDP);
     flow.within(Told { acked: 1, ..CALM });
-    // 5.6.4.2: 2.25 BDP, plus 1 byte of aggregation in a very short time, plus 2 segments.
+    // 5.6.4.2: the window is 2.25 BDP, plus 1 byte for aggregation, plus 2 segments.
     assert_eq!(flow.output.cwnd, 225 * MSS + 1 + 2 * MSS);
 }
 
@@ -134,7 +134,7 @@ fn inflight_longterm_grows_by_1_2_4_8_segments_a_round_while_it_limits() {
     let mut grown = Vec::new();
     for _ in 0..5 {
         let before = flow.control.inflight_longterm;
-        // A window is acknowledged, and the next round starts.
+        // A full window is acknowledged, and the next round starts.
         let limited = Told { in_flight: flow.output.cwnd, cwnd_limited: true, ..CALM };
         flow.within(Told { acked: flow.output.cwnd, ..limited });
         flow.round(Told { acked: 1, ..limited });
@@ -149,7 +149,7 @@ fn a_higher_volume_that_was_safe_raises_inflight_longterm_in_any_phase() {
     flow.control.inflight_longterm = u64::from(BDP);
     flow.round(Told { in_flight: BDP + 7 * MSS, ..CALM });
     assert_eq!(flow.control.inflight_longterm, u64::from(BDP + 7 * MSS));
-    // Not if it lost more than 2 %.
+    // The bound does not grow in a round that lost more than 2 %.
     flow.round(Told { in_flight: BDP + 50 * MSS, lost: 4 * MSS, ..CALM });
     assert_eq!(flow.control.inflight_longterm, u64::from(BDP + 7 * MSS));
 }
@@ -159,11 +159,11 @@ fn after_a_probe_that_was_too_high_the_next_stops_at_inflight_longterm_and_probe
     let mut flow = Flow::probing_up(Bbr3Params::default());
     flow.control.inflight_longterm = u64::from(BDP);
     flow.control.prev_probe_too_high = true;
-    // 5.3.3.6, deceleration. A quantum (2 segments) less is close enough: deviation 2.
+    // 5.3.3.6, deceleration: Down ends within one quantum (2 segments) of its target (deviation 2).
     assert_eq!(flow.within(Told { in_flight: BDP - 2 * MSS - 1, acked: 1, ..CALM }), State::Up);
     assert_eq!(flow.within(Told { in_flight: BDP - 2 * MSS, acked: 1, ..CALM }), State::Down);
     assert!(flow.control.prev_probe_precautionary && !flow.control.prev_probe_too_high);
-    // Acceleration: one round later, without losses.
+    // Acceleration: Refill follows one round later if there are no losses.
     assert_eq!(flow.round(Told { in_flight: BDP, ..CALM }), State::Refill);
     assert!(!flow.control.prev_probe_precautionary);
 }
@@ -174,7 +174,7 @@ fn the_largest_rate_is_that_of_this_cycle_and_the_last_one() {
     let slow = Told { rate: Some(BitRate(4_000_000)), acked: BDP / 2, in_flight: BDP / 2, ..CALM };
     flow.round(slow);
     assert_eq!(flow.control.max_bw, RATE.into());
-    // 5.5.6: a round after each ProbeBW_UP the older cycle is forgotten.
+    // 5.5.6: one round after each ProbeBW_UP, the filter drops the maximum of the older cycle.
     for largest in [RATE, BitRate(4_000_000)] {
         flow.control.start_probe_bw_down(&flow.params.clone(), (&flow.moment()).into());
         flow.round(slow);

@@ -1,4 +1,4 @@
-//! Window and rate stay positive and bounded in all circumstances.
+//! Tests that window and rate stay positive and bounded in all circumstances.
 
 use super::*;
 use crate::traffic::tcp::congestion::testing::{MOST_RATE, never_leaves_its_bounds};

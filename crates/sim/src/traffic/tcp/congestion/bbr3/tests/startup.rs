@@ -1,11 +1,11 @@
-//! Sections 5.3.1 and 5.3.2.
+//! Tests of Startup and Drain: sections 5.3.1 and 5.3.2 of the draft.
 
 use super::*;
 
 #[test]
 fn the_first_rate_is_the_initial_window_in_the_first_rtt_times_the_gain() {
     let flow = Flow::new(Bbr3Params::default());
-    // 5.6.2: 2.77 * 10 kB / 0.1 s = 277 kB/s.
+    // 5.6.2: the initial pacing rate is 2.77 * 10 kB / 0.1 s = 277 kB/s.
     assert_eq!(flow.output.pacing, Some(BitRate(8 * 277_000)));
 }
 
@@ -86,7 +86,7 @@ fn drain_halves_the_rate_until_a_bdp_is_in_flight() {
         flow.round(Told { in_flight: 2 * BDP, ..CALM });
     }
     assert_eq!(flow.control.state, State::Drain);
-    // 0.5 * 0.99 * 8 Mbit/s.
+    // Gain 0.5, pacing margin 0.99, rate 8 Mbit/s.
     assert_eq!(flow.output.pacing, Some(BitRate(3_960_000)));
     assert_eq!(flow.within(Told { in_flight: BDP + 1, ..CALM }), State::Drain);
     assert_eq!(flow.within(Told { in_flight: BDP, ..CALM }), State::Cruise, "through Down, with the queue gone");

@@ -1,4 +1,4 @@
-//! Sections 5.5.9 and 5.6.
+//! Tests of ACK aggregation and the outputs: sections 5.5.9 and 5.6 of the draft.
 
 use super::*;
 
@@ -7,12 +7,12 @@ fn the_window_is_two_bdps_and_what_acks_delivered_in_excess() {
     let mut flow = Flow::cruising(Bbr3Params::default());
     flow.control.extra_acked_filter = super::super::WindowedMax::new(0.0);
     (flow.control.extra_acked_delivered, flow.control.extra_acked_interval_start) = (0, flow.now);
-    // 30 segments arrive at once after 10 ms, in which 10 were expected.
+    // 30 segments are delivered at once after 10 ms. Only 10 segments were expected in this time.
     flow.now += Time::from_millis(10);
     flow.within(Told { acked: 1, ..CALM });
     flow.now += Time::from_millis(10);
     flow.within(Told { acked: 30 * MSS, ..CALM });
-    // 1 byte started the interval; since then 30 001 bytes arrived where 10 000 were expected.
+    // 1 byte started the interval. With it, 30 001 bytes were delivered where 10 000 were expected.
     assert_eq!(flow.control.extra_acked, 30_000);
     assert_eq!(flow.output.cwnd, 2 * BDP + 30_000);
 }
@@ -52,7 +52,7 @@ fn the_window_is_four_segments_at_least() {
 #[test]
 fn below_a_bdp_of_a_packet_the_window_covers_three_quanta() {
     let mut flow = Flow::new(Bbr3Params::default());
-    // 64 kbit/s times 10 ms: 80 bytes.
+    // The BDP, 64 kbit/s times 10 ms, is 80 bytes.
     let tiny = Told { rate: Some(BitRate(64_000)), rtt: Time::from_millis(10), acked: MSS, in_flight: 4 * MSS, ..CALM };
     for _ in 0..20 {
         flow.round(tiny);
@@ -80,7 +80,7 @@ fn the_model_bounds_the_window_by_state() {
         flow.control.state = state;
         flow.control.cwnd_cap(OF, &flow.params)
     };
-    // 5.6.4.7: the whole inflight_longterm while probing and in Down, 85 % of it otherwise.
+    // 5.6.4.7: the bound is inflight_longterm while probing and in Down, and 85 % of it otherwise.
     assert_eq!([State::Down, State::Refill, State::Up].map(&mut bound), [u64::from(BDP); 3]);
     assert_eq!([State::Cruise, State::ProbeRtt].map(&mut bound), [u64::from(85 * MSS); 2]);
     assert_eq!([State::Startup, State::Drain].map(&mut bound), [UNBOUNDED; 2]);
