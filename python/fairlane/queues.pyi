@@ -1000,7 +1000,7 @@ def sfb(*, profile: Literal['ns', 'linux'] | None = ..., levels: int | None = ..
             ms".
         bin_size: Number of packets in a bin at which its probability starts to rise; absent: `1.5*limit/bins`, at least
             2.
-        bin_limit: Number of packets in a bin. If all bins of a flow have at least this number, its arrivals are
+        bin_limit: Limit of the packets in a bin. If all bins of a flow have reached it, arrivals of the flow are
             dropped; absent: no such limit.
         decrement_at: Time at which the probability of an empty bin is decremented. Default: "drain".
         unresponsive_at: Probability at which a flow counts as non-responsive. Default: 0.98.

@@ -96,7 +96,7 @@ class TcpKeys(TypedDict, total=False):
     """Delay of an ACK to combine up to 64 KiB, as in a receiver with GRO."""
     loss_detection: Literal["dupack", "rack", "scoreboard", "packet_threshold"]
     """Loss detection. All methods except `dupack` keep a record of each outstanding segment and need `sack`. The keys
-    below need these records."""
+    `impatient_timer` to `app_limited_until` need these records."""
     impatient_timer: bool
     """Lets only the first ACK of new data in a recovery restart the retransmission timer."""
     recovery_sends_at_once: bool
@@ -170,8 +170,8 @@ class TcpKeys(TypedDict, total=False):
     vegas_slow_start_rounds: int
     """Period of Vegas's growth in slow start, in round trips; the paper has 2, Linux 1."""
     vegas_diff: Literal["of_base", "expected_less_actual"]
-    """Vegas's estimate of its queued segments: cwnd (RTT - BaseRTT) / BaseRTT rounded down, or cwnd - cwnd BaseRTT /
-    RTT rounded up."""
+    """Vegas's estimate of its queued segments. `of_base`: `cwnd * (RTT - BaseRTT) / BaseRTT`, rounded down;
+    `expected_less_actual`: `cwnd - cwnd * BaseRTT / RTT`, rounded up."""
     vegas_early_round: bool
     """Lets Vegas decide at the ACK of the last segment that was in flight at the previous decision, instead of the
     following ACK."""
@@ -386,7 +386,7 @@ class WebKeys(TypedDict, total=False):
     """Delay of an ACK to combine up to 64 KiB, as in a receiver with GRO."""
     loss_detection: Literal["dupack", "rack", "scoreboard", "packet_threshold"]
     """Loss detection. All methods except `dupack` keep a record of each outstanding segment and need `sack`. The keys
-    below need these records."""
+    `impatient_timer` to `app_limited_until` need these records."""
     impatient_timer: bool
     """Lets only the first ACK of new data in a recovery restart the retransmission timer."""
     recovery_sends_at_once: bool
@@ -460,8 +460,8 @@ class WebKeys(TypedDict, total=False):
     vegas_slow_start_rounds: int
     """Period of Vegas's growth in slow start, in round trips; the paper has 2, Linux 1."""
     vegas_diff: Literal["of_base", "expected_less_actual"]
-    """Vegas's estimate of its queued segments: cwnd (RTT - BaseRTT) / BaseRTT rounded down, or cwnd - cwnd BaseRTT /
-    RTT rounded up."""
+    """Vegas's estimate of its queued segments. `of_base`: `cwnd * (RTT - BaseRTT) / BaseRTT`, rounded down;
+    `expected_less_actual`: `cwnd - cwnd * BaseRTT / RTT`, rounded up."""
     vegas_early_round: bool
     """Lets Vegas decide at the ACK of the last segment that was in flight at the previous decision, instead of the
     following ACK."""
