@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * ABC on a v1model switch: activity meters at the edge, activity AQM before the queues, and the label in an 802.1ad tag
- * between switches. Uses integers only and no extern besides v1model. The arithmetic equals that of
+ * ABC on a switch of the v1model: activity meters at the edge, activity AQM in front of the queues, the label in an
+ * 802.1ad tag between switches. Integers only, no extern beyond v1model; the arithmetic is that of
  * fairlane_schemes::fixed, bit for bit. Design and numbers: docs/p4.md.
  *
  * Source: abc2018 III; p4abc 5.

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The integer arithmetic of fairlane_schemes::fixed, operation by operation. The Rust module documents the formulas,
- * the error bounds and why 64 bits suffice. Logarithms are signed Q31 in two's complement; all other numbers are
- * unsigned.
+ * The integer arithmetic of fairlane_schemes::fixed, operation by operation: what it computes, its error bounds and why
+ * 64 bits suffice stand there. Logarithms are signed Q31 in two's complement; nothing else is signed.
  */
 #ifndef FAIRLANE_ARITHMETIC_P4
 #define FAIRLANE_ARITHMETIC_P4
 
-/* A power 2^-y: a table entry, the loss within its cell, and the number of whole halvings. All zero: nothing left. */
+/* A power 2^-y: an entry of the table, what is lost of it within the cell, whole halvings. All zero: nothing left. */
 struct power_t {
     bit<64> entry; /* Q32, from 2^32 (one) down to above 2^31 */
     bit<64> loss;  /* Q40 */
     bit<8>  halvings;
 }
 
-/* Sign of a number in two's complement. */
+/* The sign of a number in two's complement. */
 bit<1> is_negative(in bit<64> x) {
     return x[63:63];
 }
@@ -37,17 +36,17 @@ bit<64> scale_down(in bit<64> value, in power_t power) {
     return (scaled >> power.halvings) + (power.halvings == 0 ? 0 : half);
 }
 
-/* Remainder after a number of ticks, as an exponent of 1/2, Q56; 64 or more: nothing left. */
+/* What is left after some ticks, as an exponent of 1/2, Q56; 64 or more: nothing. */
 bit<64> exponent_of_ticks(in bit<64> ticks, in bit<64> decay_step) {
     return ticks >= FORGOTTEN ? NOTHING_LEFT : ticks * decay_step;
 }
 
-/* True if a < b, in two's complement; they differ by less than 2^63. */
+/* Whether a < b, in two's complement; they differ by less than 2^63. */
 bool is_below(in bit<64> a, in bit<64> b) {
     return is_negative(a - b) == 1;
 }
 
-/* Nearest label to a logarithm in Q31, biased by 32; saturates at the lowest and the highest label. */
+/* The label nearest to a logarithm in Q31, biased by 32; out of range, the lowest or the highest. */
 activity_t label_of(in bit<64> logarithm) {
     bit<64> biased = logarithm + (1 << (30 - ACTIVITY_FRACTION_BITS)) + (32 << 31);
     bit<64> units = biased >> (31 - ACTIVITY_FRACTION_BITS);
@@ -55,10 +54,7 @@ activity_t label_of(in bit<64> logarithm) {
     return (activity_t)(is_negative(biased) == 1 ? 0 : limited);
 }
 
-/*
- * log2(x) in Q31: the whole part from the longest prefix of zeros, the fraction from a table with parabolic
- * interpolation.
- */
+/* log2(x) in Q31: the whole part by the longest prefix of zeros, the rest from a table, by a parabola. */
 control Log2(in bit<64> x, out bit<64> logarithm) {
     bit<64> mantissa = 0;
     bit<64> whole = 0;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * CSFQ, core-stateless fair queueing, on a v1model switch: rate meters at the edge, dropping above the fair rate before
- * the queues of each port, and the label in an 802.1ad tag between switches. Uses integers only and no extern
- * besides v1model. The arithmetic equals that of fairlane_schemes::fixed::csfq, bit for bit. Design and numbers:
- * docs/p4.md.
+ * CSFQ, core-stateless fair queueing, on a switch of the v1model: rate meters at the edge, in front of the queues a
+ * port that drops what exceeds the fair rate, the label in an 802.1ad tag between switches. Integers only, no extern
+ * beyond v1model; the arithmetic is that of fairlane_schemes::fixed::csfq, bit for bit. Design and numbers: docs/p4.md.
  *
- * The label is log2 of the user's rate divided by its reference rate: reference rates are weights.
+ * The label is log2 of the user's rate over its reference rate: reference rates are weights.
  *
  * Source: Stoica, Shenker, Zhang, SIGCOMM 1998 and ToN 2003; equations are numbered as in docs/schemes/csfq.md.
  *

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Headers on the wire, and parts of the metadata of a packet. */
+/* Headers on the wire, and the parts of what the switch knows of a packet. */
 #ifndef FAIRLANE_HEADERS_P4
 #define FAIRLANE_HEADERS_P4
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_8021Q = 0x8100;
 const bit<16> ETHERTYPE_IPV6 = 0x86dd;
-/* 802.1ad carries labels, as on the Linux node (bpf/node.h). */
+/* 802.1ad: what carries labels, as on the Linux node (bpf/node.h). */
 const bit<16> ETHERTYPE_8021AD = 0x88a8;
 
 const bit<6> DSCP_EF = 46;
@@ -20,8 +20,8 @@ header ethernet_t {
 }
 
 /*
- * PCP and VID are the upper 15 bits of the biased label, DEI is class EF. The precision is 2^-10; the lower bits stay
- * in the switch that metered the packet.
+ * PCP and VID are the upper 15 bits of the biased label, DEI is class EF: exact to 2^-10. The finer digits stay in the
+ * switch that metered.
  */
 header tag_t {
     bit<3>  pcp;
@@ -61,17 +61,17 @@ header ipv6_t {
 #ifdef FAIRLANE_PROBE
 /* In front of Ethernet in tests, see probe.p4. */
 header probe_t {
-    /* Input. */
+    /* In. */
     bit<32> number;
     bit<16> ingress_port;
     bit<64> now_ns;
     bit<64> queue;      /* in the unit of the AQM */
     bit<32> random;
-    /* Output. */
+    /* Out. */
     bit<8>  verdict;
     bit<8>  flags;      /* 1: label is valid, 2: expedited, 4: an AQM has decided, 8: flooded */
     bit<32> activity;   /* biased */
-    bit<64> average;    /* the AQM defines average and threshold */
+    bit<64> average;    /* what average and threshold are, the AQM says */
     bit<64> threshold;
     bit<16> egress_port;
     bit<8>  priority;
@@ -83,31 +83,31 @@ struct headers_t {
     probe_t    probe;
 #endif
     ethernet_t ethernet;
-    /* Outermost 802.1ad tags: the label of a neighbour, or tags forged by hosts. */
+    /* Outermost 802.1ad tags: the label of a neighbour, or what hosts forged. */
     tag_t      label;
     tag_t      inner_label;
-    /* Further tags; the parser looks for the source address behind them. */
+    /* Further tags that the source address is looked for behind. */
     tag_t      vlan;
     tag_t      inner_vlan;
     ipv4_t     ipv4;
     ipv6_t     ipv6;
 }
 
-/* Treatment of packets that arrive at a port. */
+/* What happens to packets that come in at a port. */
 enum bit<2> Role {
-    PLAIN = 0,     /* labels are removed, nobody is metered */
-    UNTRUSTED = 1, /* edge: labels are removed, users are metered */
-    TRUSTED = 2    /* core: labels are trusted */
+    PLAIN = 0,     /* labels are stripped, nobody is metered */
+    UNTRUSTED = 1, /* edge: labels are stripped, users metered */
+    TRUSTED = 2    /* core: labels are believed */
 }
 
-/* Traffic class of a user's packets. */
+/* Which class a user's packets are in. */
 enum bit<2> ClassRule {
     BEST_EFFORT = 0,
     EXPEDITED = 1,
     DSCP = 2 /* expedited if the DSCP is EF */
 }
 
-/* Outcome for a packet. */
+/* What became of a packet. */
 enum bit<3> Verdict {
     ACCEPTED = 0,
     DROPPED = 1,   /* by the AQM */
@@ -123,29 +123,29 @@ struct label_t {
     activity_t activity; /* log2 of the user's rate over the reference rate, biased: + 32, unsigned */
 }
 
-/* Data of the user for the meter. */
+/* What the meter needs to know of the user. */
 struct user_t {
-    bit<64> offset; /* label minus log2(S), Q31 in two's complement */
+    bit<64> offset; /* from log2(S) to the label, Q31 in two's complement */
     ClassRule class_rule;
     bit<32> index; /* of the registers */
 }
 
-/* The queue of a port: parameters, length, and the packet's position. All lengths have the same unit. */
+/* The queue of a port: what is set, what a packet finds there, where it stands. All lengths are in one unit. */
 struct queue_t {
     bit<1>  is_virtual;  /* unit: nanoseconds of a virtual queue; otherwise 1/16 packets of the egress queues */
     bit<64> limit;       /* 2^64 - 1: none */
     bit<64> ns_per_byte; /* Q20, of the virtual queue */
-    bit<3>  ef_priority; /* queue of expedited packets; 0: same queue as all others */
-    bit<64> length;      /* queue that the packet finds */
-    bit<64> share;       /* amount that the packet adds */
-    /* From the AQM to the egress: queue and position of the packet. */
+    bit<3>  ef_priority; /* queue of expedited packets; 0: that of all others */
+    bit<64> length;      /* what waits */
+    bit<64> share;       /* what the packet adds */
+    /* From the AQM to the egress: whose place in which queue this is. */
     bit<1>  is_counted;
     bit<32> index;
     bit<32> place;
 }
 
 #ifdef FAIRLANE_PROBE
-/* Values that tests set, and values that the AQM returns to them; see probe.p4. */
+/* What tests set, and what the AQM shows them; see probe.p4. */
 struct probed_t {
     bit<64> queue;
     bit<32> random;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Parser and deparser; removal and reading of labels; source of a packet. Packets have the same users, bytes and
- * verdicts as on the Linux node (bpf/source.h): up to two labels are removed, and up to two more tags skipped.
+ * From bytes to headers and back; labels off and in; who sent a packet. The same packets have the same users, bytes
+ * and fate as on the Linux node (bpf/source.h): two labels are taken off, two more tags are looked through.
  *
- * A truncated header ends the parser: it stays invalid and its bytes stay payload.
+ * What is truncated ends the parser: the header that is not whole stays invalid and its bytes stay payload.
  */
 #ifndef FAIRLANE_PARSER_P4
 #define FAIRLANE_PARSER_P4
@@ -77,7 +77,7 @@ parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     }
 }
 
-/* Moves the label of a neighbour into the metadata, and removes labels of other senders. Refuses malformed labels. */
+/* Moves the label of a neighbour into the metadata; takes off what others send. Malformed labels are refused. */
 control Strip(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     action refuse() { meta.verdict = Verdict.REFUSED; }
 
@@ -85,7 +85,7 @@ control Strip(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         bit<15> upper = hdr.label.pcp ++ hdr.label.vid;
         meta.label.is_valid = 1;
         meta.label.is_expedited = hdr.label.dei;
-        /* The middle of the activities that share these bits. */
+        /* The middle of the activities that have these bits in common. */
         meta.label.activity = ((activity_t)upper << (ACTIVITY_BITS - 15)) + ((1 << (ACTIVITY_BITS - 15)) >> 1);
     }
 
@@ -95,7 +95,7 @@ control Strip(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 
     apply {
-        /* Lengths start after Ethernet and all tags; removed tags do not count either. */
+        /* Lengths from behind Ethernet and all tags; those that are taken off are none of the packet's. */
         meta.ip_bytes = standard_metadata.packet_length - ETHERNET_BYTES;
 #ifdef FAIRLANE_PROBE
         meta.ip_bytes = meta.ip_bytes - PROBE_BYTES;
@@ -120,7 +120,7 @@ control Strip(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
                     hdr.ethernet.ethertype = hdr.inner_label.ethertype;
                     hdr.inner_label.setInvalid();
                 }
-                /* More labels than can be removed, or a truncated one. */
+                /* More tags than are taken off, or half of one. */
                 if (hdr.ethernet.ethertype == ETHERTYPE_8021AD) {
                     refuse();
                 }
@@ -129,7 +129,7 @@ control Strip(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 }
 
-/* Addresses of a packet. Truncated, malformed and non-IP packets have none; this is no error. */
+/* Addresses of a packet. What is truncated, malformed or not IP has none, which is no mistake. */
 control Source(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {

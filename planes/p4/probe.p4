@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Interface for tests. With -DFAIRLANE_PROBE each packet has a header in front of Ethernet. It brings the clock, the
- * ingress port, the queue and a random number in, and takes label, average, threshold and verdict out. Dropped packets
- * are returned too. Without the macro, the program contains none of this.
+ * What tests see and set: with -DFAIRLANE_PROBE each packet has a header in front of Ethernet, which carries the clock,
+ * the port of ingress, the queue and a random number in, and label, average, threshold and verdict out. Dropped packets
+ * come back too. Without it nothing of this is in the program.
  */
 #ifndef FAIRLANE_PROBE_P4
 #define FAIRLANE_PROBE_P4
@@ -11,7 +11,7 @@
 
 const bit<32> PROBE_BYTES = 51;
 
-/* Takes the clock and the port of a packet from its probe. */
+/* The clock and the port of a packet are those of its probe. */
 control ProbeBegin(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.now_ns = hdr.probe.now_ns;
@@ -21,7 +21,7 @@ control ProbeBegin(inout headers_t hdr, inout metadata_t meta, inout standard_me
     }
 }
 
-/* Outcome for the packet. A packet that would be dropped or flooded leaves by port 0. */
+/* What became of the packet. What would be dropped or flooded leaves by port 0. */
 control ProbeEnd(inout headers_t hdr, in metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         hdr.probe.verdict = (bit<8>)(bit<3>)meta.verdict;

@@ -2,29 +2,29 @@
 /*
  * The queue that the ingress sees.
  *
- * A v1model switch knows its queue lengths only in the egress. A decision there would be too late: packets would have
- * waited already. So the ingress counts the packets that it accepted, and the egress reports those that have left:
+ * A switch of the v1model knows its queues in the egress only, and a decision there would come too late: packets would
+ * have waited already. So the ingress counts what it accepted, the egress says which of them have left:
  *
  *   queue = accepted - departed
  *
- * Each register has one writer, so no update is lost, however ingress and egress interleave. An accepted packet carries
- * its number. When it leaves, all packets up to it have left, because each queue is first in, first out. Packets that
- * the switch itself lost at a full queue count as departed with the next packet behind them, or with any packet that
- * leaves the queue empty (deq_qdepth = 0). The queue is exact while it is not empty.
+ * Each register has one writer: no update is lost, however ingress and egress interleave. An accepted packet takes its
+ * number along; when it leaves, all up to it have left, because each queue is first in, first out. Packets that the
+ * switch itself lost at a full queue leave with the next one behind them, and all at once with one that leaves the
+ * queue empty (deq_qdepth = 0). The queue is exact while it is not empty.
  */
 #ifndef FAIRLANE_QUEUE_P4
 #define FAIRLANE_QUEUE_P4
 
-/* Two queues per port: expedited packets may have a separate one. In packets, modulo 2^32. */
+/* Two queues for each port: expedited packets may have one of their own. Packets, modulo 2^32. */
 @name(".queue_accepted") register<bit<32>>(2 * PORTS) queue_accepted;
 @name(".queue_departed") register<bit<32>>(2 * PORTS) queue_departed;
 
-/* Virtual queues: time at which they will be empty, ns. */
+/* Virtual queues: when they will be empty, ns. */
 @name(".virtual_free_at") register<bit<64>>(PORTS) virtual_free_at;
 
-/* In the ingress: queue of the port, and amount that the packet adds. */
+/* In the ingress: what waits at the port, and what the packet adds. */
 control ReadQueue(inout metadata_t meta, in bit<32> port) {
-    /* Both queues of the port, in 1/16 packets; and the number of this packet in its queue. */
+    /* Both queues of the port, in 1/16 packets; and the place of this packet in its own. */
     action read_queues() {
         bit<32> accepted_be;
         bit<32> accepted_ef;
@@ -61,6 +61,7 @@ control ReadQueue(inout metadata_t meta, in bit<32> port) {
     }
 }
 
+/* In the ingress: the packet is accepted. */
 control JoinQueue(inout metadata_t meta, in bit<32> port, out bit<3> priority) {
     action join_queue() {
         queue_accepted.write(meta.queue.index, meta.queue.place);
@@ -85,9 +86,7 @@ control JoinQueue(inout metadata_t meta, in bit<32> port, out bit<3> priority) {
     }
 }
 
-/*
- * In the egress: the packet has left its queue. Copies of a flooded packet leave by other ports, which are not counted.
- */
+/* In the egress: the packet has left its queue. Copies of a flooded one leave other ports, which are not counted. */
 control Departure(inout metadata_t meta, in standard_metadata_t standard_metadata) {
     action depart() {
         bit<32> accepted;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Capacities of a switch. */
+/* How much a switch can hold. */
 #ifndef FAIRLANE_SIZES_P4
 #define FAIRLANE_SIZES_P4
 
-/* Number of meters, and of prefixes in the table of users. */
+/* Meters; also prefixes in the table of users. */
 #ifndef USERS
 #define USERS 4096
 #endif
 
-/* Ports of the v1model have 9 bits; the last number means none. */
+/* Ports of the v1model have 9 bits; the last means none. */
 #define PORTS 512
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The switch around a scheme: tables that a control plane fills, and the path of a packet through them. The scheme
- * provides two controls, each with a table of parameters: DomainTable and Meter at the edge, AqmTable and Aqm before
+ * The switch around a scheme: tables that a control plane fills, and the way of a packet through them. The scheme
+ * gives two controls with a table of parameters each: DomainTable and Meter, at the edge, AqmTable and Aqm, in front of
  * the queue.
  *
  *   ingress  probe -> ports -> label -> [domain, users -> Meter] -> routes, stations -> [aqm -> Aqm]
@@ -22,15 +22,15 @@ control SwitchIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     ProbeEnd() probe_end;
 #endif
 
-    /* Per ingress port: forged labels that were removed; packets with malformed tags. */
+    /* Per port of ingress: labels that hosts forged and that were taken off; packets with malformed tags. */
     @name(".stripped") counter(PORTS, CounterType.packets) stripped;
     @name(".refused") counter(PORTS, CounterType.packets) refused;
     @name(".unroutable") counter(PORTS, CounterType.packets) unroutable;
-    /* Per egress port: decisions of the AQM. */
+    /* Per port of egress: what the AQM did. */
     @name(".accepted_by_aqm") counter(PORTS, CounterType.packets_and_bytes) accepted_by_aqm;
     @name(".dropped_by_aqm") counter(PORTS, CounterType.packets_and_bytes) dropped_by_aqm;
     @name(".dropped_by_limit") counter(PORTS, CounterType.packets_and_bytes) dropped_by_limit;
-    /* Per user: packets metered, and those that the AQMs of this switch dropped. */
+    /* Per user: what was metered, and what the AQMs of this switch dropped of it. */
     @name(".metered_of_user") counter(USERS, CounterType.packets_and_bytes) metered_of_user;
     @name(".dropped_of_user") counter(USERS, CounterType.packets_and_bytes) dropped_of_user;
 
@@ -56,7 +56,7 @@ control SwitchIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         meta.user = { offset, (ClassRule)class_rule, index };
     }
 
-    /* Each address has a separate meter, one of `size` from `base` on; addresses with the same hash share it. */
+    /* Each address has a meter of its own, one of `size` from `base` on; addresses of one hash share it. */
     @name(".set_user_of_address")
     action set_user_of_address(bit<64> offset, bit<2> class_rule, bit<32> base, bit<32> size) {
         meta.user = { offset, (ClassRule)class_rule, 0 };
@@ -71,7 +71,7 @@ control SwitchIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         size = USERS;
     }
 
-    /* For sources without a prefix, and packets other than IP. One entry, the default action. */
+    /* Who has no prefix of its own, and packets other than IP. One entry, the default action. */
     @name(".default_user")
     table default_user {
         actions = { set_user; set_user_of_address; }
@@ -87,11 +87,12 @@ control SwitchIngress(inout headers_t hdr, inout metadata_t meta, inout standard
 
     @name(".drop") action drop() { meta.verdict = Verdict.NO_ROUTE; }
 
+    /* Bridges. */
     @name(".send") action send(bit<9> port) { standard_metadata.egress_spec = port; }
 
     /*
-     * Sends to a multicast group. The ingress decides once for all copies, by the AQM of one port of the group (511 if
-     * none has one). The other ports of the group must have no AQM.
+     * To a multicast group. The ingress decides once for all copies: by the AQM of one port of the group, 511 if none has one.
+     * Further ports of the group must have none.
      */
     @name(".flood")
     action flood(bit<16> group, bit<9> managed_port) {
@@ -99,6 +100,7 @@ control SwitchIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         standard_metadata.egress_spec = managed_port;
     }
 
+    /* Routes. */
     @name(".route")
     action route(bit<9> port, bit<48> source_mac, bit<48> destination_mac) {
         standard_metadata.egress_spec = port;
@@ -107,7 +109,7 @@ control SwitchIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         meta.is_routed = 1;
     }
 
-    /* By destination address; IPv4 addresses are in ::ffff:0:0/96. */
+    /* By destination address; IPv4 addresses are ::ffff:0:0/96. */
     @name(".routes")
     table routes {
         key = { meta.destination: lpm; }
@@ -116,7 +118,7 @@ control SwitchIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         size = 1024;
     }
 
-    /* For packets without a route: by destination MAC. */
+    /* What has no route: by destination MAC. */
     @name(".stations")
     table stations {
         key = { hdr.ethernet.destination: exact; }
@@ -199,7 +201,7 @@ control SwitchIngress(inout headers_t hdr, inout metadata_t meta, inout standard
 control SwitchEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     Departure() departure;
 
-    /* Writes the label on the link, as the outermost tag. */
+    /* The label on the link: a tag in front of all others. */
     @name(".carry_label")
     action carry_label() {
         bit<15> upper = (bit<15>)(meta.label.activity >> (ACTIVITY_BITS - 15));
@@ -211,7 +213,7 @@ control SwitchEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
         hdr.ethernet.ethertype = ETHERTYPE_8021AD;
     }
 
-    /* The domain ends here: no label is written. */
+    /* The end of the domain: labels stay in the switch. */
     @name(".end_of_domain") action end_of_domain() {}
 
     /* Links within the domain. */

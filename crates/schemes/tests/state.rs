@@ -64,7 +64,7 @@ fn queues_with_a_codel_of_their_own_and_meters_have_the_bytes_that_are_stated() 
     assert_eq!(size_of::<Codel>(), 40);
     assert!(head("aqm/codel").contains("40 bytes"));
     assert_eq!((size_of::<AbcMeter>(), size_of::<AbcAqm>()), (32, 120));
-    assert!(head("label/abc/mod").contains("32 bytes a user"));
+    assert!(head("label/abc/mod").contains("32 bytes per user"));
 }
 
 #[test]

@@ -156,8 +156,9 @@ fn two_flows_of_a_control_share_a_link() {
         let gap_s = if control == "vegas" { 0 } else { 2 };
         let case = Case { measure_s: 40, ..Case::deep(queue) };
         let share = share(&case.run_from(&[control, control], gap_s), 0);
-        // After 10 s, of which the first flow had 2 s alone, no flow has three times as much as the other.
-        assert!((0.25..0.75).contains(&share), "{control}: {share}");
+        // After 10 s, of which the first flow had 2 s alone, no flow has four times as much as the other. Two CUBIC
+        // flows of Linux 6.12 share 0.60 to 0.74 with queues of 50 to 1000 packets.
+        assert!((0.2..0.8).contains(&share), "{control}: {share}");
     }
 }
 

@@ -118,14 +118,15 @@ fn a_detour_makes_the_way_longer_for_a_time_wherever_it_stands() {
 }
 
 #[test]
-fn a_shorter_route_reorders_the_packets_of_a_round_trip_and_no_more() {
+fn a_shorter_route_repeats_the_packets_of_at_most_two_round_trips() {
     // At 8 Mbit/s, 50 ms contain 33 segments of 1500 B, which later segments overtake.
     let group = json!({"access_detour": {"delay": "50 ms", "from": "0 s", "until": "10 s"}, "rtt": "100 ms",
         "start_until": "0 s", "sources": [{"kind": "tcp", "profile": "linux", "socket_buffer": "100 kB"}]});
     let record = run(&scenario(&json!({}), &group, &json!({"warmup": "8 s", "measure": "12 s"})));
     let tcp = record.groups[0].tcp.clone().expect("the group has a flow");
-    let round_trip_segments = 70; // a window of 100 kB
-    assert!(tcp.retransmissions <= round_trip_segments, "{}", tcp.retransmissions);
+    // A window of 100 kB. As in Linux, RACK uses the RTT of the segment processed last, so some are repeated.
+    let round_trip_segments = 70;
+    assert!(tcp.retransmissions <= 2 * round_trip_segments, "{}", tcp.retransmissions);
     assert!(record.links[0].drops.iter().all(|drops| drops.packets == 0));
 }
 

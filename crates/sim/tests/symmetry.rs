@@ -45,9 +45,9 @@ fn ranks(values: &[f64]) -> Vec<f64> {
 /// largest deviation.
 ///
 /// If users are equal, every order of the n throughputs is equally likely. Spearman's correlation of throughput and
-/// number then has mean 0 and variance 1 / (n - 1). The mean rank of m users, drawn without replacement, has mean (n -
-/// 1) / 2 and variance (n^2 - 1) / 12 (n - m) / (n - 1) / m. Averaging over independent replications divides the
-/// variances by the number of replications. Equal values reduce the variances further.
+/// number then has mean 0 and variance 1 / (n - 1). The mean rank of m users, drawn without replacement, has the mean
+/// (n - 1) / 2 and the variance (n^2 - 1) / 12 (n - m) / (n - 1) / m. Averaging over independent replications divides
+/// the variances by the number of replications. Equal values reduce the variances further.
 fn deviations(scenario: &Json) -> (f64, f64) {
     let (n, m) = (USERS as f64, (USERS / SITES) as f64);
     let of_numbers = (n * n - 1.0) / 12.0;

@@ -4,9 +4,9 @@
  *
  *   T_drop = max(Q_min, Q_base - gamma * (A - A_avg))    (10)
  *
- * Drops a packet if the queue is at least T_drop, or if the packet does not fit into the limit. Accepted packets update
- * A_avg. A packet without a label is treated as one of average activity and does not update the average, as on the
- * Linux node. Decisions: fairlane_schemes::fixed::FixedThreshold.
+ * A packet that finds a queue not smaller than T_drop is dropped, then one that does not fit into the limit. Accepted
+ * packets move A_avg. A packet without a label is judged as one of average activity and does not move the average, as on
+ * the Linux node. Decisions: fairlane_schemes::fixed::FixedThreshold.
  */
 #ifndef FAIRLANE_ABC_AQM_P4
 #define FAIRLANE_ABC_AQM_P4

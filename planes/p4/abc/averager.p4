@@ -46,6 +46,7 @@ control Average(in averager_t averager, out activity_t average) {
     }
 }
 
+/* Counts an accepted packet. */
 control Accept(inout averager_t averager, in bit<64> decay_step, in bit<8> decay_shift, in bit<64> now_ns,
                in activity_t activity) {
     Exp2() decay;
@@ -53,7 +54,7 @@ control Accept(inout averager_t averager, in bit<64> decay_step, in bit<8> decay
     bit<64> exponent = 0;
     power_t power = { 0, 0, 0 };
 
-    /* If time runs backwards, the elapsed time is 0. */
+    /* Time that runs backwards counts as no time. */
     action set_exponent() {
         tick = now_ns >> decay_shift;
         exponent = exponent_of_ticks(tick |-| averager.last_tick, decay_step);

@@ -18,7 +18,7 @@ control Meter(inout metadata_t meta) {
     Log2() logarithm_of_sum;
     Log2() logarithm_of_time;
 
-    /* S in bytes, Q(METER_SUM_BITS), and t_last in ticks since t0. */
+    /* S in bytes, Q(METER_SUM_BITS), and t_last as the number of its tick since t0. */
     @name(".meter_sum") register<bit<64>>(USERS) meter_sum;
     @name(".meter_tick") register<bit<64>>(USERS) meter_tick;
 
@@ -32,7 +32,7 @@ control Meter(inout metadata_t meta) {
     bit<64> log2_time = 0;
     power_t power = { 0, 0, 0 };
 
-    /* If time runs backwards, the elapsed time is 0. */
+    /* Time that runs backwards counts as no time. */
     action read_state() {
         age_ns = meta.now_ns |-| ((bit<64>)meta.domain.start_us * 1000);
         tick = age_ns >> meta.domain.decay_shift;
@@ -78,7 +78,7 @@ control Meter(inout metadata_t meta) {
         count_bytes();
         logarithm_of_sum.apply(sum, log2_sum);
 
-        /* Eq. (2): log2(M) once T has reached M, and by convention at t0. */
+        /* Eq. (2): log2(M) once T has grown, and by convention at t0. */
         if (age_ns == 0 || tick >= FORGOTTEN) {
             log2_time = meta.domain.log2_memory;
         } else {

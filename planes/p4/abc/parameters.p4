@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Parameters of ABC from the control plane: constants of the meters, and of the AQM of each port. */
+/* What the control plane says of ABC: tables with the constants of the meters, and of the AQM of each port. */
 #ifndef FAIRLANE_ABC_PARAMETERS_P4
 #define FAIRLANE_ABC_PARAMETERS_P4
 
@@ -47,7 +47,7 @@ control AqmTable(in bit<9> port, inout aqm_t parameters, inout queue_t queue, ou
         queue.ef_priority = ef_priority;
     }
 
-    /* A virtual queue of the ingress, drained at 2^20/ns_per_byte bytes per nanosecond. */
+    /* A virtual queue of the ingress, drained at 2^20/ns_per_byte bytes a nanosecond. */
     @name(".set_virtual_aqm")
     action set_virtual_aqm(bit<64> decay_step, bit<8> decay_shift, bit<64> q_min, bit<64> q_base, bit<64> gamma,
                            bit<64> limit, bit<64> ns_per_byte, bit<3> ef_priority) {

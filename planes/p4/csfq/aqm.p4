@@ -3,11 +3,11 @@
  * A port of CSFQ:
  *
  *   drop with probability max(0, 1 - alpha/label)       (3)
- *   relabel accepted packets with min(label, alpha)     (4)
+ *   relabel what passes with min(label, alpha)          (4)
  *
  * Both sides are logarithms: 1 - alpha/label = 1 - 2^-(log2(label) - log2(alpha)), which is compared with 32 random
- * bits. Below Q_min no packet is dropped early. A packet without a label counts in the rates, is never dropped early,
- * and does not affect the largest label, as on the Linux node. Decisions: fairlane_schemes::fixed::csfq::FixedCsfq.
+ * bits. Below Q_min nobody is dropped early. A packet without a label counts in the rates, is never dropped early, and
+ * says nothing about the largest label, as on the Linux node. Decisions: fairlane_schemes::fixed::csfq::FixedCsfq.
  */
 #ifndef FAIRLANE_CSFQ_AQM_P4
 #define FAIRLANE_CSFQ_AQM_P4
@@ -22,13 +22,13 @@ control Aqm(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
     Observe() observe;
     Cut() cut;
 
-    /* Registers start at 0, so log2 of alpha and of the largest label are stored as differences from LOG2_OF_ZERO. */
+    /* Registers begin with 0: log2 of alpha and of the largest label are kept above that of zero. */
     @name(".csfq_alpha") register<bit<64>>(PORTS) csfq_alpha;
     @name(".csfq_largest_label") register<bit<64>>(PORTS) csfq_largest_label;
     @name(".csfq_window_start") register<bit<64>>(PORTS) csfq_window_start;
     @name(".csfq_uncongested") register<bit<1>>(PORTS) csfq_uncongested;
     @name(".csfq_cuts") register<bit<8>>(PORTS) csfq_cuts;
-    /* Estimators of A and F, always updated together. */
+    /* The estimators of A and F, which are updated together. */
     @name(".csfq_arrival_sum") register<bit<64>>(PORTS) csfq_arrival_sum;
     @name(".csfq_arrival_pending") register<bit<64>>(PORTS) csfq_arrival_pending;
     @name(".csfq_accepted_sum") register<bit<64>>(PORTS) csfq_accepted_sum;
@@ -140,7 +140,7 @@ control Aqm(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
         if (meta.verdict == Verdict.ACCEPTED) {
             count_accepted();
         }
-        /* If time runs backwards, the elapsed time is 0. */
+        /* Time that runs backwards counts as no time. */
         if (tick > last_tick) {
             gap.apply(tick - last_tick, meta.aqm.rates, left, part);
             update_arrival.apply(arrival, left, part);
@@ -159,7 +159,7 @@ control Aqm(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
         write_fair_rate();
         write_rates();
 #ifdef FAIRLANE_PROBE
-        /* Values after the packet: S of A, and log2(alpha). */
+        /* Behind the packet: S of A, and log2(alpha). */
         meta.probed.average = arrival.sum;
         meta.probed.threshold = fair.log2_alpha;
 #endif

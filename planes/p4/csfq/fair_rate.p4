@@ -4,17 +4,17 @@
  *
  *   A >= C for a window K_c:  alpha = min(C, alpha * C/F)       (5)
  *   A <  C for a window K_c:  alpha = largest label             (6)
- *   at an overflow:           alpha = 0.99 * alpha, at most CUTS times after an onset of congestion     (7)
+ *   at an overflow:           alpha = 0.99 * alpha, CUTS times at most after an onset of congestion     (7)
  *
- * All values are logarithms in Q31: (5) is a sum, (7) adds a constant. Without an estimate (alpha = 0) all packets
- * pass. Amendments of 2003: (7), and the link counts as uncongested below a queue threshold.
+ * Everything is a logarithm in Q31 here: (5) is a sum, (7) the addition of a constant. Without an estimate (alpha = 0)
+ * everything passes. Amendments of 2003: (7), and below a queue threshold the link counts as uncongested.
  */
 #ifndef FAIRLANE_CSFQ_FAIR_RATE_P4
 #define FAIRLANE_CSFQ_FAIR_RATE_P4
 
 struct fair_rate_t {
-    bit<64> log2_alpha;    /* relative to the reference rate; LOG2_OF_ZERO: no estimate */
-    bit<64> largest_label; /* of the current uncongested window; LOG2_OF_ZERO: none */
+    bit<64> log2_alpha;    /* over the reference rate; LOG2_OF_ZERO: no estimate */
+    bit<64> largest_label; /* of the present uncongested window; LOG2_OF_ZERO: none */
     bit<64> window_start_ns;
     bit<1>  is_uncongested;
     bit<8>  cuts;          /* since the onset of congestion */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The rate meter of a user. The label is the rate divided by the reference rate w, as a logarithm:
+ * The rate meter of a user: the label is the rate over the reference rate w, as a logarithm.
  *
  *   label = r/w           (2)
  */
@@ -48,7 +48,7 @@ control Meter(inout metadata_t meta) {
     apply {
         read_state();
         count_bytes();
-        /* If time runs backwards, the elapsed time is 0. */
+        /* Time that runs backwards counts as no time. */
         if (tick > last_tick) {
             gap.apply(tick - last_tick, meta.domain, left, part);
             update.apply(rate, left, part);

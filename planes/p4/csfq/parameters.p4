@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Parameters of CSFQ from the control plane: constants of the meters, and of the AQM of each port. */
+/* What the control plane says of CSFQ: tables with the constants of the meters, and of the AQM of each port. */
 #ifndef FAIRLANE_CSFQ_PARAMETERS_P4
 #define FAIRLANE_CSFQ_PARAMETERS_P4
 
-/* A time constant K, as RateConstants. */
+/* A time constant K, RateConstants. */
 struct domain_t {
     bit<64> decay_step;  /* Decay::step_q56 of K */
     bit<8>  decay_shift; /* Decay::shift */
-    bit<64> log2_tick;   /* log2 of a tick divided by K, Q31 in two's complement */
+    bit<64> log2_tick;   /* log2 of a tick over K, Q31 in two's complement */
 }
 
 /* FixedCsfqParams; thresholds are in the unit of the queue. */
 struct aqm_t {
     domain_t rates;         /* of K_alpha */
     bit<64>  window_ns;     /* K_c */
-    bit<64>  log2_capacity; /* log2 of C relative to the reference rate of weight 1, Q31 */
+    bit<64>  log2_capacity; /* log2 of C over the reference rate of weight 1, Q31 */
     bit<64>  log2_full;     /* log2(S) at which a rate is C, Q31 */
-    bit<64>  q_min;         /* no packet is dropped early below */
+    bit<64>  q_min;         /* nobody is dropped early below */
     bit<64>  q_threshold;   /* the link counts as uncongested below */
 }
 
@@ -47,7 +47,7 @@ control AqmTable(in bit<9> port, inout aqm_t parameters, inout queue_t queue, ou
         queue.ef_priority = ef_priority;
     }
 
-    /* A virtual queue of the ingress, drained at 2^20/ns_per_byte bytes per nanosecond. */
+    /* A virtual queue of the ingress, drained at 2^20/ns_per_byte bytes a nanosecond. */
     @name(".set_virtual_aqm")
     action set_virtual_aqm(bit<64> decay_step, bit<8> decay_shift, bit<64> log2_tick, bit<64> window_ns,
                            bit<64> log2_capacity, bit<64> log2_full, bit<64> q_min, bit<64> q_threshold,

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The exponential rate estimator, eq. (1). For L bytes, a time T after the previous packet, and x = T/K:
+ * The exponential rate estimator, eq. (1). For L bytes, T after the packet before, and x = T/K:
  *
  *   r = (1 - exp(-x)) * L/T + exp(-x) * r         (1)
  *
- * The state is S = r * K, which avoids divisions:
+ * Kept is S = r * K, so that no number is divided:
  *
  *   S = S * exp(-x) + L * h(x),   h(x) = (1 - exp(-x))/x = 2^-(log2(x) - log2(1 - exp(-x)))
  *   log2(r) = log2(S) - log2(K)
  *
- * Packets of one tick are summed and take effect at the next tick. Errors: fairlane_schemes::fixed::csfq, module rate.
+ * Packets of one tick are summed and take effect at the next. Errors: fairlane_schemes::fixed::csfq, module rate.
  */
 #ifndef FAIRLANE_CSFQ_RATE_P4
 #define FAIRLANE_CSFQ_RATE_P4
@@ -24,10 +24,7 @@ bit<64> fresh_bytes(in bit<32> bytes) {
     return (bit<64>)bytes << METER_SUM_BITS;
 }
 
-/*
- * Effects of a gap of at least one tick: the remaining part of S, exp(-x), and the part of fresh bytes that counts,
- * h(x).
- */
+/* What a gap of so many ticks, one at least, leaves of S: exp(-x); and the part of fresh bytes that counts: h(x). */
 control Gap(in bit<64> ticks, in domain_t constants, out power_t left, out power_t part) {
     Exp2() decay;
     Exp2() weight;
@@ -60,7 +57,7 @@ control Gap(in bit<64> ticks, in domain_t constants, out power_t left, out power
     }
 }
 
-/* Applies eq. (1) to one rate. */
+/* Eq. (1) for one rate. */
 control Update(inout rate_t rate, in power_t left, in power_t part) {
     action update() {
         rate.sum = scale_down(rate.sum, left) |+| scale_down(rate.pending, part);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Activity AQM and averager of a port as an extern: abc2018 eq. (6) to (10), p4abc 5.2. */
+/* Activity AQM and averager of a port by an extern: abc2018 eq. (6) to (10), p4abc 5.2. */
 #ifndef FAIRLANE_EXTERN_AQM_P4
 #define FAIRLANE_EXTERN_AQM_P4
 
-/* Arguments: parameters of abc.p4's tables, lengths in 1/16 packets; queue in packets; label; state; a Verdict. */
+/* The parameters of abc.p4's tables, lengths in 1/16 packets; queue in packets; the label; state; a Verdict. */
 extern void fairlane_abc_aqm(in bit<64> decay_step, in bit<8> decay_shift, in bit<64> q_min, in bit<64> q_base,
                              in bit<64> gamma, in bit<64> limit, in bit<32> queue, in bit<1> is_labelled,
                              in bit<64> activity, in bit<64> now_ns, inout bit<64> sum, inout bit<64> count,
                              inout bit<64> last_ns, out bit<8> verdict);
 
 control Aqm(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    /* S and N as doubles; t_last in ns. */
+    /* S and N, doubles; t_last in ns. */
     @name(".averager_sum") register<bit<64>>(PORTS) averager_sum;
     @name(".averager_count") register<bit<64>>(PORTS) averager_count;
     @name(".averager_tick") register<bit<64>>(PORTS) averager_tick;
@@ -36,7 +36,7 @@ control Aqm(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
         meta.verdict = (Verdict)(bit<3>)verdict;
     }
 
-    /* Packets without a label come from outside the domain: the extern applies only the limit of the queue to them. */
+    /* Packets without a label are none of the domain's: the extern judges them by the limit of the queue alone. */
     apply {
         judge();
         if (meta.verdict == Verdict.ACCEPTED) {

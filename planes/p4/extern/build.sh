@@ -1,6 +1,5 @@
 #!/bin/sh
-# Builds the externs of abc_extern.p4 for BMv2 and prints the path of the library. $BMV2_INCLUDE: folders of BMv2's
-# headers.
+# Builds the externs of abc_extern.p4 for BMv2 and prints the library; $BMV2_INCLUDE: folders of its headers.
 set -eu
 cd "$(dirname "$0")/../../.."
 found=

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Floating point for planes/p4/abc_extern.p4: a module that BMv2 loads when it starts, backed by the C interface of the
+// Floating point for planes/p4/abc_extern.p4: a module that BMv2 loads at its start, backed by the C interface of the
 // library.
 //
-// Parameters arrive as the integers of abc.p4's tables and are converted back to real numbers (schemes::fixed defines
-// the integers). State is passed as bit strings of doubles. All-zero registers are an unused meter or averager.
+// Parameters come as the integers of abc.p4's tables and are turned back to real numbers (schemes::fixed says what they
+// are); state comes and goes as bit strings of doubles. All-zero registers are a meter or an averager that has seen
+// nothing.
 
 #include <bm/bm_sim/data.h>
 #include <bm/bm_sim/extern.h>
@@ -45,7 +46,7 @@ uint64_t memory_ns(const bm::Data &step, const bm::Data &shift) {
   return static_cast<uint64_t>(std::llround(scaled / static_cast<double>(whole(step))));
 }
 
-// Inverse of FixedMeterParams::offset_q31: log2(8e9 / R_r) minus the fraction bits of S.
+// Inverse of FixedMeterParams::offset_q31: log2(8e9 / R_r) less the fraction bits of S.
 uint64_t reference_rate_bps(const bm::Data &offset) {
   const double exponent = std::ldexp(static_cast<double>(static_cast<int64_t>(whole(offset))), -31);
   return static_cast<uint64_t>(std::llround(8e9 / std::exp2(exponent + METER_SUM_BITS)));
@@ -53,7 +54,7 @@ uint64_t reference_rate_bps(const bm::Data &offset) {
 
 }  // namespace
 
-// P4 requires these names; parameters as in planes/p4/extern/meter.p4.
+// The names are P4's; parameters as in planes/p4/extern/meter.p4.
 void fairlane_abc_meter(const bm::Data &step, const bm::Data &shift, const bm::Data &offset, const bm::Data &factor_be,
                         const bm::Data &factor_ef, const bm::Data &start_us, const bm::Data &now_ns,
                         const bm::Data &bytes, const bm::Data &is_expedited, bm::Data &sum, bm::Data &measured,
@@ -70,7 +71,7 @@ void fairlane_abc_meter(const bm::Data &step, const bm::Data &shift, const bm::D
   const auto status =
       fairlane_abc_meter_label(&config, &state, whole(now_ns), static_cast<uint32_t>(whole(bytes)),
                               static_cast<uint8_t>(whole(is_expedited)), &result);
-  // If a packet cannot be metered, its activity stays 0 and the meter keeps its state.
+  // A packet that cannot be metered keeps activity 0, and the meter its state.
   if (status == FAIRLANE_OK) {
     keep(sum, state.weighted_sum_bits);
     keep(measured, state.measured);
@@ -82,7 +83,7 @@ BM_REGISTER_EXTERN_FUNCTION(fairlane_abc_meter, const bm::Data &, const bm::Data
                             const bm::Data &, const bm::Data &, const bm::Data &, const bm::Data &, const bm::Data &,
                             bm::Data &, bm::Data &, bm::Data &, bm::Data &);
 
-// Parameters as in planes/p4/extern/aqm.p4. For a packet without a label only the limit applies; it updates no average.
+// Parameters as in planes/p4/extern/aqm.p4. A packet without a label is judged by the limit alone and moves no average.
 void fairlane_abc_aqm(const bm::Data &step, const bm::Data &shift, const bm::Data &q_min, const bm::Data &q_base,
                       const bm::Data &gamma, const bm::Data &limit, const bm::Data &queue, const bm::Data &is_labelled,
                       const bm::Data &activity, const bm::Data &now_ns, bm::Data &sum, bm::Data &count,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The queue that the ingress sees, as in p4abc 5.1 and 5.3: the length at the last departure, plus arrivals since then.
+ * The queue that the ingress sees, as p4abc 5.1 and 5.3 keep it: the length at the last departure, and arrivals since.
  */
 #ifndef FAIRLANE_EXTERN_QUEUE_P4
 #define FAIRLANE_EXTERN_QUEUE_P4
@@ -9,7 +9,7 @@
 #define QUEUE_COPY deq_qdepth
 #endif
 
-/* In packets. */
+/* Packets. */
 @name(".queue_length") register<bit<32>>(PORTS) queue_length;
 
 control Departure(inout metadata_t meta, in standard_metadata_t standard_metadata) {
