@@ -50,7 +50,7 @@ def test_out_writes_files_and_leaves_others_alone(cli: Cli, workdir: Path) -> No
     (out / "mine.txt").write_text("mine")
     cli.output("run", "short.toml", "--out", "deep/out")
     tables = [f"{name}.parquet" for name in ("costs", "flows", "links", "runs", "users")]
-    figures = [f"{name}.{form}" for name in ("queue", "throughput") for form in ("png", "svg")]
+    figures = [f"{name}.{form}" for name in ("delay", "queue", "shares", "throughput") for form in ("png", "svg")]
     assert files(out) == sorted([*tables, *figures, "mine.txt", "result.json"])
 
 

@@ -228,7 +228,7 @@ throughput_ratio = 0.0001
     planned = cli.document("sweep", "own.toml", *options, "--dry-run")["points"]
     assert [point["stored"] for point in planned] == [0, 3]
     told = cli.error("sweep", "own.toml", *options, "--ray", "local")
-    assert told == "ray: my-reno is written in Python, which stays in this process"
+    assert told == "--ray: my-reno is written in Python, which stays in this process"
 
 
 def test_pairs_ask_for_marks_for_a_control_of_ones_own_that_answers_them_all() -> None:

@@ -224,7 +224,7 @@ def test_planes_are_in_one_figure_and_one_table(tmp_path: Path) -> None:
     assert "simulator, forwarder, kernel, P4 switch and Linux" in text
     cell = once["simulator"].tables["p4abc.fig5"].cells(["abc"], ["G0"], {"f0": 16})[0].interval
     line = next(line for line in text.splitlines() if line.startswith("| 16 | abc |"))
-    assert line.count(format_interval(cell.mean, cell.half_width)) == 5
+    assert line.count(format_interval(cell.mean, cell.half_width)) >= 5  # another cell may have the same interval
     assert "| claim | paper | simulator | forwarder | kernel | P4 switch | Linux |" in text
 
 

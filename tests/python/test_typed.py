@@ -55,7 +55,7 @@ def test_a_keyword_that_is_a_word_of_python_has_a_line_behind_it() -> None:
 def test_a_function_knows_its_parameters_and_explains_them() -> None:
     limit = inspect.signature(queues.abc).parameters["limit"]
     assert (limit.default, limit.annotation) == (None, str | None)
-    assert "    limit: Maximum queue of all classes together" in str(queues.abc.__doc__)
+    assert "    limit: Maximum total queue of all classes" in str(queues.abc.__doc__)
     with pytest.raises(
         TypeError, match=re.escape("abc() got an unexpected keyword argument 'gama'; did you mean gamma?")
     ):
