@@ -7,8 +7,8 @@ glibc_of() { readelf --version-info --wide "$1" | grep -o 'GLIBC_[0-9.]*' | sort
 is_static() { ! libraries_of "$1" | grep '^libelf\.so' >/dev/null; }
 # Prints the binary's line of the table in docs/node.md, "Install".
 needs_of() {
-    local where=beside beyond_glibc
-    ! is_static "$1" || where=within
+    local linked=dynamically beyond_glibc
+    ! is_static "$1" || linked=statically
     beyond_glibc=$(libraries_of "$1" | grep -vE '^(libc|libm|ld-linux.*)\.so' | sed 's/.*/`&`/' | paste -sd, | sed 's/,/, /g')
-    echo "| $where it | $(glibc_of "$1") | $beyond_glibc |"
+    echo "| linked $linked | $(glibc_of "$1") | $beyond_glibc |"
 }
