@@ -510,8 +510,8 @@ fn shares(what: &str, pop: &Pop, ways: Ways) -> f64 {
     worst
 }
 
-/// Prints the results of each kind of sender: throughput, offered load at the meter in the same time, and drops, if the
-/// metering node counts them by name.
+/// Prints the results of each kind of sender: the throughput, the load offered to its meter during the test, and for
+/// uploads the fraction of dropped packets.
 fn print_kinds(pop: &Pop, ways: Ways, goodputs: &[f64], before: &HashMap<String, [u64; 3]>) {
     let after = pop.counted();
     let seconds = (pop.size.settle + pop.size.measure).as_secs_f64() + 1.0;

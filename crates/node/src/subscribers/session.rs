@@ -14,8 +14,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Name of the user for a session without a User-Name. The name is unique, since spaces in the server's name are
-    /// escaped.
+    /// User name of a session without a User-Name: server and session id, separated by a space. Spaces in the server's
+    /// name are escaped, so the name is unique.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{} {}", self.server.replace('\\', "\\\\").replace(' ', "\\ "), self.id)

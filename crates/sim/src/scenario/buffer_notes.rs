@@ -84,7 +84,7 @@ impl Scenario {
     fn base_rtt(&self, place: &Placement<'_>) -> Time {
         let access = place.config.access_delays.iter().copied().max().unwrap_or(Time::ZERO);
         let least = super::groups::least_rtt(&place.config.params, &place.config.route, &self.topology);
-        // Random delays add up to twice the spread, once in each direction.
+        // A random delay of up to the spread applies in each direction, so its mean per round trip is the spread.
         least + access + access + place.config.access_spread
     }
 
