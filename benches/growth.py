@@ -160,7 +160,7 @@ def path_row(scheme: str, bottlenecks: int, one: Json) -> list[object]:
 
 
 def read_table(page: Path, mark: str) -> tuple[str, Rows]:
-    """Reads the table after the comment `mark` of a page: the line above it, and its rows with values as rounded there."""
+    """Reads the table after the comment `mark` of a page: the line above it, and its rows with rounded values."""
     _, _, rest = page.read_text(encoding="utf-8").partition(f"<!-- {mark} -->\n")
     above, head, _, *rows = [line for line in rest.partition("<!-- end -->")[0].splitlines() if line]
     _, first, *names = cells_of(head)
