@@ -150,7 +150,7 @@ impl Script {
                 self.add('m', [now, 0], [bytes.into(), factor.q20().into(), 0], label.units().into());
                 rate.update(&rates, [bytes], now);
                 self.add('r', [now, 0], [bytes.into(), 0, 0], rate.log2_sums_q31()[0]);
-                // Labels are close to log2(C/unit), so many exceed alpha.
+                // Labels are close to log2(C/unit). A large part of them exceeds alpha.
                 let label_of_csfq = Activity::from_biased((1 << 21) + (rng.bits() as u32 & 0x0f_ffff));
                 let bits = rng.bits() & 0x7_ffff_ffff;
                 let queue = QueueState { spares: bits >> 32 & 1 == 1, is_short: bits >> 33 & 1 == 1 };

@@ -242,7 +242,8 @@ class TcpKeys(TypedDict, total=False):
     """Rounds BBRv1's windows and quanta to whole segments. Bandwidth-delay products are rounded up, and windows up to
     an even number. Quanta, then 2^-10 s of the rate, and the expected deliveries of ACKs are rounded down."""
     bbr1_counts_next_quantum: bool
-    """Counts the next quantum to depart as in flight, in the ProbeBW phase that probes."""
+    """Estimates the data in flight when the next quantum departs: subtracts data delivered until then and, in the
+    ProbeBW phase that probes, counts the quantum."""
     bbr1_equal_rtt_counts: bool
     """Lets an RTT equal to the minimum postpone ProbeRTT, as a lower one does."""
     bbr1_policer_detection: bool
@@ -532,7 +533,8 @@ class WebKeys(TypedDict, total=False):
     """Rounds BBRv1's windows and quanta to whole segments. Bandwidth-delay products are rounded up, and windows up to
     an even number. Quanta, then 2^-10 s of the rate, and the expected deliveries of ACKs are rounded down."""
     bbr1_counts_next_quantum: bool
-    """Counts the next quantum to depart as in flight, in the ProbeBW phase that probes."""
+    """Estimates the data in flight when the next quantum departs: subtracts data delivered until then and, in the
+    ProbeBW phase that probes, counts the quantum."""
     bbr1_equal_rtt_counts: bool
     """Lets an RTT equal to the minimum postpone ProbeRTT, as a lower one does."""
     bbr1_policer_detection: bool

@@ -43,7 +43,7 @@ pub trait Aqm {
     /// Called before the packet is stored. May rewrite the label.
     #[inline]
     fn accepted<P: Packet>(&mut self, _packet: &mut P, _now: Time) {}
-    /// Called for a packet that [`Aqm::admit`] accepted but for which the queue is full.
+    /// Called for a packet that [`Aqm::admit`] accepted and that the full queue rejects.
     fn overflowed<P: Packet>(&mut self, _packet: &P, _now: Time) {}
     /// Decides on the packet at the head of the queue, whose transmission could start at `now` and would leave
     /// `backlog`. If the packet is dropped, the next one follows at the same time. Called only if

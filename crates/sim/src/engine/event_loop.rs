@@ -114,7 +114,7 @@ pub(super) struct EventLoop<'a, O, B> {
     pub(super) handled: u64,
     /// Link whose deliveries may be late, if any; see `late_deliveries`.
     late_link: Option<u32>,
-    /// True if there are so many flows that prefetching saves time.
+    /// True if prefetching saves time, because the network has many flows.
     prefetches: bool,
     timers_ahead: TimersAhead,
 }

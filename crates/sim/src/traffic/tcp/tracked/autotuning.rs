@@ -175,6 +175,22 @@ mod tests {
     }
 
     #[test]
+    fn data_before_a_detected_loss_count_once_the_gap_is_filled() {
+        let mut window = ReceiveWindow::new(MSS);
+        round(&mut window, Time::ZERO, 9);
+        round(&mut window, RTT, 20);
+        // The next segment ends the round trip of 20 segments: the window grows, until their loss is detected.
+        round(&mut window, Time(2 * RTT.0), 1);
+        assert_eq!((window.most, window.space), (167_000, 20_000));
+        window.on_loss();
+        assert_eq!((window.most, window.space, window.sent), (64_536, 10_000, 0));
+        // Once 19 of them are delivered, the round trip has 20 again.
+        (0..19).for_each(|_| window.on_fill(MSS));
+        round(&mut window, Time(3 * RTT.0), 1);
+        assert_eq!((window.most, window.space), (167_000, 20_000));
+    }
+
+    #[test]
     fn the_window_ends_at_the_buffer() {
         let mut window = ReceiveWindow::new(MSS);
         for trip in 0..9 {

@@ -33,7 +33,8 @@ params! {
         bbr1_whole_segments: bool = true,
             source "tcp_bbr.c bbr_bdp, bbr_quantization_budget, bbr_tso_segs_goal, bbr_update_ack_aggregation; the \
                 draft counts bytes";
-        /// Counts the next quantum to depart as in flight, in the ProbeBW phase that probes.
+        /// Estimates the data in flight when the next quantum departs: subtracts data delivered until then and, in the
+        /// ProbeBW phase that probes, counts the quantum.
         bbr1_counts_next_quantum: bool = true, source "tcp_bbr.c bbr_packets_in_net_at_edt; not in the draft";
         /// Lets an RTT equal to the minimum postpone ProbeRTT, as a lower one does.
         bbr1_equal_rtt_counts: bool = false, source "draft 4.1.2.3: RTT <= RTprop; tcp_bbr.c bbr_update_min_rtt: lower";

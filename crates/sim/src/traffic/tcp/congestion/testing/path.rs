@@ -21,6 +21,7 @@ pub struct Told {
     pub cwnd_limited: bool,
     pub phase: Phase,
     pub marked: u32,
+    pub until_release: Time,
 }
 
 /// A round trip at the rate of the path, with a bandwidth-delay product in flight.
@@ -34,6 +35,7 @@ pub const CALM: Told = Told {
     cwnd_limited: false,
     phase: Phase::Open,
     marked: 0,
+    until_release: Time::ZERO,
 };
 
 /// A control whose state tests inspect.
@@ -92,7 +94,7 @@ impl<C: Modelled> PathFlow<C> {
         self.lost += u64::from(told.lost);
         self.marked += u64::from(told.marked);
         let sample = Sample {
-            until_release: Time::ZERO,
+            until_release: told.until_release,
             now: self.now,
             rtt: Some(told.rtt),
             rtt_in_milliseconds: false,

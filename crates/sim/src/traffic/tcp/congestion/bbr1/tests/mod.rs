@@ -122,6 +122,17 @@ fn the_phase_that_drains_ends_early_with_a_bdp_in_flight() {
 }
 
 #[test]
+fn data_that_leave_the_network_before_the_next_quantum_departs_are_not_in_flight() {
+    // The phase that drains ends with 106 segments in flight. In a tenth of a round trip, 10 of 100 segments leave.
+    for (bbr1_counts_next_quantum, ends) in [(true, true), (false, false)] {
+        let mut flow = Flow::cycling(Bbr1Params { bbr1_counts_next_quantum, ..Default::default() }, 0);
+        flow.control.cycle_index = 1;
+        flow.within(Told { in_flight: 116 * MSS, until_release: Time(RTT.0 / 10), ..CALM });
+        assert_eq!(flow.control.cycle_index == 2, ends);
+    }
+}
+
+#[test]
 fn the_largest_rate_of_ten_rounds_counts() {
     let mut flow = Flow::cycling(Bbr1Params::default(), 2);
     let slow = Told { rate: Some(BitRate(4_000_000)), ..CALM };
