@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import FAIRLANE, contents, files
+from conftest import FAIRLANE, contents, files, wait_until
 from fairlane.results.kept import Kept
 from fairlane.store import point
 from fairlane.store.journal import read
@@ -56,7 +56,7 @@ def finished(store: Path) -> set[tuple[str, int]]:
     return in_files | {(identity.key, number) for identity, runs in in_journals.items() for number in runs}
 
 
-@pytest.mark.parametrize("least", [10, pytest.param(60, marks=pytest.mark.long)])
+@pytest.mark.parametrize("least", [4, pytest.param(60, marks=pytest.mark.long)])
 def test_killed_at_random_moments_and_resumed_it_ends_with_the_same_bytes(least: int, workdir: Path) -> None:
     (workdir / "kill.toml").write_text(SWEEP)
     begin = time.monotonic()
@@ -67,7 +67,6 @@ def test_killed_at_random_moments_and_resumed_it_ends_with_the_same_bytes(least:
     moments = random.Random(20)
     kills = trial = 0
     lost: set[tuple[str, int]] = set()
-    killed_with_runs = 0
     while kills < least:
         trial += 1
         store = workdir / f"store-{trial}"
@@ -76,7 +75,8 @@ def test_killed_at_random_moments_and_resumed_it_ends_with_the_same_bytes(least:
             command: list[str | Path] = [FAIRLANE] if kills % 2 else list(OFTEN)
             process = start(command, workdir, store.name)
             if kills < least:
-                time.sleep(moments.uniform(0, whole_s))
+                wait_until(lambda: process.poll() is not None or any(store.glob("*/*.*")))  # earlier kills prove little
+                time.sleep(moments.uniform(0, whole_s / 2))
             else:
                 process.wait(120)
             process.kill()
@@ -87,11 +87,8 @@ def test_killed_at_random_moments_and_resumed_it_ends_with_the_same_bytes(least:
             kills += 1
             after = finished(store)
             lost |= before - after
-            killed_with_runs += bool(after)
             before = after
         assert contents(store) == reference
         assert files(store / "journal") == []
         assert files(store / "costs") == list(reference)
     assert lost == set()
-    # Kills before the first run prove little, so most must come after it.
-    assert killed_with_runs >= least / 3
