@@ -112,17 +112,18 @@ def test_every_picture_can_be_printed(
     tmp_path: Path,
 ) -> None:
     monkeypatch.chdir(tmp_path)  # the store of the pairs is here
-    for name, drawn in pictures(comparison, swept, access, reproduced):
-        pdf = as_bytes(drawn, ".pdf")  # this draws the texts
+    for number, (name, drawn) in enumerate(pictures(comparison, swept, access, reproduced)):
+        svg = as_bytes(drawn, ".svg").decode()  # this draws the texts
         texts = [text.get_text() for text in drawn.findobj(Text) if text.get_visible()]
         assert not [text for text in texts if "_" in MATH.sub("", text)], name
         offsets = [axis.get_offset_text().get_text() for axes in drawn.axes for axis in (axes.xaxis, axes.yaxis)]
         assert not any(offsets), name
         assert not [text for text in texts if re.search(r"\d[eE][-+]?\d", text)], name
-        assert b"/Type3" not in pdf, name
-        assert b"/FontFile2" in pdf, name
-        svg = as_bytes(drawn, ".svg").decode()
         assert "<text" in svg, name  # not outlines of letters
+        if number % 10 == 0:  # the style sets the fonts of all pictures, and embedding them is slow
+            pdf = as_bytes(drawn, ".pdf")
+            assert b"/Type3" not in pdf, name
+            assert b"/FontFile2" in pdf, name
 
 
 def test_every_file_of_a_picture_can_be_printed(
