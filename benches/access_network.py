@@ -31,7 +31,7 @@ NETWORK = {
     "run.warmup": "10 s",
     "run.measure": "20 s",
 }
-"""Half the size of the example, so that each case can have several runs."""
+"""Keys that make the network half as large as that of the example, so that each case can have several runs."""
 
 TREE = {"scheme": "htb", "limit": "1000 packets", "quantum": "1514 B"}
 FULL = {"scheme": "htb", "limit": "1000 packets", "node_rates": "full"}
@@ -54,7 +54,7 @@ Run = Mapping[str, Any]
 Measure = Callable[[Run], float | None]
 """Value of a run; None if it has none."""
 Measures = Mapping[str, tuple[int, Measure]]
-"""Columns of a table: number of digits, and value of a run."""
+"""Columns of a table: number of digits, and function that returns a run's value."""
 Found = dict[tuple[str, ...], dict[str, Interval]]
 """Means by the label of their row."""
 
@@ -202,7 +202,7 @@ def uneven() -> Scenario:
 
 
 def state(scenario: Scenario, entry: str) -> list[str]:
-    """Returns the memory of ports, meters and plans in bytes, and token buckets and mode changes per downstream packet.
+    """Returns a row of the state table: bytes of ports, meters and plans; token buckets and mode changes per packet.
 
     The edge is at the gateway for downstream traffic, and at the access points for upstream traffic. The directions do
     not interact, so each is simulated alone.

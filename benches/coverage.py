@@ -71,7 +71,7 @@ def modules() -> dict[str, list[Path]]:
         parts = path.relative_to(SOURCES).with_suffix("").parts
         if path.name in NOT_COUNTED or "testing" in parts:
             continue
-        # # A scheme is a file or a folder. It need not be in the folder of its group.
+        # A scheme is a file or a folder. It need not be in the folder of its group.
         depth = next((depth for depth, part in enumerate(parts, 1) if part in SCHEMES), 0)
         files["::".join(parts[:depth]) if depth else SHARED].append(path)
     return files

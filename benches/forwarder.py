@@ -1,9 +1,9 @@
 """Measures the user-space forwarder on veth pairs, with AF_PACKET and AF_XDP: packets per second and lateness.
 
-Packets per second are those of the forwarder's single thread. Lateness is measured at 100 Mbit/s and 5 ms. Needs root,
-clang, iproute2, ethtool, chrt, taskset and two processors. The forwarder uses one processor; the frame source and the
-receiving stacks use the other. The kernel generates the frames faster than the forwarder can forward them; a sender
-that builds packets one by one would be too slow.
+Packets per second are those of the forwarder's single thread. Lateness is measured on a link with a rate of 100 Mbit/s
+and a delay of 5 ms. Needs root, clang, iproute2, ethtool, chrt, taskset and two processors. The forwarder uses one
+processor; the frame source and the receiving stacks use the other. The kernel generates the frames faster than the
+forwarder can forward them; a sender that builds packets one by one would be too slow.
 """
 
 from __future__ import annotations

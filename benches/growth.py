@@ -76,7 +76,10 @@ def users_scenario(scheme: str, users: int, warmup: float, measure: float, *, sp
 
 
 def path_scenario(scheme: str, bottlenecks: int, *, spread: bool = False) -> Json:
-    """Returns a row of links. As many users cross all links as each single link, so max-min shares are equal."""
+    """Returns a row of links. Half of the users of a link cross all links, the others only that link.
+
+    So all users have the same max-min share.
+    """
     rate = 2 * PATH_USERS * RATE
     users = {"users": PATH_USERS, "rtt": f"{1e3 * RTT:g} ms", "start_until": "500 ms", "sources": [{"kind": "tcp"}]}
     if spread:
@@ -99,7 +102,7 @@ def path_scenario(scheme: str, bottlenecks: int, *, spread: bool = False) -> Jso
 
 
 def measure_users(program: Path, scheme: str, users: int) -> Json:
-    """Measures cost and memory in a run with enough packets, fairness in runs whose times do not depend on `users`."""
+    """Measures cost and memory in one run with enough packets, and fairness in runs whose length is fixed."""
 
     def point(warmup: float, measure: float, replication: int = 0, *, spread: bool = False) -> Json:
         click.echo(f"{scheme}, {users} users, {warmup + measure:g} s", err=True)
@@ -160,7 +163,7 @@ def path_row(scheme: str, bottlenecks: int, one: Json) -> list[object]:
 
 
 def read_table(page: Path, mark: str) -> tuple[str, Rows]:
-    """Reads the table after the comment `mark` of a page: the line above it, and its rows with rounded values."""
+    """Reads the table after the comment `mark` of a page. Returns the line above the table, and the rounded values."""
     _, _, rest = page.read_text(encoding="utf-8").partition(f"<!-- {mark} -->\n")
     above, head, _, *rows = [line for line in rest.partition("<!-- end -->")[0].splitlines() if line]
     _, first, *names = cells_of(head)
@@ -187,7 +190,7 @@ def column(rows: Sequence[tuple[float, Json]], name: str, least: float = 0) -> l
 def laws_text(by_users: Rows, by_path: Rows) -> str:
     """The laws of the tables, as Markdown."""
     lines = [
-        "The laws are fitted by least squares of the logarithms. Each has its greatest ratio of a point to the line.",
+        "The laws are fitted by least squares of the logarithms. Each factor is the greatest ratio of point to line.",
         "Laws of users are fitted to points with at least 10 000 users.",
         "",
     ]

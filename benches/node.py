@@ -6,7 +6,7 @@ drops none, since the port is a FIFO that never fills.
 
 `--parts` compares an empty program at each hook, the meter alone, the AQM alone, and meter and AQM together. The
 processor time per packet of sender and receiver shows the differences even on a busy machine. Throughput doesn't, since
-it depends on the share of the processor.
+it depends on the share of the processor that other programs leave.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def wire(a: str, a_port: str, a_address: str, b: str, b_port: str, b_address: st
 
 @contextmanager
 def network() -> Iterator[Path]:
-    """Context with client, node and server. Yields a folder that has a BPF file system for pins, at `bpf`."""
+    """Creates client, node and server for the block. Yields a folder with a BPF file system for pins, at `bpf`."""
     # This process takes precedence over other load; sender and receiver inherit the priority.
     os.nice(-19)
     with tempfile.TemporaryDirectory() as name:

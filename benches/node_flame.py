@@ -76,7 +76,7 @@ def record(folder: Path, seconds: int) -> tuple[Path, float]:
 
 
 def measure(tool: str, seconds: int, inferno: str) -> list[tuple[Counter[str], float]]:
-    """Returns the stacks without and with meter and ABC, and packets per second."""
+    """Returns the stacks and the packets per second: first without meter and ABC, then with both."""
     measured = []
     with network() as folder:
         for way in (nullcontext(), attached(tool, folder, CONFIG)):

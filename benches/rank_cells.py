@@ -18,7 +18,7 @@ WIRE_BITS = 12_000
 ABC_SHARES = {"q_min": 12 / 24, "q_base": 20 / 24, "gamma": 16 / 24}
 """Thresholds of ABC as fractions of the queue limit, abc2018 Table 1."""
 POISSON_SHARE = 0.75
-"""Demand of an unresponsive user as a fraction of the link. With four users this is three times the max-min share."""
+"""Demand of an unresponsive user divided by the link rate. With four users this is three times the max-min share."""
 
 
 @dataclass(frozen=True, slots=True)

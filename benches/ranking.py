@@ -82,7 +82,7 @@ class Count:
 
     Attributes:
         pairs: All pairs.
-        agree: Pairs whose order agrees by the rule above.
+        agree: Pairs whose order agrees by the rule at the top of this file.
         both: Pairs that both sides separate.
         both_same: Pairs that both sides separate, in the same order.
         one: Pairs that only one side separates.

@@ -69,7 +69,7 @@ def rust_packages() -> Iterator[Package]:
 
 
 def advisories(packages: list[Package]) -> Iterator[tuple[Package, str, bool]]:
-    """Advisories on the packages: text, and whether it is a vulnerability."""
+    """Yields package and text of each advisory, and True if the advisory is about a vulnerability."""
     queries = [
         {"package": {"name": package.name, "ecosystem": package.ecosystem}, "version": package.version}
         for package in packages

@@ -2,8 +2,9 @@
 
 A list (site/data/clauses/rfcNNNN.toml) has each clause in our words. Code that follows a clause has a comment `//= RFC
 8033 4.2-1: text of the list`. Code that departs from it has `//= RFC 8033 4.2-1, deviation: text`. If a parameter
-selects between the two, the comment is `//= RFC 8033 4.2-1, by PARAMETER: text`, and the head of the module gives the
-reason. A long text continues in lines that begin with `//=`. A clause without code is `unclaimed`, with a reason.
+decides whether code follows it, the comment is `//= RFC 8033 4.2-1, by PARAMETER: text`. The head of the module gives
+the reason for a deviation or parameter. A long text continues in lines that begin with `//=`. A clause without code is
+`unclaimed` in the list, with a reason.
 `--json` prints everything as JSON.
 """
 
@@ -56,7 +57,7 @@ def heads(path: Path) -> str:
 
 
 def compare(root: Path) -> tuple[dict[str, Rfc], list[str]]:
-    """The lists with the code for each clause, and inconsistencies between them."""
+    """Returns the lists, with the files of each clause, and the inconsistencies between lists and code."""
     rfcs, problems = {}, []
     for file in sorted((root / "site" / "data" / "clauses").glob("rfc*.toml")):
         table = tomllib.loads(file.read_text(encoding="utf-8"))

@@ -38,7 +38,7 @@ TRANSFERS = "transfers"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell(grid.Cell):
-    """Transfers on one link with the first user's control. Each of `flows[0]` users has one transfer at a time.
+    """Transfers of `flows[0]` users on one link, with congestion control `mix[0]`. A user has one transfer at a time.
 
     Attributes:
         kind: Other traffic.
@@ -58,7 +58,7 @@ class Cell(grid.Cell):
         return f"{times}{self.segments} {self.mix[0]} {self.kind}, {self.rate_mbps} Mbit/s, {self.rtt_ms} ms, {queue}"
 
     def queue(self) -> grid.Table:
-        """The queue as in Linux. Its RED counts bytes, and ACKs of handshakes have fewer bytes than full packets."""
+        """The queue as in Linux, whose RED counts bytes, so that short ACKs of handshakes weigh less than segments."""
         table = super(Cell, self).queue()
         if self.scheme == "red":
             lengths = ("limit", "min_th", "max_th")

@@ -1,7 +1,8 @@
 """Compares the kernel's own queue with the simulator in known cases (needs root; 10 minutes).
 
 Compares this machine's TCP over a token bucket with the profile `linux`. Each case has five runs of 26 s on the plane
-`kernel`, in the network of p4abc: 50 Mbit/s, 24 packets, 20 ms. The criterion is that of `compare.py`.
+`kernel`, in the network of p4abc: a link of 50 Mbit/s with a queue of 24 packets, and an RTT of 20 ms. The criterion is
+that of `compare.py`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ QUEUES = ("droptail", "abc")
 
 
 def scenario(control: str, flows: int, scheme: str) -> dict[str, Any]:
-    """Returns the scenario of p4abc, section 5.1, with another first user."""
+    """Returns the scenario of p4abc, section 5.1, whose first user has `flows` flows with another control."""
     first = {"kind": "tcp", "flows": flows, "congestion_control": control}
     if control == "bbr1":
         first["tso"] = "0 B"  # The lab's hosts have no offloads.

@@ -110,7 +110,7 @@ def arguments(scenario: Table) -> list[str]:
 
 
 def _be_offset(queue: Table, rate: float) -> float:
-    """Seconds added to the arrival of BE packets. In MEDF the unit is the time to send a full queue."""
+    """Time in s added to arrival times of BE packets. MEDF's `be_offset` counts in send times of a full queue."""
     match queue["scheduler"]:
         case "fifo":
             return 0.0

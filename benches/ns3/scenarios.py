@@ -38,9 +38,9 @@ class Case:
     family: str
     name: str
     canonical: str
-    """Canonical JSON; empty if Fairlane cannot run it."""
+    """Canonical JSON; empty if Fairlane cannot run the scenario."""
     missing: str
-    """Reason why Fairlane cannot run it; empty if it can."""
+    """Reason why Fairlane cannot run the scenario; empty if it can."""
     ns3_options: Table
     """Additional options of `dumbbell`."""
 

@@ -39,7 +39,7 @@ MENDED: Table = {"mended": 1, "rttGain": 1}
 the smoothed RTT to controls that need samples (tcp-socket-base.cc EstimateRtt; until 3.40, fixed by 3.44)."""
 
 RUN: Table = {"warmup": "5 s", "measure": "15 s"}
-"""Long enough for one or two ProbeRTTs of BBR and 75 round trips, but short, since ns-3 is slow."""
+"""The runs include one or two ProbeRTTs of BBR and at least 75 round trips. Longer runs would take too long in ns-3."""
 SHARED: Table = {"profile": "ns3", "socket_buffer": "8 MiB"}
 """Defaults of ns-3: an initial window of 10 segments, SACK, PRR, an ACK per two segments, and a minimum RTO of 1 s. The
 receive window never limits a sender."""
@@ -54,8 +54,8 @@ class Cell(OneLink):
         mix: Users of the link.
         rate_mbps: Rate of the link.
         rtt_ms: Round-trip time without queues; twice as long for the second user of "two RTTs".
-        buffer_bdp: Limit of a queue that drops, or threshold of a queue that marks, in bandwidth-delay products; or
-            CoDel.
+        buffer_bdp: Limit of a queue that drops, or threshold of a queue that marks, in bandwidth-delay products; None
+            for CoDel.
     """
 
     control: str

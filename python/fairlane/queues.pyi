@@ -50,7 +50,7 @@ def abc2016(*, gamma: float | None = ..., average_weight: float | None = ...,
         max_p: Probability at `max_th`. Default: 0.1.
         queue_weight: Weight of the current queue in RED's average. Default: 0.002.
         target: Target delay of PIE; `base = "pie"` only. Default: "15 ms".
-        mean_packet: Mean length of a packet, for RED's average over idle times and PIE's minimum backlog. Default:
+        mean_packet: Mean packet length, used for RED's average over idle times and PIE's minimum backlog. Default:
             "1500 B".
         limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
@@ -73,8 +73,8 @@ def afc(*, window: Literal['sliding', 'jumping', 'period_end'] | None = ..., win
         cache: Maximum number of flows in the cache. Default: 46.
         bitmap_bits: Bits of the bitmap that counts flows. Default: 1024.
         count_interval: Minimum counting interval of the bitmap. Default: "1 s".
-        max_credit: Bound of credit and debt, as a time: a flow that sends nothing, or twice its share, reaches the
-            bound in this time. Default: "10 s".
+        max_credit: Time in which a flow that sends nothing reaches the maximum credit, and a flow that sends twice its
+            share the maximum debt. Default: "10 s".
         repay: Keeps dropping packets of a flow in debt even after its share has fallen to the fair share. Default:
             False.
         share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
@@ -169,7 +169,8 @@ def ahab(*, share_per: Literal['flow', 'user'] | None = ..., rows: int | None = 
         user_memory: Time constant of the users' rates. Default: "4 ms".
         link_memory: Time constant of the link's rates. Default: "16 ms".
         epoch: Time between updates of the limit. Default: "1048576 ns".
-        step: Distance of the two other candidate limits: the limit's highest bit divided by `2^step`. Default: 1.
+        step: Distance between the limit and the two other candidates: the limit's highest bit divided by `2^step`.
+            Default: 1.
         least_limit: Minimum of the limit: rate that every user may always send. Default: "1 kbit/s".
         limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
@@ -228,7 +229,7 @@ def ared(*, adaptation: Literal['floyd', 'feng'] | None = ..., min_th: str | Non
             jumping. Default: True.
         wait: Wait mode: at least `1/p_b` packets between early drops. Default: True.
         size_scaling: Effect of a packet's length on its drop probability. Default: "none".
-        mean_packet: Mean length of a packet, for idle times, byte mode and automatic settings. Default: "500 B".
+        mean_packet: Mean packet length, used for idle times, byte mode and automatic settings. Default: "500 B".
         target_delay: Automatic thresholds: `min_th = max(5, target_delay*C_pkt/2)`, `max_th = 3*min_th`. Default: "5
             ms".
         link_delay: One-way delay of the link, for `weight_rule = "ten_rtt"`. Default: "20 ms".
@@ -354,7 +355,7 @@ def cebinae(*, round: str | None = ..., reconfiguration: float | None = ..., rou
         rounds: Rounds between two decisions. Default: 1.
         tax: Fraction of its rate that the top group loses. Default: 0.01.
         port_margin: The port counts as saturated above `1 - port_margin` of its rate. Default: 0.01.
-        flow_margin: A flow belongs to the top group above `1 - flow_margin` of the largest flow. Default: 0.01.
+        flow_margin: A flow belongs to the top group above `1 - flow_margin` of the largest flow's bytes. Default: 0.01.
         share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         cache_slots: Slots in each of the two stages of the flow table. Default: 2048.
         count_dropped: Also counts dropped arrivals in the buckets. A group that keeps sending too much then gets
@@ -496,13 +497,13 @@ def csfq(*, aggregate_constant: str | None = ..., window: str | None = ..., q_th
         aggregate_constant: Time constant of the arrival and accepted rates. afpft uses 200 ms. Default: "100 ms".
         window: Window after which the fair rate is updated. The ns-2 code uses one constant for this and K_alpha.
             Default: "100 ms".
-        q_threshold: Queue below which the link counts as uncongested. abc2018 gives no value. Half of the limit is
-            Q_min in abc2018 and the fraction in afpft Table II. Default: "12 packets".
+        q_threshold: Queue below which the link counts as uncongested. abc2018 gives no value. afpft Table II uses half
+            of the limit, as abc2018 does for Q_min. Default: "12 packets".
         q_min: Queue below which no packet is dropped early, an improvement of abc2018. 0 gives the original CSFQ.
             Default: "0 packets".
         variant: Version of the fair-rate estimation. Default: "amended".
         cut_budget: Events that allow further cuts of the fair rate after overflows. Default: "on_entry".
-        overflow_bound: Limit of these cuts. Default: "cuts".
+        overflow_bound: Limit of the cuts by eq. (7). Default: "cuts".
         limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
@@ -692,7 +693,7 @@ def fq_pie(*, profile: Literal['rfc8033', 'linux'] | None = ..., share_per: Lite
         derandomize: Derandomises drops, which makes the gaps between them more even. Default: True.
         cap_step: Limits steps to 0.02 once the probability is 0.1 or more. Default: True.
         byte_mode: Makes the drop probability of a packet proportional to its length. Default: False.
-        mean_packet: Mean length of a packet, and reference of byte mode. No packet is dropped while at most two of this
+        mean_packet: Mean packet length, also the reference of byte mode. No packet is dropped while at most two of this
             length wait in the same queue. Default: "1500 B".
         ecn: Marks ECN-capable packets instead of dropping them while the probability is low. Default: False.
         ecn_limit: Largest probability at which packets are marked. Default: 0.1.
@@ -820,7 +821,7 @@ def pie(*, profile: Literal['rfc8033', 'linux'] | None = ..., target: str | None
         derandomize: Derandomises drops, which makes the gaps between them more even. Default: True.
         cap_step: Limits the increase per update to 0.02 once the probability is 0.1 or more. Default: True.
         byte_mode: Makes the drop probability of a packet proportional to its length. Default: False.
-        mean_packet: Mean length of a packet, and reference of byte mode. No packet is dropped while at most two of this
+        mean_packet: Mean packet length, also the reference of byte mode. No packet is dropped while at most two of this
             length wait. Default: "1500 B".
         ecn: Marks ECN-capable packets instead of dropping them while the probability is low. Default: False.
         ecn_limit: Largest probability at which packets are marked. Default: 0.1.
@@ -889,7 +890,7 @@ def red(*, profile: Literal['ns', 'linux'] | None = ..., min_th: str | None = ..
         wait: Wait mode: at least `1/p_b` packets between early drops. Default: True.
         size_scaling: Effect of a packet's length on its drop probability: byte mode is `after` (ns-2, ns-3) or `before`
             (red1993). Default: "none".
-        mean_packet: Mean length of a packet, for idle times, byte mode and automatic settings. Default: "500 B".
+        mean_packet: Mean packet length, used for idle times, byte mode and automatic settings. Default: "500 B".
         target_delay: Automatic thresholds: `min_th = max(5, target_delay*C_pkt/2)`, `max_th = 3*min_th`. Default: "5
             ms".
         link_delay: One-way delay of the link, for `weight_rule = "ten_rtt"`. Default: "20 ms".
@@ -923,7 +924,7 @@ def red_pd(*, target_rtt: str | None = ..., quiet: float | None = ..., share_per
         gentle: Gentle mode: between `max_th` and twice `max_th` the drop probability rises linearly to 1 instead of
             jumping. Default: True.
         wait: Wait mode: at least `1/p_b` packets between early drops. Default: True.
-        mean_packet: Mean length of a packet, for idle times and automatic thresholds. Default: "500 B".
+        mean_packet: Mean packet length, used for idle times and automatic thresholds. Default: "500 B".
         limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
@@ -936,9 +937,9 @@ def rfq(*, q_threshold: str | None = ..., step_interval: str | None = ..., low_u
     """Rainbow fair queueing.
 
     Args:
-        q_threshold: Queue from which on the colour threshold falls. Default: "12 packets".
+        q_threshold: Queue length at which the colour threshold falls. Default: "12 packets".
         step_interval: Time between steps of the colour threshold. Default: "100 ms".
-        low_utilisation: Fraction of its rate below which the link counts as underutilised. Default: 0.95.
+        low_utilisation: The link is underutilised below this fraction of its rate. Default: 0.95.
         colours: Number of colours, as in the marker. Default: 45.
         limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
@@ -1008,8 +1009,8 @@ def sfb(*, profile: Literal['ns', 'linux'] | None = ..., levels: int | None = ..
         rehash_most: Upper bound of the random time between changes of the hash functions. Default: "23 s".
         warm_up: Time before a change during which all flows also update the next set of bins. Default: "0 s".
         penalty_rate: Rate limit for non-responsive flows. Default: "49.5 kbit/s".
-        penalty_burst: Burst allowed by that rate limit. Default: "2 kB".
-        penalty: Scope of that rate limit. Default: "shared".
+        penalty_burst: Burst allowed by the rate limit. Default: "2 kB".
+        penalty: Scope of the rate limit. Default: "shared".
         share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         ecn: Marks ECN-capable packets instead of dropping them with `p_min`. Default: False.
         limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".

@@ -15,7 +15,7 @@ class Draw(random.Random):
     """The random choices of one case.
 
     Attributes:
-        calm: True if the case should succeed. Without such cases, checks would reject nearly every case, and no case
+        calm: True if the case should succeed. Without such cases, checks would reject nearly every case, so few cases
             would reach the code after the checks.
     """
 

@@ -18,9 +18,9 @@ from fuzzer.case import Case
 from fuzzer.worker import Ending
 
 LONG_CPU_S = 4.0
-"""A case with more CPU time is a long simulation and gets a Ctrl-C."""
+"""CPU time in s. A case that uses more is a long simulation and gets a Ctrl-C."""
 LONG_S = 90.0
-"""Limit in real time, for cases that wait. A busy machine may need this long for seconds of CPU time."""
+"""Limit in s of real time, for cases that wait. A busy machine may need this long for a few seconds of CPU time."""
 END_CPU_S = 15.0
 """CPU time allowed from Ctrl-C to the end."""
 END_S = 90.0

@@ -29,7 +29,7 @@ from fuzzer.case import Arguments, Case
 MEMORY_BYTES = 6 * 2**30
 """Address space of a worker; a command that needs more for a small scenario is faulty."""
 MOST_OUTPUT = 100_000
-"""Bytes of a command's output to check, from the start and from the end."""
+"""Number of bytes of a command's output that are checked at its start, and at its end."""
 
 
 @dataclass(frozen=True)

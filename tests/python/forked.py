@@ -1,4 +1,4 @@
-"""Runs commands by forking a process that has loaded all of them. A fork takes milliseconds, loading 0.1 s of CPU."""
+"""Runs commands by forking a process that has loaded all of them. A fork takes milliseconds, loading takes 0.1 s."""
 
 from __future__ import annotations
 

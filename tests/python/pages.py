@@ -2,7 +2,8 @@
 
 console     commands, each with its output below, or with the beginning of its output and `...`
 python      code of successive blocks; a number in a comment after `print(...)` begins the printed line
-FILE:       at the end of a paragraph: file of the next block, after a copy of the last file if the paragraph says so
+FILE:       at the end of a paragraph: the next block is the content of this file. If the paragraph has the words "Add
+            to a copy of the file", the content is the previous file followed by the block.
 """
 
 from __future__ import annotations

@@ -353,7 +353,7 @@ def test_the_pace_says_how_long_the_slowest_run_will_take(monkeypatch: pytest.Mo
 
 
 def shaped(**queue: object) -> Scenario:
-    """One site with an access point, a shaper at the gateway; every user sends more than its plan of 10 Mbit/s."""
+    """One site with one access point, and a shaper at the gateway. Every user sends more than its plan of 10 Mbit/s."""
     flood = {"kind": "cbr", "rate": "30 Mbit/s"}
     topology = {"kind": "access", "sites": 1, "access_points": 1, "subscribers": 4, "gateway_rate": "100 Mbit/s"}
     rates = {"site_rate": "80 Mbit/s", "access_point_rate": "75 Mbit/s", "plan": "10 Mbit/s", "plan_up": "10 Mbit/s"}

@@ -16,7 +16,7 @@ EXPERIMENTS = [
     for experiment in paper.experiments.values()
 ]
 PUTS_IN_SCHEME = {"afc", "afpft", "ahab", "aifo2021", "codelaf", "fqpie", "packs", "qprot", "rifo2025", "scrr2025"}
-"""Papers whose scenarios have the scheme of the point; scenarios of others have the paper's own scheme."""
+"""Papers whose function `scenario` sets the scheme of the point. For other papers, `point_scenario` sets the scheme."""
 MEASURED_BY_HAND = {"afpft.state.bounded"}
 """Claims that are not about a metric of a run."""
 

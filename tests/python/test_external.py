@@ -227,7 +227,7 @@ LINKS: dict[str, Any] = {
 
 
 def on_a_link() -> fairlane.Scenario:
-    """All-pass as queue of a link, one of the two places where a scenario can name a scheme."""
+    """A scenario with the scheme `all-pass` at a link. A scenario can name a scheme there, or in its table `queue`."""
     route = ["first", "second"]
     heavy, light = (
         fairlane.group(name, fairlane.poisson("7 Mbit/s"), route=route, start_until="0.5 s")

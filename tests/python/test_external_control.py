@@ -18,7 +18,7 @@ MODULE = EXAMPLES / "my_congestion_control.py"
 
 
 def scenario(control: str, **keys: Any) -> fairlane.Scenario:
-    """Two flows on 10 Mbit/s with an RTT of about 40 ms and a buffer of the same duration."""
+    """Two flows on 10 Mbit/s with an RTT of about 40 ms and a buffer of one bandwidth-delay product."""
     tcp = {"profile": "linux", "whole_windows": False, "congestion_control": control, **keys}
     return fairlane.Scenario(
         "own",

@@ -57,7 +57,7 @@ def test_numbers_are_printed_within_a_thousandth(value: float) -> None:
 
 
 def test_a_quantile_is_shown_with_the_bin_that_it_was_read_off() -> None:
-    # Adds 3.2 % of the mean, that is, 1.82. The quantile of a single run is shown with two digits.
+    # The bin adds 3.2 % of the mean to the half width, that is, 1.82. Without an interval, two digits are shown.
     assert format_quantile(56.908, 0.0) == "56.9 ± 1.8"
     assert format_quantile(56.908, 3.0) == "56.9 ± 4.8"
     assert format_quantile(59.06, None) == "59"

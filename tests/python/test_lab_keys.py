@@ -68,7 +68,7 @@ NEEDED = {
 ALWAYS_IN_LINUX = "tso_defer"
 """Linux always does this, so both values are accepted."""
 REFUSED_FIRST = ("tcp.app_rate", "groups[0].rtt")
-"""Keys among these settings that are rejected before the key itself."""
+"""Keys in `NEEDED` that the lab rejects before it reads the tested key."""
 READER = {own["name"]: control["name"] for control in fairlane.congestion_controls() for own in control["params"]}
 """For each key of `[tcp]` that belongs to one congestion control, that control."""
 OTHER_VALUES: dict[str, Any] = {
@@ -114,12 +114,12 @@ OTHER_VALUES: dict[str, Any] = {
 }
 """Values that no rule can generate, for keys that are texts or lists or that depend on others."""
 IN_NO_DUMBBELL = ("groups[].route", "groups[].sources[tcp].repeat")
-"""Keys of which the simulator accepts no other value on a one-sided dumbbell, or with endless flows."""
+"""Keys of which the simulator accepts only the default on a one-sided dumbbell, or with endless flows."""
 IN_NO_LINUX = {
     *("rto_granularity", "keep_backoff", "each_timeout_reduces", "retransmit_restarts_timer", "rtt_tick"),
     *("limited_transmit", "sack", "full_ack_window"),
 }
-"""Keys of `[tcp]` of which the simulator accepts no other value with the profile linux."""
+"""Keys of `[tcp]` of which the simulator accepts only the profile's value with the profile linux."""
 IN_THE_RECORD = ("name", "run.replications", "groups[].name")
 NOT_IN_THE_KEY = ("name", "run.replications")
 

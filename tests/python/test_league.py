@@ -134,7 +134,7 @@ def test_only_results_that_differ_are_told_not_an_engine_of_another_version(tiny
         "--check-league names those that differ"
     ]
     assert "1 of 5 cells" in notes("abc", quick=True)[0]
-    # No cells of other schemes with this name, or of other numbers of runs.
+    # Cells of another scheme with this name, or with another number of runs, are not compared.
     assert [notes("abc=droptail"), notes("abc", replications=1)] == [[], []]
 
 
@@ -169,7 +169,7 @@ def test_a_check_tells_which_cells_are_the_same_with_this_engine(tiny: Path) -> 
 
 @pytest.mark.long
 def test_the_committed_league_is_what_this_engine_gives(tmp_path: Path) -> None:
-    """Every entry and every scenario once, with ten runs each: about thirty seconds of CPU time."""
+    """Runs every entry and every scenario at least once, with ten replications. Takes about 30 s of CPU time."""
     suite = suites.read()
     found = check_league(store=tmp_path / "store")
     assert {cell.entry for cell in found.cells} == set(leagues.read(suite).entries)

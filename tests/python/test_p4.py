@@ -48,7 +48,7 @@ def test_commands_are_those_of_the_program(cli: Cli, name: str, form: str, suffi
 def test_a_program_with_more_meters_is_told_by_an_option(cli: Cli) -> None:
     commands = cli.output("p4", "commands", EXAMPLES / "node" / "switch.toml", "--users", "65536")
     line = next(line for line in commands.splitlines() if "set_user_of_address" in line)
-    # A sixteenth of 65 536 for a prefix whose addresses have separate meters.
+    # The prefix whose addresses have separate meters gets a sixteenth of the 65 536 meters.
     assert line.endswith(" 2 2 4096")
 
 

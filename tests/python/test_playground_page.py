@@ -83,14 +83,14 @@ def test_every_scheme_is_shown(open_page: Open) -> None:
 
 
 def test_pictures_follow_a_slider_at_once(open_page: Open) -> None:
-    """Initial state, 20 simulated seconds of 10 Mbit/s. Takes the fastest of five, since the machine may be busy."""
+    """The initial state simulates 20 s of 10 Mbit/s. The fastest of five changes counts: the machine may be busy."""
     page = open_page()
     page.locator("#large").focus()
     assert min(after(page, lambda: page.keyboard.press("ArrowLeft")) for _ in range(5)) < MOST_MS
 
 
 def test_a_first_picture_comes_soon(open_page: Open) -> None:
-    """Milliseconds since the request for the page. Takes the fastest of three, since the machine may be busy."""
+    """The time starts at the request for the page. The fastest of three loads counts, since the machine may be busy."""
     script = "performance.getEntriesByName('first picture')[0].startTime"
     assert min(open_page().evaluate(script) for _ in range(3)) < FIRST_PICTURE_MS
 

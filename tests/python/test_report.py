@@ -52,7 +52,7 @@ class Page(HTMLParser):
 
 
 class Tables(HTMLParser):
-    """Tables of numbers by heading: a list of rows, with cells by column heading."""
+    """Tables of numbers by heading. A table is a list of rows; a row maps column headings to cells."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -52,7 +52,7 @@ def test_a_folder_without_pages_is_refused(tmp_path: Path) -> None:
 
 
 def make_site(*words: str) -> subprocess.CompletedProcess[str]:
-    """`make site` without preparations, in an environment that can build neither playground nor pages."""
+    """Runs `make site` without its prerequisites, in an environment that can build neither playground nor pages."""
     prepared = ["--no-print-directory", "--old-file=setup", "--old-file=.venv/.site"]
     return execute("make", *prepared, "site", "MAKE=false", "BIN=echo", *words, cwd=ROOT)
 

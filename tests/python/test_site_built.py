@@ -50,8 +50,8 @@ KINDS = [
 ]
 """A page of each kind."""
 CONTRAST = ["color-contrast", "link-in-text-block"]
-"""Rules of axe about colours, which take the most time. In dark mode only these rules can give other results. On a
-phone, colours differ only in parts that all pages have, so the first page is enough."""
+"""Rules of axe about colours, which take the most time. Only these rules can give other results in dark mode than in
+light mode. On a phone, colours differ only in parts that all pages have, so the first page is enough."""
 AXE: dict[str, dict[str, Any]] = {
     "desktop": {},
     "dark": {"runOnly": CONTRAST},

@@ -67,7 +67,7 @@ def test_verify_finds_a_changed_byte(cli: Cli, filled: Path) -> None:
     assert cli.output("store", "verify", "--simulate", "1") == "2 points with 4 runs: 0 damaged, 0 differ\n"
     file = sorted((filled / "runs").iterdir())[0]
     content = bytearray(file.read_bytes())
-    # In the data pages: the footer and the page headers repeat minima and maxima, which nothing reads.
+    # Changes a byte of a data page. The footer and the page headers have minima and maxima, which nothing reads.
     footer = int.from_bytes(content[-8:-4], "little")
     content[(len(content) - footer) // 4] ^= 1
     file.write_bytes(content)

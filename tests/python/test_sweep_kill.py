@@ -45,6 +45,10 @@ def start(command: list[str | Path], workdir: Path, store: str) -> "subprocess.P
     return subprocess.Popen([*command, *arguments], cwd=workdir, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
+def wait_for_a_file(process: "subprocess.Popen[bytes]", store: Path) -> None:
+    wait_until(lambda: process.poll() is not None or any(store.glob("*/*.*")))
+
+
 def finished(store: Path) -> set[tuple[str, int]]:
     """All runs in files, which must be complete, and in journals."""
     in_files = {
@@ -75,7 +79,7 @@ def test_killed_at_random_moments_and_resumed_it_ends_with_the_same_bytes(least:
             command: list[str | Path] = [FAIRLANE] if kills % 2 else list(OFTEN)
             process = start(command, workdir, store.name)
             if kills < least:
-                wait_until(lambda: process.poll() is not None or any(store.glob("*/*.*")))  # earlier kills prove little
+                wait_for_a_file(process, store)  # earlier kills prove little
                 time.sleep(moments.uniform(0, whole_s / 2))
             else:
                 process.wait(120)

@@ -100,7 +100,7 @@ fairlane.run("s.toml").summary["throughput_ration"]
 def test_mypy_knows_keys_that_there_are_not(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     (tmp_path / "wrong.py").write_text(WRONG)
-    # In the folder of the configuration, so that mypy reuses its cache of the package.
+    # mypy runs in the folder of its configuration, so that it reuses its cache of the package.
     done = execute(sys.executable, "-m", "mypy", tmp_path / "wrong.py", cwd=ROOT, stderr=subprocess.STDOUT)
     lines = [int(line.split(":")[1]) for line in done.stdout.splitlines() if ": error: " in line]
     assert sorted(set(lines)) == [5, 6, 7, 8, 10], done.stdout

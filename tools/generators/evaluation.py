@@ -60,9 +60,12 @@ CAPABILITIES: Mapping[str, tuple[str, str, str, Callable[[Entry], bool]]] = {
         lambda entry: bool(_about(entry)["marks"]),
     ),
 }
-"""Possible limits of a network, by key: limited part of the network, name, sentence, and test of an entry."""
+"""Limits that a network may impose, by key: affected part of the network, name, sentence, and test.
+
+The test tells whether an entry can be used in spite of the limit.
+"""
 GUARDS = ("worst_share", "delay_p99", "completion", "use")
-"""Criteria against one-sided advice: an entry in the last quarter of two or more is recommended last."""
+"""Criteria against one-sided advice: an entry in the last quarter by at least two of them is recommended last."""
 _COUNTED = (leagues.COST_CORE, leagues.COST_EDGE)
 """Criteria that are not measured in scenarios."""
 ADVICE = """

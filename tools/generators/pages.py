@@ -315,9 +315,11 @@ def _congestion_controls() -> str:
 
 def _congestion_control(name: str) -> str:
     (control,) = congestion_controls(name)
+    when, codepoint = control["marks"].split(", ")
+    marks = when if control["every_mark"] else f"marks {when}"
     about = (
-        f"\nDecides on: {control['decides']}. Response to marks, with `ecn`: {control['marks']}. "
-        f"`loss_detection`: {control['loss_detection']}.\n"
+        f"\nControls: {control['decides']}. With `ecn`: sends {codepoint}, responds to {marks}. "
+        f"Supported `loss_detection`: {control['loss_detection']}.\n"
     )
     return about + (_parameters(control["params"]) if control["params"] else "\nIt has no keys.\n")
 
@@ -330,7 +332,7 @@ def _scheme(name: str) -> str:
     (scheme,) = schemes(name)
     about = (
         f'\n`scheme = "{name}"`, marker `{scheme["marker"]}`. Type: {scheme["kind"]}. '
-        f"An idle port takes {scheme['idle_bytes']} bytes with its parameters.\n"
+        f"Memory of an idle port: {scheme['idle_bytes']} bytes.\n"
     )
     own = [param for param in scheme["params"] if not param["shared"]]
     if not own:
@@ -400,7 +402,7 @@ def _cells(param: Parameter) -> tuple[str, str, str, str, str, str]:
 
 
 def _row(key: str, symbol: str, default: str, allowed: str, doc: str, source: str) -> list[str]:
-    """A key with its symbol, and its meaning with the source."""
+    """Returns a table row: key with symbol, default, allowed values, and meaning with source."""
     same = symbol.lower() == key.strip("`").rpartition(".")[2].lower()
     where = f" ({source})" if source and source != "our choice" else ""
     return [key if same or not symbol else f"{key}, {_code(symbol)}", default, allowed, f"{doc}{where}"]

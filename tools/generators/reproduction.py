@@ -102,9 +102,9 @@ def summary(papers: Sequence[Paper]) -> str:
         f"{added.total()} that this project added ({added['reproduced']} hold)",
     ]
     return (
-        f"Of {own.total()} claims of {len(papers)} papers {', '.join(parts)}. Of the claims that are not marked hard, "
-        f"{not_hard['reproduced']} of {not_hard.total()} are reproduced. "
-        f"These claims are counted separately: {'; '.join(counted_apart)}."
+        f"Of {own.total()} claims of {len(papers)} papers {', '.join(parts)}. Of the {not_hard.total()} claims "
+        f"for which we expected no deviation, {not_hard['reproduced']} are reproduced. "
+        f"Other claims are counted separately: {'; '.join(counted_apart)}."
     )
 
 

@@ -32,8 +32,8 @@ pub struct AveragerState {
     pub last_ns: u64,
 }
 
-/// Upper bound of an activity, which is the logarithm of a ratio of rates in bit/s, each below 2^64, multiplied by the
-/// factors of class and weight.
+/// Upper bound of an activity. An activity is the logarithm of a ratio of rates in bit/s, each below 2^64, multiplied
+/// by the factors of class and weight.
 const LARGEST_ACTIVITY: f64 = 128.0;
 
 fn is_activity(activity: f64) -> bool {
@@ -53,7 +53,7 @@ impl AqmConfig {
 }
 
 impl AveragerState {
-    /// The mean as in the reference. `memory_ns` has no effect if no packet is counted.
+    /// Returns the mean in the type of the reference implementation. `memory_ns` matters only when a packet is counted.
     fn mean(&self, memory_ns: u64) -> Result<WeightedMean, Status> {
         // Each counted packet adds 1, so N is 0 or at least 1, and S/N is an activity.
         let is_count = self.weighted_count == 0.0 || (1.0..=LARGEST_SUM).contains(&self.weighted_count);

@@ -31,7 +31,7 @@ pub struct CSegment {
     pub now_ns: u64,
     /// Time of the last transmission.
     pub sent_ns: u64,
-    /// Number of its last transmission; the first is 1.
+    /// Number of the segment's last transmission; the first transmission of the connection is 1.
     pub number: u32,
     /// Bytes of payload.
     pub bytes: u32,
@@ -67,7 +67,7 @@ pub struct CAck {
     pub marked: u32,
     /// Bytes in flight after the ACK.
     pub in_flight: u32,
-    /// 1 if the sender had too little data when that segment was sent.
+    /// 1 if the sender had too little data when the newest segment that the ACK delivers was sent.
     pub app_limited: u8,
     /// 1 if the window limited sending.
     pub window_limited: u8,
@@ -117,7 +117,7 @@ pub struct ControlTable {
 }
 
 impl ControlTable {
-    /// Control of the host's table number `place` (from 0), which errors mention.
+    /// Returns the control of a host's table. Error messages contain `place`, the table's index from 0.
     ///
     /// # Safety
     /// `table` must be null or point to a table whose functions, name and context stay valid while the control is used.

@@ -32,7 +32,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Version of the interface: changes with a struct or the meaning of a function.
 pub const ABI_VERSION: u32 = 1;
 
-/// See [`ABI_VERSION`]. A host compares the result with `FAIRLANE_ABI_VERSION` of the header it was compiled with.
+/// Returns [`ABI_VERSION`]. A host compares it with `FAIRLANE_ABI_VERSION` of the header that it was compiled with.
 #[unsafe(no_mangle)]
 pub extern "C" fn fairlane_abi_version() -> u32 {
     ABI_VERSION

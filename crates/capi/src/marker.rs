@@ -67,7 +67,7 @@ pub unsafe extern "C" fn fairlane_marker_create(
         if users.is_null() {
             return Err(Status::Null);
         }
-        // SAFETY: it is not null, so there are `count` users.
+        // SAFETY: `users` is not null, so it points to `count` users.
         let users = unsafe { std::slice::from_raw_parts(users, count) };
         let start = time(start_ns)?;
         let specs = users.iter().map(|user| user.meter(start)).collect::<Result<Vec<_>, _>>()?;

@@ -35,7 +35,7 @@ pub struct MeterState {
     pub last_ns: u64,
 }
 
-/// Checks a memory against the range of the parameter tables.
+/// Returns a memory of `ns` nanoseconds, if it is in the range of the parameter tables.
 pub(crate) fn memory(ns: u64) -> Result<Time, Status> {
     let range = Time::from_millis(1)..=Time::from_secs(3600);
     time(ns).ok().filter(|memory| range.contains(memory)).ok_or(Status::OutOfRange)
@@ -58,8 +58,8 @@ impl MeterConfig {
 
 impl MeterState {
     fn rate(&self) -> Result<RateState, Status> {
-        // T/M of eq. (2) is 0 at the start, and 2.8e-13 after 1 ns of the longest memory, 1 h. It divides S, so smaller
-        // values are rejected.
+        // T/M of eq. (2) is 0 at the start, and 2.8e-13 after 1 ns with the longest memory, 1 h. S is divided by T/M,
+        // so values below 1e-15 are rejected.
         let is_measured = self.measured == 0.0 || (1e-15..=1.0).contains(&self.measured);
         if !(0.0..=LARGEST_SUM).contains(&self.weighted_sum_bits) || !is_measured {
             return Err(Status::OutOfRange);
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn fairlane_abc_meter_label(
     activity: *mut f64,
 ) -> Status {
     guard(|| {
-        // SAFETY: guaranteed by the caller, for all three.
+        // SAFETY: guaranteed by the caller, for all three pointers.
         let (config, state, activity) = unsafe { (read(config)?, write(state)?, write(activity)?) };
         let marker = config.marker()?;
         let now_ns = now_ns.max(state.last_ns);

@@ -12,11 +12,12 @@ use fairlane_schemes::registry::queue_config::QueueConfig;
 use fairlane_schemes::registry::schemes::AnyDiscipline;
 use std::ffi::{c_char, c_void};
 
-/// Called for every packet that is dropped or marked, within the call that does so; must not call the queue. `reason`
-/// is 0 for a drop by the AQM, 1 for a full queue, 2 for a packet that was pushed out, 3 for a congestion mark.
+/// Called for every packet that is dropped or marked, during the call that drops or marks it. Must not call functions
+/// of the queue. `reason` is 0 for a drop by the AQM, 1 for a full queue, 2 for a packet that was pushed out, 3 for a
+/// congestion mark.
 pub type OnDrop = Option<unsafe extern "C" fn(context: *mut c_void, packet: *const CPacket, reason: u8)>;
 
-/// Number of a mark among the reasons, after those of [`DropReason::ALL`].
+/// `reason` of a congestion mark. Smaller numbers are the reasons of [`DropReason::ALL`].
 const MARKED: u8 = 3;
 
 /// A queue discipline, opaque to C.
@@ -76,10 +77,10 @@ impl DropSink<CheckedPacket> for Sink<'_> {
     }
 }
 
-/// Creates a queue from the text of a `[queue]` table (TOML, or JSON if it begins with a brace) such as
-/// `scheme = "abc"`, for a link of `rate_bps` (1 bit/s to 1 Tbit/s). `seed` determines its random numbers. An error in
-/// the text is written to `message` as one line, truncated to `message_size` bytes including the final zero; `message`
-/// may be null.
+/// Creates a queue for a link of `rate_bps` (1 bit/s to 1 Tbit/s) from the text of a `[queue]` table such as `scheme =
+/// "abc"`. The text is TOML, or JSON if it begins with a brace. `seed` determines its random numbers. An error in the
+/// text is written to `message` as one line, truncated to `message_size` bytes including the final zero; `message` may
+/// be null.
 ///
 /// # Safety
 /// `description` must be null or end with a zero. `queue` must be null or point to room for a pointer. `message` must
@@ -123,7 +124,7 @@ pub unsafe extern "C" fn fairlane_queue_destroy(queue: *mut Queue) {
     unsafe { destroy(queue) };
 }
 
-/// Offers a packet at `now_ns`. It is stored, or `on_drop` (may be null) is called.
+/// Offers a packet at `now_ns`. Calls `on_drop` (may be null) for each packet that is dropped or marked.
 ///
 /// # Safety
 /// `queue` must be null or a queue not used elsewhere during the call. `packet` must be null or point to a packet.
@@ -213,7 +214,7 @@ pub unsafe extern "C" fn fairlane_queue_stats(queue: *const Queue, stats: *mut Q
 }
 
 impl Queue {
-    /// Time of a call, not before that of the previous call.
+    /// Moves the queue's clock to `now_ns`, but never backwards. Returns the time of the clock.
     fn advance(&mut self, now_ns: u64) -> Result<Time, Status> {
         self.now = self.now.max(time(now_ns)?);
         Ok(self.now)

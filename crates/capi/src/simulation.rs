@@ -26,12 +26,12 @@ pub unsafe extern "C" fn fairlane_simulate(
     message_size: usize,
 ) -> Status {
     guard(|| {
-        // SAFETY: guaranteed by the caller, for both.
+        // SAFETY: guaranteed by the caller, for both pointers.
         let (out, message) = unsafe { (write(record)?, Message::new(message, message_size)) };
         if count > 0 && controls.is_null() {
             return Err(Status::Null);
         }
-        // SAFETY: it is not null, so there are `count` pointers.
+        // SAFETY: `controls` is not null, so it points to `count` pointers.
         let tables = if count > 0 { unsafe { std::slice::from_raw_parts(controls, count) } } else { &[] };
         // SAFETY: guaranteed by the caller.
         let named = |(place, &table)| unsafe { ControlTable::named(table, place, message) };

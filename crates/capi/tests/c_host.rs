@@ -184,7 +184,7 @@ fn the_header_declares_what_the_library_exports() {
     let without_comments = HEADER.split("/*").map(|part| part.split_once("*/").map_or(part, |(_, code)| code));
     let exported = sources.iter().flat_map(|text| text.split("extern \"C\" fn ").skip(1));
     let exported: BTreeSet<String> = exported.map(|rest| rest[..rest.find('(').unwrap()].to_owned()).collect();
-    // A library of schemes defines the last one, not this library.
+    // `ENTRY` is a function of the user's library of schemes, not of this library.
     let mut declared = names(&without_comments.collect::<String>());
     assert!(declared.remove(ENTRY));
     assert!(HEADER.contains(&format!("#define FAIRLANE_SCHEME_VERSION {VERSION}\n")));

@@ -28,7 +28,7 @@ const RULE: AbcRule = AbcRule { q_min: 6.0, q_base: 20.0, gamma: 16.0 };
 const LIMIT: u64 = 12;
 const PACKETS: u64 = 20_000;
 
-/// Tables for the parameters above.
+/// Returns the entries of the switch's tables for the constants of this test.
 fn parameters() -> String {
     let meter = FixedMeterParams::new(METER_MEMORY, REFERENCE).unwrap();
     let averager = Decay::new(AVERAGER_MEMORY).unwrap();

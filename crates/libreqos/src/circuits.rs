@@ -16,10 +16,10 @@
 //!    first device.
 //! 3. A named parent must be in `network.json`, unless this has no nodes. LibreQoS warns and attaches the circuit to a
 //!    generated node.
-//! 4. A node that is not virtual must have both rates. LibreQoS uses those of its parent for missing or zero rates.
+//! 4. A node that is not virtual must have both rates. LibreQoS replaces missing or zero rates by those of the parent.
 //! 5. An identifier must not contain `#`. LibreQoS's documentation says so, but its code does not check it.
 //! 6. A file that is not UTF-8 and has no byte order mark is read as Windows-1252, which includes Latin-1, with a note.
-//!    LibreQoS tries that first, and always succeeds.
+//!    LibreQoS tries this encoding first, which always succeeds.
 
 use crate::{A_RATE, Network, Table, bps, decode, quoted, shown};
 use std::collections::HashMap;
@@ -33,7 +33,7 @@ pub struct Circuit {
     pub name: String,
     /// Line of its first device.
     pub line: u64,
-    /// Index of its node, which may be virtual; `None` without a network or a parent.
+    /// Index of the circuit's node, which may be virtual; `None` without a network or a parent.
     pub node: Option<usize>,
     /// Name of its parent, as in the file.
     pub parent: Option<String>,
@@ -177,7 +177,7 @@ struct CircuitReader<'a> {
     nodes: Option<[HashMap<&'a str, usize>; 2]>,
     /// True if each column of the header has a non-empty cell.
     is_filled: Vec<bool>,
-    /// Number of rows whose anchor, or whose parent's identifier, is not in the network.
+    /// Numbers of rows whose anchor is not in the network, and of rows whose parent's identifier is not.
     unknown: [usize; 2],
 }
 
@@ -286,7 +286,7 @@ impl<'a> CircuitReader<'a> {
         }
     }
 
-    /// Rejects another device of a circuit that differs from the `first`.
+    /// Returns an error if a further device of a circuit differs from the `first` in parent, rates or name.
     fn check_same(&self, circuit: &Circuit, first: &Circuit) -> Result<(), String> {
         let is_known = circuit.node.is_some();
         let same = [

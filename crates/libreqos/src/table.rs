@@ -49,8 +49,8 @@ impl<'a> Table<'a> {
     /// Reads the next row. Returns its line number and its cells, one per column.
     ///
     /// # Errors
-    /// If it has more or fewer cells than the header, with `hint` as explanation, or if a comment before it may be a
-    /// row.
+    /// If the row has more or fewer cells than the header, with `hint` as explanation, or if a comment before the row
+    /// may be a row.
     pub fn next(&mut self, hint: &str) -> Result<Option<(u64, &StringRecord)>, String> {
         loop {
             let before = self.reader.position().clone();
@@ -99,7 +99,7 @@ fn filled(row: &StringRecord) -> usize {
     row.iter().collect::<Vec<_>>().iter().rposition(|cell| !cell.is_empty()).map_or(0, |last| last + 1)
 }
 
-/// Line of a row. The `csv` crate counts comments and empty lines before it as a part of it.
+/// Line of a row. The `csv` crate counts comments and empty lines before a row as a part of the row.
 fn line_of(text: &str, start: &Position) -> u64 {
     start.line() + passed_over(text, start).count() as u64
 }

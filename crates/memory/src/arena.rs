@@ -1,4 +1,4 @@
-//! Blocks below a large page, packed into large pages.
+//! Blocks smaller than a large page, packed into large pages.
 //!
 //! An address range is reserved once, and each page gets memory at its first use. Blocks are in the order of
 //! allocation. A freed block serves the next request of its class. When no block is in use, all memory is returned to
@@ -29,11 +29,11 @@ pub struct Arena {
     /// True while a thread allocates a block.
     busy: AtomicBool,
     start: AtomicUsize,
-    /// Bytes allocated from the start; 0 before there is a start.
+    /// Bytes allocated from `start` on; 0 while no addresses are reserved.
     given: AtomicUsize,
     /// Blocks in use.
     used: AtomicUsize,
-    /// Last freed block of each class; it contains the address of the one freed before.
+    /// Last freed block of each class; a freed block contains the address of the block freed before it.
     free: [AtomicPtr<Block>; CLASSES],
 }
 
@@ -89,7 +89,7 @@ impl Arena {
     /// Frees a block of a class.
     ///
     /// # Safety
-    /// It must have been allocated here with this class and not be used afterwards.
+    /// `block` must have been allocated by this arena with this class, and must not be used afterwards.
     pub unsafe fn give_back(&self, block: *mut u8, class: SizeClass) {
         let head = &self.free[class.index];
         let block: *mut Block = block.cast();
@@ -112,8 +112,8 @@ impl Arena {
         let head = &self.free[class.index];
         let mut block = head.load(Acquire);
         while !block.is_null() {
-            // SAFETY: only one thread takes blocks, so this one is still in the list, and was written before it entered
-            // the list.
+            // SAFETY: only one thread takes blocks, so this block is still in the list. It was written before it
+            // entered the list.
             let next = unsafe { (*block).next };
             match head.compare_exchange_weak(block, next, Acquire, Acquire) {
                 Ok(_) => return NonNull::new(block.cast()).map(|block| Taken { block, zero: false }),
@@ -164,7 +164,8 @@ impl Arena {
             // next use.
             match unsafe { madvise(start, given, Advice::LinuxDontNeed) } {
                 Ok(()) => self.given.store(0, Relaxed),
-                // Their bytes stay, so they must not be reported as zeroed. The blocks are therefore never reused.
+                // The pages still contain old bytes, so new blocks in them must not be reported as zeroed. These pages
+                // are never reused.
                 Err(_) => self.given.store(SPAN, Relaxed),
             }
         }
@@ -195,7 +196,7 @@ mod tests {
         let (second, zero) = take(&arena, 70);
         assert_eq!((second.addr() - first.addr(), first.addr() % LINE, zero), (128, 0, true));
         assert!(arena.has(first) && !arena.has((&raw const arena).cast_mut().cast()));
-        // SAFETY: it is not used afterwards; 65 to 128 bytes are one class.
+        // SAFETY: the block is not used afterwards; 65 to 128 bytes are one class.
         unsafe { arena.give_back(first, SizeClass::of(100)) };
         let (other_class, _) = take(&arena, 129);
         assert_ne!(other_class, first);

@@ -8,11 +8,11 @@ use std::ptr::{self, NonNull};
 
 /// Bytes of a large page.
 pub const LARGE_PAGE: usize = 2 << 20;
-/// Maximum page size of supported systems in bytes. Lengths are rounded up to a multiple of it, which is a multiple of
-/// the system's page size, too.
+/// Maximum page size of supported systems in bytes. Lengths are rounded up to a multiple of this size, and so to whole
+/// pages of any supported system.
 const PAGE: usize = 64 << 10;
 
-/// Returns true if a block is large. This depends only on the layout, so freeing needs no look-up.
+/// Returns true if a block of this layout is large. The block's address does not matter, so freeing needs no look-up.
 pub fn is_large(layout: Layout) -> bool {
     layout.size() >= LARGE_PAGE && layout.align() <= LARGE_PAGE
 }
@@ -25,13 +25,13 @@ pub fn obtain(bytes: usize) -> Option<NonNull<u8>> {
 /// Frees a block.
 ///
 /// # Safety
-/// It must come from [`obtain`] with this size and not be used afterwards.
+/// `block` must come from [`obtain`] with the same `bytes` and not be used afterwards.
 pub unsafe fn give_back(block: *mut u8, bytes: usize) {
     // SAFETY: these are the pages mapped for the block. If the call fails, nothing can be done.
     let _ = unsafe { munmap(block.cast(), whole_pages(bytes)) };
 }
 
-/// Maps zeroed pages for this number of bytes: large pages, and ordinary pages for the remainder.
+/// Maps zeroed pages for `bytes`: large pages, and ordinary pages for the remainder. Returns `None` on failure.
 pub fn map(bytes: usize, flags: MapFlags) -> Option<NonNull<u8>> {
     let bytes = bytes.checked_next_multiple_of(PAGE)?;
     let room = bytes.checked_add(LARGE_PAGE)?;

@@ -156,13 +156,14 @@ mod tests {
             match random % 5 {
                 0 if !blocks.is_empty() => {
                     let Filled { block, layout, .. } = blocks.swap_remove(random / 5 % blocks.len());
-                    // SAFETY: it was allocated with this layout.
+                    // SAFETY: the block was allocated with this layout.
                     unsafe { memory.dealloc(block, layout) };
                 }
                 1 if !blocks.is_empty() => {
                     let place = random / 5 % blocks.len();
                     let filled = &mut blocks[place];
-                    // SAFETY: it has this layout, then its new size; the smaller of the two sizes holds the old bytes.
+                    // SAFETY: the block has this layout, and then the new size. The old bytes fill the smaller of the
+                    // two sizes.
                     unsafe {
                         filled.block = memory.realloc(filled.block, filled.layout, size);
                         let kept = slice::from_raw_parts(filled.block, size.min(filled.layout.size()));

@@ -49,7 +49,8 @@ mod tests {
                 assert_eq!((class.index, last.bytes), (last.index + 1, bytes - 1));
                 last = class;
             }
-            // A step is a quarter of a power of two; in addition less than a line is wasted.
+            // A step between classes is a quarter of a power of two, and rounding up to whole lines wastes less than a
+            // line.
             assert!((class.bytes - bytes) * 4 < bytes + 4 * LINE, "{bytes}");
         }
         assert_eq!(last.index, CLASSES - 1);

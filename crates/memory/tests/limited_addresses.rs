@@ -10,14 +10,14 @@ use std::alloc::{GlobalAlloc, Layout};
 
 #[test]
 fn addresses_that_are_limited_are_not_reserved() {
-    // The arena's reservation plus 1 GiB, which is less than the requests below.
+    // The limit is the arena's reservation plus 1 GiB. The blocks below need more than 1 GiB.
     let limit = Rlimit { current: Some(65 << 30), ..getrlimit(Resource::As) };
     setrlimit(Resource::As, limit).unwrap();
     let memory = LargePages::new();
     let (small, big) = (Layout::from_size_align(1 << 20, 8).unwrap(), Layout::from_size_align(2 << 30, 8).unwrap());
     // SAFETY: no size is 0, and each block is freed with its layout.
     unsafe {
-        // Above 4 MB blocks come from the arena, if there is one.
+        // Blocks come from the arena, if there is one, once more than 4 MB are allocated.
         let blocks: Vec<_> = (0..6).map(|_| memory.alloc(small)).collect();
         let block = memory.alloc(big);
         assert!(!block.is_null());

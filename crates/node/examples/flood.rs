@@ -5,7 +5,7 @@ use fairlane_node::io::index_of;
 use fairlane_node::kernel::Flood;
 use std::time::{Duration, Instant};
 
-/// Number of frames per call, which takes about a second. Between two calls no frame is sent for some tens of
+/// Number of frames per call. A call takes about a second. Between two calls no frame is sent for some tens of
 /// milliseconds, and the receiver sleeps.
 const AT_A_TIME: u32 = 1 << 20;
 

@@ -60,7 +60,8 @@ impl ControlRate {
         Self { cost: (rate.0 > 0).then(|| Serialiser::new(rate)), used_until: Time::ZERO }
     }
 
-    /// Counts a control packet. Returns true if the rate permits the packet, and `None` if the rate is 0.
+    /// Counts a control packet if the rate permits it, and returns true. Otherwise returns false, or `None` if the rate
+    /// is 0.
     pub fn spend(&mut self, control: Control, bytes: u32, now: Time) -> Option<bool> {
         let cost = self.cost.as_mut()?.time_of(bytes.into());
         let until = self.used_until.max(now) + cost;

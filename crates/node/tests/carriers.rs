@@ -90,7 +90,8 @@ fn labels_travel_in_an_option_bit_for_bit_and_leave_the_packet_as_it_was() {
             let mark = random_mark(&mut rng);
             let (verdict, labelled) = egress(&programs, &frame, mark);
             assert_eq!((verdict, labelled.len()), (PASS, frame.len() + 8), "{frame:?}");
-            // RFC 8200 4.3: the next header is 0. Its first option is 0x1e, with the mark.
+            // The next header is a hop-by-hop header (0, RFC 8200 4.3). The header's first option is 0x1e and contains
+            // the mark.
             assert_eq!((labelled[20], &labelled[56..58]), (0, &[0x1e, 4][..]));
             assert_eq!(labelled[58..62], mark.to_be_bytes());
             assert_eq!(usize::from(u16::from_be_bytes([labelled[18], labelled[19]])), labelled.len() - 54);
@@ -158,7 +159,7 @@ fn options_that_are_no_labels_are_left_alone() {
         wrong[at] = byte;
         assert_eq!(ingress(&programs, &wrong), (PASS, 0, wrong.clone()), "{at} {byte}");
     }
-    // Shorter than the header says; a payload length too small for the header.
+    // Frames that are shorter than the header says, or whose payload length is too small for the header.
     for length in 54..62 {
         assert_eq!(ingress(&programs, &right[..length]), (PASS, 0, right[..length].to_vec()), "{length}");
     }
@@ -174,7 +175,7 @@ fn options_that_are_no_labels_are_left_alone() {
 fn options_without_room_end_their_packet() {
     skip_unless_possible!();
     let programs = link("ipv6_option");
-    // A length that would overflow 16 bits, a header of maximum length.
+    // The payload length of `long` plus the option exceeds 16 bits. The header of `full` has no room for the option.
     let mut long = ipv6([0xfd; 16], 0, 100);
     long[18..20].copy_from_slice(&0xfff8u16.to_be_bytes());
     let mut full = ipv6_with(0, &ROUTER_ALERT, &[9; 60]);
@@ -202,7 +203,7 @@ fn options_that_hosts_write_become_padding_and_never_change_a_decision() {
         label[4..].copy_from_slice(&random_mark(&mut rng).to_be_bytes());
         let headers = match rng.bits() % 2 {
             0 => label.to_vec(),
-            // A longer header, with the padding that nodes write after their option.
+            // A header of 16 bytes, with the padding that nodes write after their option.
             _ => [&[17, 1], &label[2..], &[1, 0, 1, 4, 0, 0, 0, 0]].concat(),
         };
         let mut padding = headers.clone();
@@ -345,7 +346,7 @@ fn labels_travel_in_a_shim_bit_for_bit_and_leave_the_packet_as_it_was() {
             assert_eq!((verdict, &labelled), (PASS, &[&frame[..12], &shim, &frame[12..]].concat()));
             assert_eq!(unwrapped(&programs, &labelled), (PASS, mark, frame.clone()));
         }
-        // Without a shim, zero replaces the value of an earlier link.
+        // Without a shim, 0 replaces the label that an earlier link left in the mark.
         assert_eq!(unwrapped(&programs, &frame), (PASS, 0, frame));
     }
 }

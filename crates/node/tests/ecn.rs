@@ -11,7 +11,7 @@ const ECT_1: u8 = 1;
 const ECT_0: u8 = 2;
 const CE: u8 = 3;
 
-/// Creates a node with Q_base of 20 packets and gamma of 16. A packet without a label counts as one of average
+/// Creates a node with Q_base of 20 packets and gamma of 16. A packet without a label is treated as a packet of average
 /// activity. It is dropped if the queue has 20 packets or more, or 36 or more if it can be marked.
 fn node(ecn: bool) -> Programs {
     replayed(&config(&json!({"queue": {"scheme": "abc", "ecn": ecn, "limit": "100 packets"}}), &json!({})))
@@ -94,7 +94,7 @@ fn what_cannot_be_marked_or_sends_on_in_spite_of_marks_is_dropped() {
     for (frame, packets, verdict) in [
         (v4(NOT_ECT, 0), 20, DROP),
         (v6(NOT_ECT, 0), 20, DROP),
-        // ECN-capable packets are dropped from a queue of Q_base + gamma = 36 packets on.
+        // ECN-capable packets are dropped if the queue has Q_base + gamma = 36 packets or more.
         (v4(ECT_0, 0), 35, PASS),
         (v4(ECT_0, 0), 36, DROP),
         (v6(ECT_1, 0), 36, DROP),

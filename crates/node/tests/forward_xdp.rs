@@ -144,7 +144,7 @@ fn a_burst_that_exceeds_the_frames_is_dropped_and_counted_and_the_rest_passes() 
     for _ in 0..2 {
         testbed.exchange(&frames(), Duration::from_millis(10));
     }
-    // 128 frames arrived. The forwarder stores 64, and each departure freed one buffer.
+    // 128 frames arrive. The forwarder has buffers for 64 frames, and each departure frees one buffer.
     let count = |value: &Json| value.as_u64().unwrap();
     let lost = |report: &Json| count(&report["ports"][0]["ingress"]["no_frame"]);
     let left = |report: &Json| count(&report["ports"][1]["egress"]["accounting"]["departed"]);

@@ -1,5 +1,5 @@
-//! Tests that the kernel programs give the same results as the library's integer arithmetic, bit for bit, and almost
-//! always the same decisions as the reference in real numbers.
+//! Tests that the kernel programs give the same results as the library's integer arithmetic, bit for bit. Their
+//! decisions are almost always those of the reference in real numbers.
 #![cfg(feature = "ebpf")]
 
 use crate::common::{DROP, LOOPBACK, PASS, START_NS, label_of};
@@ -290,7 +290,7 @@ fn bytes_count_in_the_average_where_asked_to() {
 #[test]
 fn a_virtual_queue_drains_at_its_rate() {
     skip_unless_possible!();
-    // 10 Mbit/s are 800 ns per byte. The thresholds are from Table 1 of abc2018, for packets of 1.2 ms.
+    // 10 Mbit/s are 800 ns per byte. The thresholds are from Table 1 of abc2018, for packets that take 1.2 ms each.
     let config = node(&json!({
         "backlog": "virtual", "limit": "36000 B",
         "q_min": "18000 B", "q_base": "30000 B", "gamma": "24000 B",
@@ -385,7 +385,7 @@ fn csfq_labels_and_decides_as_the_library_bit_for_bit() {
     let state = programs.port_state(LOOPBACK).unwrap();
     let state = state.total();
     assert_eq!((state.dropped, state.overlimit), (u64::from(early), u64::from(late)));
-    // During overload three eighths of the arrivals exceed the capacity. Both kinds of drops occur, and some packets
+    // During overload three eighths of the arrivals exceed the capacity. Early and late drops occur, and some packets
     // above alpha pass.
     assert!(early > 2_000 && late > 10 && relabelled > 500, "{early} {late} {relabelled}");
 }

@@ -25,7 +25,8 @@ fn packets(programs: &Programs, key: &UserKey) -> u64 {
     programs.user_state(key).unwrap().map_or(0, |user| user.packets)
 }
 
-/// Passes a frame to ingress, then with its label to egress. Returns the mark.
+/// Runs the ingress program on a frame, then the egress program with the resulting mark. Returns the label after
+/// ingress.
 fn pass(programs: &Programs, frame: &[u8], mark: u32) -> u32 {
     let (metered, sent) = through(programs, frame, mark);
     assert_eq!((metered.verdict, sent.verdict), (PASS, PASS));
@@ -47,8 +48,8 @@ fn frames_cut_off_anywhere_are_unparsed_until_their_header_is_whole() {
     let programs = node();
     let source = [10, 0, 0, 1];
     for (whole, header) in [(ipv4(source, 0, 100), 18 + 20), (ipv6([0xfd; 16], 0, 100), 18 + 40)] {
-        // Tests frames with a tag, since the kernel does not run a program on an incomplete IP header without one.
-        // `live.rs` tests frames without one.
+        // Tests frames with a tag, since the kernel does not run a program on an untagged frame with an incomplete IP
+        // header. `live.rs` tests untagged frames.
         let whole = tagged(&whole, &[[0x81, 0, 0, 1]]);
         for length in 14..whole.len() {
             let before = packets(&programs, &UserKey::UNPARSED);
@@ -143,7 +144,7 @@ fn frames_other_than_ip_are_unparsed_and_counted_by_their_reason() {
         frame.resize(64, 0xff);
         pass(&programs, &frame, 0);
     }
-    // They belong to no user, not even to the default user.
+    // These frames belong to no user, not even to the default user.
     assert_eq!((packets(&programs, &UserKey::UNPARSED), packets(&programs, &UserKey::DEFAULT)), (10, 0));
     let stats = programs.ingress_stats().unwrap();
     // A tag of all ones is followed by ethertype 0xffff. A label of all ones is the last label, and the following
@@ -172,8 +173,8 @@ fn forged_marks_and_tags_never_change_a_decision() {
         assert_eq!(verdicts[0], verdicts[1], "{i}");
         drops += u32::from(verdicts[0].1 != PASS);
     }
-    // Queues have 0 to 29 packets. Packets are dropped from 12 or from 20 packets on, so between a third and six tenths
-    // are dropped.
+    // Queues have 0 to 29 packets. Drops begin at a queue of 12 or of 20 packets, so between a third and six tenths of
+    // the packets are dropped.
     assert!((600..1300).contains(&drops), "{drops}");
 }
 

@@ -1,4 +1,4 @@
-//! Kills processes during changes of subscribers. The list must be either the old or the new one, never a mixture.
+//! Kills processes during changes of subscribers. The stored list must be the old or the new one, never a mixture.
 //! FAIRLANE_KILLS is the number of kills per kind of change: 6 by default, 120 for the full test.
 #![cfg(feature = "ebpf")]
 
@@ -38,7 +38,7 @@ impl Landed {
         *self.0.entry((place, signal.as_raw())).or_default() += 1;
     }
 
-    /// Prints the numbers. Almost all kills must happen within a change.
+    /// Prints the number of kills by phase and signal. Most kills must happen within a change.
     fn report(&self, kind: &str) {
         let (mut all, mut missed) = (0, 0);
         for ((place, signal), count) in &self.0 {
@@ -84,7 +84,7 @@ fn kill_at(child: &mut Child, is_time: impl Fn() -> bool, delay_us: u64, signal:
     panic!("{signal:?} did not end it");
 }
 
-/// A list in the format of the file, with names that begin with `letter`.
+/// Returns a subscriber list in the format of the file, with names that begin with `letter`.
 fn list_of(letter: char) -> String {
     (0..NAMES).fold(String::new(), |mut text, i| {
         let prefix = format!("10.{}.{}.{}", letter as u32, i / 256, i % 256);
@@ -97,7 +97,7 @@ fn length(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |file| file.len())
 }
 
-/// Kills `verb` while it replaces the list of names with `a` by the list of names with `b`.
+/// Kills the subcommand `verb` while it replaces the list of names that begin with `a` by that with `b`.
 fn kill_changes(verb: &str, place: &Place, arguments: &[&str]) {
     let state = place.path("state");
     let [file, part, backup] =
@@ -166,7 +166,8 @@ fn a_killed_apply_leaves_the_old_list_or_the_new_one() {
     kill_changes("apply", &place, &[&changes]);
 }
 
-/// Number of sessions that start concurrently. Each address always belongs to one of two users, who swap all addresses.
+/// Number of addresses. In each round a session starts for every address, which moves all of them to the other of two
+/// users.
 const SESSIONS: u8 = 150;
 
 /// Returns an Accounting-Request that starts session `round` of an address (RFC 2866).
@@ -183,7 +184,8 @@ fn start(address: u8, round: usize) -> Vec<u8> {
     packet
 }
 
-/// Starts sessions, in rounds, until `is_killed`. Returns the last round, and the addresses answered in that round.
+/// Starts a session for each address, round by round, until `is_killed`. Returns the last round, and the addresses
+/// whose requests were answered in that round.
 fn swap_until(is_killed: &AtomicBool, listener: &str) -> (usize, Vec<u8>) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(listener).unwrap();
@@ -196,7 +198,7 @@ fn swap_until(is_killed: &AtomicBool, listener: &str) -> (usize, Vec<u8>) {
         let mut answer = [0; 64];
         let begin = Instant::now();
         while answered.len() < SESSIONS.into() {
-            // The server receives requests sent before the kill even after it.
+            // Answers sent before the kill may still arrive, so receives until none is left.
             let is_last = is_killed.load(Ordering::SeqCst);
             match socket.recv(&mut answer) {
                 Ok(_) => answered.push(answer[1]),
@@ -247,8 +249,8 @@ fn a_killed_radius_server_leaves_whole_batches_and_all_that_it_answered() {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut announced).unwrap();
         let listener = announced.trim().strip_prefix("listening at ").unwrap().to_string();
         let is_killed = AtomicBool::new(false);
-        // Kills when the file grows for the n-th time, in one of the first rounds. The file shrinks when it is
-        // rewritten.
+        // Kills the server when the file grows for the n-th time, n from 1 to 7. The file shrinks when the server
+        // rewrites it.
         let (last, times) = (Cell::new(length(&file)), Cell::new(0));
         let grows = || {
             let (before, now) = (last.get(), length(&file));

@@ -59,8 +59,9 @@ fn the_more_active_user_loses_at_a_full_queue() {
                  interface = \"out0\"\n[ports.queue]\nscheme = \"abc\"\nq_min = \"12 packets\"\n";
     let config = lab.config("n", ports);
     lab.node_ok("n", "attach", &config);
-    // 60 packets come from one address, then one from another. The first address is only slightly above the average,
-    // which is its own. For the second address, the queue is certainly below 20 + gamma.
+    // 60 packets come from one address, then one from another. The activity of the first address is only slightly above
+    // the average, which consists of its own packets. The queue stays below the threshold of the second address, which
+    // is at least 20 + gamma.
     lab.send("c", "10.2.0.2", 1400, 60, 0);
     let other = "import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\ns.bind(('10.1.0.3',0))\n\
                  s.sendto(bytes(1400),('10.2.0.2',9))";
@@ -115,11 +116,11 @@ fn detach_leaves_what_others_added_to_a_qdisc_that_attach_made() {
     lab.node_ok("n", "attach", &config);
     lab.run("n", foreign);
     lab.node_ok("n", "detach", &config);
-    // No other program used the qdisc of the other port.
+    // The foreign filter and the qdisc of `out0` remain. The qdisc of `in0` is removed, since no other program used it.
     assert!(lab.run("n", "tc filter show dev out0 egress").contains("u32"));
     assert!(!lab.run("n", "tc filter show dev out0 egress").contains("bpf"));
     assert!(!lab.run("n", "tc qdisc show dev in0").contains("clsact"));
-    // From then on the qdisc belongs to the other program, even if the node created it.
+    // Now the qdisc of `out0` belongs to the other program, although the node created it.
     lab.node_ok("n", "attach", &config);
     lab.node_ok("n", "detach", &config);
     assert!(lab.run("n", "tc filter show dev out0 egress").contains("u32"));
@@ -231,7 +232,7 @@ fn two_at_once_are_told_apart() {
     // `status` changes nothing.
     assert_eq!(lab.status("n", &config)["ports"].as_array().unwrap().len(), 2);
     drop(held);
-    // Several commands at once: each succeeds or reports that another is running, and the result is consistent.
+    // Runs several commands at once. Each succeeds or reports that another is running, and the result is consistent.
     let before = lab.traces("n");
     std::thread::scope(|scope| {
         for _ in 0..8 {
@@ -292,7 +293,8 @@ fn a_reload_keeps_meters_and_loses_no_packet() {
     // 1024 times the reference rate lowers the activity by 10. Packets between the two readings raise the activity by
     // at most one. On a busy machine, decay between the readings only lowers it.
     let activity = |status: &Json| user(status, "10.1.0.0/24").unwrap()["activity"].as_f64().unwrap();
-    // Its current label may use an earlier rate: the sender may have ended between two reloads.
+    // The user's last label may use an earlier rate, because the sender may have ended between two reloads. So one more
+    // packet is sent.
     lab.send("c", "10.2.0.2", 100, 1, 0);
     let before = activity(&lab.status("n", &config));
     lab.node_ok("n", "attach", &lab.config("n", &text("10240 kbit/s", out)));
@@ -476,7 +478,7 @@ fn counters_are_shown_by_status_top_and_export() {
     lab.node_ok("n", "detach", &config);
 }
 
-/// Runs the tool as root with only some capabilities.
+/// Runs the tool as root with only these capabilities. Returns true if it succeeds.
 fn with_capabilities(lab: &Lab, capabilities: &[&str], verb: &str, config: &Path) -> bool {
     let names: Vec<String> =
         capabilities.iter().map(|name| format!("+{}", name.trim_start_matches("CAP_").to_lowercase())).collect();

@@ -88,14 +88,15 @@ fn control_traffic_passes_up_to_its_rate_only() {
     };
     let config = lab.config("n", &with_rate("8 kbit/s"));
     lab.node_ok("n", "attach", &config);
-    // The node's own traffic may send the bytes of two seconds at once, 2000 bytes: 14 packets of 142 bytes, plus some
-    // for the duration of the test.
+    // In one burst, the node itself may send the control traffic of two seconds: 2000 bytes, or 14 packets of 142
+    // bytes. The rate allows some more during the test.
     lab.send("n", "10.2.0.2", 100, 100, 0xc0);
     let status = lab.status("n", &config);
     let out = port(&status, "out0");
     let (control, excess) = (out["control"].as_u64().unwrap(), out["control_excess"].as_u64().unwrap());
     assert!(control >= 14 && excess > 0 && control + excess == 100, "{status}");
-    // Control packets above the rate are treated like all others: 24 fit, or a few more if some have left.
+    // Control packets above the rate are treated like all others. The queue has room for 24 of them, or a few more if
+    // some have left.
     assert!(out["dropped"].as_u64().unwrap() + out["overlimit"].as_u64().unwrap() > 0, "{status}");
     let config = lab.config("n", &with_rate("0 bit/s"));
     lab.node_ok("n", "attach", &config);
@@ -118,7 +119,7 @@ fn control_traffic_of_others_leaves_half_of_the_burst_to_the_node() {
     );
     lab.node_ok("n", "attach", &config);
     let control = || port(&lab.status("n", &config), "out0")["control"].as_u64().unwrap();
-    // 1000 bytes are allowed at once: 7 packets of 142 bytes, plus those that the rate allows during the test.
+    // Other hosts may send 1000 bytes in one burst, 7 packets of 142 bytes. The rate allows some more during the test.
     let begin = std::time::Instant::now();
     lab.send("c", "10.2.0.2", 100, 100, 0xc0);
     let (of_others, most) = (control(), 7 + begin.elapsed().as_millis() as u64 / 142 + 1);
@@ -139,7 +140,7 @@ fn cs6_of_hosts_behind_a_link_with_options_is_no_control_traffic() {
     let (edge, core) = (lab.config("a", &carried(edge)), lab.config("b", &carried(core)));
     lab.node_ok("b", "attach", &core);
     lab.node_ok("a", "attach", &edge);
-    // Only IPv6 packets carry the option, so these arrive without a label.
+    // Only IPv6 packets carry the option, so these IPv4 packets arrive without a label.
     lab.send("c", "10.2.0.2", 100, 10, 0xc0);
     let status = lab.status("b", &core);
     let out = port(&status, "out1");
@@ -266,7 +267,7 @@ fn check_names_who_uses_the_bits_of_labels() {
     let filter = "tc filter add dev out0 egress prio 3 protocol ip u32 match mark 0x20000 0xf0000 flowid 1:1";
     lab.run("n", "tc qdisc add dev out0 clsact");
     lab.run("n", filter);
-    // A kernel that lacks this match accepts the filter but omits the match.
+    // A kernel without the match on marks accepts the filter but omits the match.
     let has_filter = lab.run("n", "tc filter show dev out0 egress").contains("mark 0x");
     let has_nft = std::process::Command::new("nft").arg("-v").output().is_ok();
     if has_nft {
@@ -290,7 +291,7 @@ fn check_names_who_uses_the_bits_of_labels() {
     let other = lab.config("n", &masked);
     let text = String::from_utf8(lab.node("n", "check", &other).stdout).unwrap();
     assert!(text.contains("ip rule 7") && !text.contains("ip rule 8"), "{text}");
-    // Running programs reject the change: they would misread the marks of packets in flight.
+    // While programs run, the change is rejected, since the programs would misread the marks of packets in flight.
     lab.node_ok("n", "attach", &lab.config("n", TWO_PORTS));
     let other = lab.config("n", &masked);
     let refused = lab.node("n", "attach", &other);

@@ -256,7 +256,7 @@ fn labels_that_are_asserted_keep_the_core_from_going() {
     let error = String::from_utf8(refused.stderr).unwrap();
     assert_eq!(refused.status.code(), Some(3), "{error}");
     assert!(error.contains("error: ports: labels still come in at \"eth0\""), "{error}");
-    // The same applies to removing the package, and to a reload after which no port would read the labels.
+    // Removing the package also fails, and so does a reload after which no port would read the labels.
     let removed = remove(lab, "b", core).output().unwrap();
     let error = String::from_utf8(removed.stderr).unwrap();
     assert!(
@@ -344,8 +344,8 @@ fn descendants(id: u32) -> Vec<u32> {
     children.flat_map(|id| [vec![id], descendants(id)].concat()).collect()
 }
 
-/// Does the part of `apt remove` that affects the node: runs the package's script with the test's configuration in /etc
-/// and its tool in /usr/sbin, without systemd.
+/// Returns a command with the part of `apt remove` that affects the node. It runs the package's script with the test's
+/// configuration in /etc and its tool in /usr/sbin, without systemd.
 fn remove(lab: &Lab, router: &str, config: &Path) -> Command {
     let (etc, sbin) = (lab.folder(&format!("etc-{router}/fairlane")), lab.folder("sbin"));
     let _ = std::fs::copy(config, etc.join("node.toml"));
@@ -367,7 +367,7 @@ struct Case {
 
 const REMOVE: &str = "apt remove fairlane-node";
 
-/// Commands that replace a qdisc. A namespace with an interface of the machine drops packets during the change.
+/// Commands that replace a qdisc. Packets may be lost during the change, so the test ignores that interval.
 const CHANGES_A_QUEUE: &str = "tc ";
 
 impl Case {

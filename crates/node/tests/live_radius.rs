@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Sends accounting requests and prints a line for each: the code of the answer (0 if none arrives within half a
-/// second), then true if its authenticator is valid and it has the request's Proxy-State.
+/// second), then true if the answer has a valid authenticator and the request's Proxy-State.
 const SERVER: &str = r#"
 import hashlib, json, socket, struct, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(.5)
@@ -163,7 +163,7 @@ fn sessions_of_radius_become_subscribers() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let said = listener.stop();
-    // Two requests were not answered, the second immediately after the first.
+    // Two requests were not answered, the second immediately after the first. They cause at most two lines.
     assert!(said.lines().count() <= 2, "{said}");
     let expected = [
         "discarded 1 request (1 not authentic)",
@@ -184,13 +184,13 @@ fn keys_of_a_user_outlive_its_sessions_and_may_come_before_them() {
     let waits = "; it has no prefix and is metered only during RADIUS sessions\n";
     let added = node.user_ok("add", &["carl", "--key", "reference_rate=30 kbit/s"]);
     assert_eq!(added, format!("added \"carl\"{waits}"));
-    // When its session stops, a subscriber keeps its keys and has no prefix; other subscribers are unaffected.
+    // When its session stops, a subscriber loses its prefix but keeps its keys. Other subscribers are unaffected.
     assert_eq!(listener.ask(json!([[2, "anna", "s1"], [1, "carl", "s3", "10.6.0.4"]])), ["5"; 2]);
     node.send_from(&[[10, 6, 0, 2], [10, 6, 0, 3], [10, 6, 0, 4]]);
     assert_eq!(["anna", "bert", "carl", "default"].map(|name| node.packets(name)), [0, 1, 1, 1]);
     assert_eq!(listener.ask(json!([[7, null, null]])), ["5"]);
     assert_eq!(names(&node), ["anna", "carl"]);
-    // The keys also survive a restart of the node. The next session has them.
+    // The keys also survive a restart of the node, and apply to the subscriber's next session.
     node.lab.node_ok("n", "detach", &node.config);
     assert_eq!(node.lab.node_ok("n", "attach", &node.config), "attached: 1 port\n");
     assert_eq!(listener.ask(json!([[1, "anna", "s4", "10.6.0.2"]])), ["5"]);
@@ -236,14 +236,14 @@ fn records_count_by_the_time_of_their_event() {
     let at = |second: u64| json!({"stamp": now() - 1000 + second});
     let start = |user: &str, session: &str, more: Json| json!([1, user, session, "10.6.0.2", null, more]);
     let stop = |session: &str, more: Json| json!([2, null, session, null, null, more]);
-    // The start arrives again after the stop, with a timestamp, with a delay time, or with neither.
+    // The start arrives again after the stop. Start and stop have a timestamp, a delay time, or neither.
     for (first, last) in [(at(1), at(5)), (json!({"delay": 9}), json!({"delay": 2})), (json!({}), json!({}))] {
         let session = format!("of {first}");
         let begin = start("anna", &session, first);
         assert_eq!(listener.ask(json!([begin, stop(&session, last), begin])), ["5"; 3]);
         assert_eq!(node.user_ok("list", &[]), "");
     }
-    // An older start takes no address from its current owner; a newer start does.
+    // An older start does not take the address from the address's current owner; a newer start does.
     let answers = listener.ask(json!([start("bert", "s2", at(20)), start("anna", "s1", at(10))]));
     assert_eq!((answers, names(&node)), (vec!["5".into(); 2], vec!["bert".into()]));
     assert_eq!(

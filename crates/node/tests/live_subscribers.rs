@@ -1,4 +1,5 @@
-//! Tests subscribers in network namespaces: both directions, interfaces without Ethernet, existing tags, `mq`.
+//! Tests subscribers in network namespaces: in both directions, on interfaces without Ethernet, with VLAN tags that
+//! frames already have, and on interfaces with the qdisc `mq`.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::{Lab, port, user};

@@ -221,7 +221,8 @@ fn twenty_thousand_subscribers_change_a_thousand_times_a_second_and_no_packet_is
                 time.sleep(.002)\nprint(n,flush=True)";
     let mut source = node.lab.start_python("c", send);
     let began = Instant::now();
-    // Uses a stream, since a file is one change, in which only the last line of a name counts.
+    // The command reads standard input, where each line is a separate change. A file would be one change, in which only
+    // the last line of each name has an effect.
     let stream = std::fs::File::open(&changes).unwrap();
     let mut apply = node.tool(&["user", "apply", node.config.to_str().unwrap(), "-"]);
     assert!(apply.stdin(stream).stdout(Stdio::null()).status().unwrap().success());
@@ -381,12 +382,13 @@ fn what_the_disk_does_not_take_the_node_never_has() {
 #[test]
 fn what_the_kernel_refuses_half_way_is_undone() {
     skip_unless_live!();
-    // There are 1024 slots, since the configuration does not set a number by which the tool could reject a change.
+    // The configuration does not set a number of slots, so the kernel, not the tool, rejects a change that needs more
+    // than 1024.
     let node = Node::of("");
     node.lab.node_ok("n", "attach", &node.config);
     let apply = |text: &str| node.user("apply", &[node.lab.file("changes", text).to_str().unwrap()]);
     assert!(apply(&puts(0..1000)).status.success());
-    // Slots are assigned in the order of the names, except for these two.
+    // Slots are assigned in the order of the names, except for n4 and n5, which are added again in the opposite order.
     node.user_ok("remove", &["n4", "n5"]);
     node.user_ok("add", &["n5", "--prefix", "10.7.0.5"]);
     node.user_ok("add", &["n4", "--prefix", "10.7.0.4"]);
@@ -403,7 +405,7 @@ fn what_the_kernel_refuses_half_way_is_undone() {
     assert_eq!(std::fs::read(node.folder.join("subscribers.jsonl")).unwrap(), before);
     node.send_from(&[[10, 7, 0, 5], [10, 7, 1, 5], [10, 7, 4, 0]]);
     assert_eq!(["n5", "n261", "n1024", "default"].map(|name| node.packets(name)), [1, 1, 0, 1]);
-    // A process that read the maps before detects that restored users have other slots.
+    // The stream process read the maps before this change. It detects that restored users have other slots.
     let rate = r#"{"put":{"name":"n5","user":{"prefix":["10.7.0.5"],"reference_rate":"20 kbit/s"}}}"#;
     stream.stdin.take().unwrap().write_all(rate.as_bytes()).unwrap();
     assert!(stream.wait().unwrap().success());
@@ -446,7 +448,7 @@ fn what_a_killed_tool_left_half_done_is_done_by_the_next_one() {
     std::fs::write(&mark, "").unwrap();
     assert_eq!(import(), "imported: 0 new or changed, 0 removed\n");
     finds(2);
-    // A rejected command, any other change, and `attach` also finish it.
+    // A rejected command, any other change, and `attach` also finish the interrupted change.
     let others: [&dyn Fn(); 3] = [
         &|| drop(node.refused("add", &["anna", "--prefix", "10.5.0.2"])),
         &|| drop(node.user_ok("add", &["carl", "--prefix", "10.5.0.4"])),

@@ -64,7 +64,7 @@ fn check_with_man(page: &Path) {
     }
 }
 
-/// Sections of a page and the keys in each, without duplicates.
+/// Returns the pairs of section and key on a page.
 fn keys_of(page: &str) -> BTreeSet<(String, String)> {
     let (mut keys, mut section, mut is_key) = (BTreeSet::new(), String::new(), false);
     for line in page.lines() {

@@ -93,7 +93,8 @@ fn check_fails_where_attach_would_and_says_what_may_go_wrong() {
     std::fs::remove_file(elsewhere).unwrap();
     assert_eq!(code, Some(1));
     assert!(findings(&report, "missing")[0].starts_with("pin path: node.pin_path: /tmp/fairlane: is not on"));
-    // Packets without an Ethernet header have no room for a tag. Pins belong to another network namespace.
+    // Two reasons to reject a configuration: packets without an Ethernet header have no room for a tag, and the pins
+    // may belong to another network namespace.
     lab.run("n", "ip tuntap add tun0 mode tun");
     let tun = lab.config("n", "[[ports]]\ninterface = \"tun0\"\narrivals = \"trusted\"\ncarrier = \"802.1ad\"\n");
     lab.wire(("s", "in0", "10.8.0.1"), ("c", "c1", "10.8.0.2"));

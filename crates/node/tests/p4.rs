@@ -147,7 +147,7 @@ fn the_numbers_of_csfq_follow_from_the_configuration() {
     assert!((aqm[6] - q31(625_000.0 * 65_536.0)).abs() <= 2, "{}", aqm[6]);
     assert_eq!(aqm[7..], [0, 192, 384, 0]);
     let domain = words("table_set_default domain");
-    // Here K_alpha equals K, so both have the same constants.
+    // Here K_alpha equals K, so the tables `domain` and `aqm` have the same constants.
     assert_eq!(domain, aqm[1..4]);
     assert_eq!(domain[2], q31((1u64 << domain[1]) as f64 / 1e8));
     let (ten, twenty) = (words("table_set_default default_user")[0], words("table_add users set_user ")[0]);

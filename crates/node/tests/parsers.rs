@@ -8,7 +8,7 @@ use fairlane_schemes::base::rng::Rng;
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// Initial frames for mutations: both families, tags, fragments, extension headers.
+/// Returns the frames to mutate: IPv4 fragments and IPv6 packets with extension headers, each with and without tags.
 fn seeds() -> Vec<Vec<u8>> {
     let ethernet = |ethertypes: &[u8]| [&[2; 12], ethertypes].concat();
     let mut ipv4 = vec![0x45, 0xb8, 0, 60, 0, 0, 0x20, 5, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
@@ -49,7 +49,7 @@ fn a_million_mutated_frames_are_read_within_their_bounds() {
     assert!(ip > 500_000 && with_ports > 1_000, "{ip} {with_ports}");
 }
 
-/// Every parsed value must parse as the same value after formatting.
+/// Mutates texts. A text that parses must give the same value after formatting and parsing.
 fn values<T: FromStr + Display + PartialEq>(name: &str, seeds: &[&str], alphabet: &[u8]) {
     let mut rng = Rng::stream(1, 0, name, 0);
     let mut read = 0;

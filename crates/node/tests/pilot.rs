@@ -40,21 +40,21 @@ const TCP: [Tcp; 8] = [
 const UDP: &str = "10.1.0.19";
 const LIGHT: &str = "10.1.0.20";
 const UDP_SERVER: &str = "10.2.0.3";
-/// An address at `d`, before the delay. A packet of the light subscriber arrives there after its queueing time plus
-/// delays of the machine.
+/// An address at `d`, before the delay of 10 ms. A packet of the light subscriber arrives there after its queueing time
+/// and its processing times.
 const NEAR_SERVER: &str = "10.2.0.9";
 
 /// Max-min share, in Mbit/s, of each subscriber that demands more: those with TCP and the one with UDP.
 const SHARE_MBPS: f64 = RATE_MBPS / (TCP.len() + 1) as f64;
 const UDP_MBPS: f64 = 2.4 * SHARE_MBPS;
-/// Payload as a fraction of a full TCP frame, and of a frame of `send`.
+/// Payload as a fraction of the frame: for full TCP segments, and for the UDP packets of `send`.
 const TCP_PART: f64 = 1448.0 / 1514.0;
 const UDP_PART: f64 = 1448.0 / 1490.0;
 
-/// 24 kB take 4 ms.
+/// The link sends `q_base`, 24 kB, in 4 ms.
 const ABC: &str =
     "queue = { scheme = \"abc\", q_min = \"9 kB\", q_base = \"24 kB\", gamma = \"18 kB\", average_over = \"bytes\" }\n";
-/// A rate slightly below that of the link reduces losses at the limit.
+/// A rate slightly below that of the link reduces losses at the limit of the queue.
 const CSFQ: &str = "rate = \"49 Mbit/s\"\nqueue = { scheme = \"csfq\", q_min = \"0 B\", q_threshold = \"45 kB\", \
                     limit = \"90 kB\" }\n";
 
@@ -232,7 +232,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Runs the traffic of the pilot, upload and download simultaneously.
+/// Runs the traffic of the pilot, upload and download simultaneously. Returns the results of both directions.
 fn shares(pilot: &Pilot) -> [Outcome; 2] {
     let servers = pilot.servers();
     let all = SETTLE + PARTS * PART + 4;
@@ -303,7 +303,8 @@ fn control_lost_under_a_flood(pilot: &Pilot) -> [u64; 2] {
         .map(|report| 1000 - arrived(&report))
 }
 
-/// Runs all parts of the pilot and prints the results. None of the node's own control traffic may be lost.
+/// Runs all parts of the pilot, and prints and returns the results of both directions. None of the node's own control
+/// traffic may be lost.
 fn pilot(marker: &str, queue: &str) -> [Outcome; 2] {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap();
     println!("{queue}  load {}", load.split(' ').next().unwrap());
@@ -337,7 +338,7 @@ fn a_pilot_with_csfq_gives_udp_above_its_share_its_share() {
         return;
     }
     for outcome in pilot("scheme = \"csfq\"\nrate_constant = \"1 s\"", CSFQ) {
-        // Single flows lose packets at the limit of the queue. In docs/node.md they reach 0.82 to 0.88.
+        // Single flows lose packets at the limit of the queue. In docs/node.md they get 0.82 to 0.88 of their share.
         assert!(outcome.worst_tcp() >= 0.7 && (0.9..=1.2).contains(&outcome.udp), "{outcome}");
     }
 }

@@ -222,8 +222,9 @@ fn what_a_locked_meter_and_port_miss_is_added_by_the_next_packet() {
     let states = with_and_without_a_holder(&abc, 1, 200, |[free, held]| assert_eq!(free.0.mark, held.0.mark));
     is_whole(&states);
     assert_eq!(states[0].0.meter, states[1].0.meter);
-    // CSFQ adds the bytes of a gap as if they had arrived evenly. Bytes that arrived within 11 ms, at K = 100 ms, count
-    // as the bytes of one gap or of two gaps.
+    // The estimator of CSFQ assumes that the bytes of a gap between two updates arrived evenly. With the lock, the
+    // bytes of up to 11 ms are in one gap instead of several. At K = 100 ms the rates differ by at most a factor
+    // e^0.11.
     let states = with_and_without_a_holder(&csfq, 50_000, 10_000_000, |_| ());
     is_whole(&states);
     let rise = (states[1].0.meter.sum as f64 / states[0].0.meter.sum as f64).log2();
@@ -235,8 +236,8 @@ fn a_holder_that_stands_still_for_half_a_second_moves_labels_by_what_did_not_dec
     skip_unless_possible!();
     let [abc, _] = nodes_of_both_schemes();
     let activity = |outcome: &Outcome| f64::from(outcome.mark & 0x3f_ffff) / 65_536.0;
-    // Without the lock, bytes do not decay by exp(-t/M_AM) until the unlock. With t = 0.5 s and M_AM = 3 s, the
-    // difference is at most 0.24 in log2.
+    // Bytes that arrive while the meter is locked do not decay by exp(-t/M_AM) until the unlock. With t = 0.5 s and
+    // M_AM = 3 s, the activity is too high by at most 0.24, in log2.
     let most = 0.5 / 3.0 * std::f64::consts::LOG2_E;
     let [free, held] = with_and_without_a_holder(&abc, 1_000_000, 500_000_000, |[free, held]| {
         let rise = activity(&held.0) - activity(&free.0);

@@ -13,7 +13,7 @@ use std::{env, fs};
 
 const KILLS: u32 = 20;
 
-/// Returns the number of user maps with this number of addresses, and of programs that use such a map.
+/// Returns two numbers: user maps with room for `users` addresses, and programs that use such a map.
 fn in_kernel(users: u32) -> (usize, usize) {
     let places = Places { configured: 1024, addresses: users }.all();
     let maps: Vec<u32> = MapInfoIter::default().filter(|map| map.max_entries == places).map(|map| map.id).collect();
@@ -22,8 +22,8 @@ fn in_kernel(users: u32) -> (usize, usize) {
     (maps.len(), ProgInfoIter::with_query_opts(options).filter(|program| uses(&program.map_ids)).count())
 }
 
-/// Returns true if these numbers of maps and programs are reached within 5 s, because the kernel frees them with some
-/// delay.
+/// Waits up to 5 s for these numbers of maps and programs, since the kernel frees them with some delay. Returns true if
+/// they are reached.
 fn comes_to(users: u32, expected: (usize, usize)) -> bool {
     (0..50).any(|turn| {
         sleep(Duration::from_millis(if turn == 0 { 0 } else { 100 }));

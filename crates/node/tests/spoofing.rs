@@ -66,7 +66,8 @@ fn many_addresses_within_a_prefix_gain_nothing() {
     // prefix.
     let (all, one) = (labels("address", 200), labels("address", 1));
     assert!(all.iter().all(|label| *label == one[0]));
-    // A label is log2 of the count, in units of 2^-16. All packets arrived at once, so there is no decay.
+    // A label grows with log2 of the number of equal packets, in units of 2^-16. All packets arrive at once, so nothing
+    // decays.
     let rise = f64::from(one[199] - one[0]) / 65536.0;
     assert!((rise - 200f64.log2()).abs() < 1e-3, "{rise}");
 }

@@ -59,7 +59,7 @@ fn a_port_meters_who_receives_if_it_says_so() {
     let received = |text| prefix(text).as_a(UserIs::Destination);
     assert_eq!(packets(&download, &received("10.255.0.0/16")), 2);
     assert_eq!(packets(&download, &received("10.0.0.0/24")), 1);
-    // Packets that subscribers send are counted separately, like the earlier packets here.
+    // Meters for packets from a subscriber are separate from meters for packets to this subscriber.
     assert_eq!(packets(&download, &prefix("10.255.0.0/16")) + packets(&download, &prefix("10.0.0.0/24")), 0);
     assert_eq!(received("10.0.0.0/24").to_string(), "to 10.0.0.0/24");
     // Per-address meters.
@@ -112,7 +112,7 @@ fn ip_is_found_behind_tags_pppoe_and_mpls() {
             assert_eq!(packets(&programs, &UserKey::UNPARSED), header as u64 - 14, "{way:x?}");
         }
     }
-    // The parser skips fewer than five labels. The control channel of PPP is not IP.
+    // The parser skips at most four MPLS labels, and a control packet of PPP is not IP.
     let programs = node(&json!({}), &json!({"users": users}));
     let deep = behind(&plain[0], &[&[0x88, 0x47], &[0, 1, 0, 64].repeat(4), &[0, 1, 1, 64]]);
     meter(&programs, &deep);
@@ -143,7 +143,7 @@ fn users_by_session_and_tags_come_before_prefixes_and_the_more_exact_first() {
         |session: u8, protocol: u16| [&[0x88, 0x64, 0x11, 0, 0, session, 0, 102][..], &protocol.to_be_bytes()].concat();
     let cases: [(Vec<Vec<u8>>, UserKey); 9] = [
         (vec![tag(0x88a8, 9), tag(0x8100, 7), ip.to_vec()], tags),
-        // Both forms: two 802.1Q tags, and the predecessor of 802.1ad.
+        // The outer tag may also be 802.1Q or 0x9100, the predecessor of 802.1ad.
         (vec![tag(0x8100, 9), tag(0x8100, 7), ip.to_vec()], tags),
         (vec![tag(0x9100, 9), tag(0x8100, 7), ip.to_vec()], tags),
         (vec![tag(0x88a8, 9), tag(0x8100, 8), ip.to_vec()], service),

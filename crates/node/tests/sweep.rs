@@ -32,7 +32,7 @@ fn add(programs: &Programs, first: u32, addresses: u32) {
     }
 }
 
-/// Starts the timer, and waits until the whole table has been searched.
+/// Starts the timer, and waits until the whole table has been searched. Returns the counters of the search.
 fn swept(programs: &Programs, addresses: u32) -> PoolRecord {
     let slices = u64::from(addresses.div_ceil(PoolRecord::SLICE_LOOKED)) + 2;
     programs.run("fairlane_start", &[0; 64], 1, 0, 1).unwrap();

@@ -17,7 +17,7 @@ fn named(page: &str) -> Vec<Named<'_>> {
     let mut has_tests = false;
     for line in page.lines() {
         let last = line.strip_suffix(" |").and_then(|row| row.rsplit(" | ").next()).unwrap_or_default();
-        // Such a heading is followed by a table of tests.
+        // A heading whose last cell is `test` begins a table of tests.
         has_tests = line.starts_with('|') && (has_tests || last == "test");
         if has_tests {
             all.extend(last.split(';').filter_map(|test| test.trim().strip_prefix('`')?.split_once('`')).map(of_file));
@@ -53,7 +53,7 @@ fn missing(page: &str) -> Vec<String> {
     named(page).into_iter().flat_map(of).collect()
 }
 
-/// Normalises a name as written on the page: in capitals, on two lines.
+/// Normalises a name on the page, which may have capitals or a line break.
 fn plain(words: &str) -> String {
     words.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }

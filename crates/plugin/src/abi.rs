@@ -3,8 +3,8 @@
 use crate::packet::CPacket;
 use std::ffi::{c_char, c_int, c_void};
 
-/// `FAIRLANE_SCHEME_VERSION`: changes with a table or the meaning of its functions. Optional fields appended to
-/// [`SchemeTable`] change only its size.
+/// `FAIRLANE_SCHEME_VERSION`: changes if a table or the meaning of a function changes. Optional fields appended to
+/// [`SchemeTable`] change only the size of that table.
 pub const VERSION: u32 = 1;
 
 /// Symbol of the function that a library exports: an [`Entry`].
@@ -103,7 +103,7 @@ pub struct PortView {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct SchemeTable {
-    /// The library's size of the table.
+    /// Size of this table in the library, which may be built for an older interface.
     pub size: usize,
     /// Name in scenarios.
     pub name: *const c_char,
@@ -150,7 +150,7 @@ pub struct SchemeTable {
 pub struct LibraryTable {
     /// Version of the library's interface; the first field in every version.
     pub version: u32,
-    /// The library's size of the table.
+    /// Size of this table in the library, which may be built for an older interface.
     pub size: usize,
     /// Name of the library.
     pub name: *const c_char,

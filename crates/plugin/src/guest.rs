@@ -124,7 +124,7 @@ struct Sink {
 impl Sink {
     fn tell(&self, packet: &CheckedPacket, reason: u8) {
         let packet = packet.c();
-        // SAFETY: the host gave function and context for this call; the packet outlives it.
+        // SAFETY: the host gave function and context for this call. The packet outlives the call.
         unsafe { (self.on_drop)(self.context, &raw const packet, reason) };
     }
 }
@@ -182,7 +182,7 @@ impl Description {
     }
 }
 
-/// Runs `body` and writes its error or panic to the message.
+/// Runs `body`. Returns 0 on success; otherwise writes the error or panic to the message and returns 1.
 ///
 /// # Safety
 /// `message` must be null or point to `size` bytes that no one else uses.
@@ -201,7 +201,7 @@ fn last_panic() -> String {
     PANIC.with(|last| std::mem::take(&mut *last.borrow_mut()))
 }
 
-/// First of the functions in the tables, which a host calls as described in `fairlane.h`.
+/// The first function of a scheme's table. `fairlane.h` describes how a host calls this and the following functions.
 unsafe extern "C-unwind" fn check<S: SchemeSpec>(port: *const PortView, message: *mut c_char, size: usize) -> c_int {
     let read = || {
         // SAFETY: the host describes the port for this call.
@@ -285,7 +285,7 @@ unsafe extern "C-unwind" fn dequeue<S: SchemeSpec>(
 ) -> c_int {
     let ask = |guest: &mut Guest<S>| {
         let next = guest.discipline.dequeue(Time(now_ps), &mut guest.rng, &mut Sink { on_drop, context });
-        // SAFETY: the host gave room for both.
+        // SAFETY: the host gave valid pointers for both results.
         unsafe {
             *found = next.is_some().into();
             if let Some(next) = next {
@@ -312,7 +312,7 @@ unsafe extern "C-unwind" fn failure<S: SchemeSpec>(state: *const c_void, message
     unsafe { text::write(message, size, &(*state.cast::<Guest<S>>()).failure) };
 }
 
-/// Returns the result of a reading call, or `otherwise` if it panics.
+/// Returns the result of `body`, which only reads the scheme, or `otherwise` if `body` panics.
 ///
 /// # Safety
 /// `state` must come from `create`, and no one may change it.
@@ -328,7 +328,7 @@ unsafe extern "C-unwind" fn drop_threshold<S: SchemeSpec>(state: *const c_void) 
 }
 
 unsafe extern "C-unwind" fn state_size<S: SchemeSpec>(state: *const c_void, records: *mut usize, bytes: *mut usize) {
-    // SAFETY: the host passes its own handle and room for both.
+    // SAFETY: the host passes its own handle and pointers to both results.
     unsafe {
         let size = asked::<S, _>(state, StateSize::default(), |guest| guest.discipline.state_size());
         (*records, *bytes) = (size.records, size.bytes);

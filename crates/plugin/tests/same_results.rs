@@ -57,6 +57,7 @@ impl DropSink<TestPacket> for Events {
 }
 
 /// Offers random arrivals at four thirds of the link's rate, half of them of one user. The rate changes half way.
+/// Returns the events, the readings as bits, and the number of records.
 fn drive(mut queue: AnyDiscipline<TestPacket>) -> (Vec<Event>, Vec<(&'static str, u64)>, usize) {
     const RATE: BitRate = BitRate(10_000_000);
     let mut traffic = Rng::stream(7, 0, "traffic", 0);

@@ -60,7 +60,7 @@ pub fn find_control(name: &str) -> Option<NamedControl> {
 /// Allowed values of a window, for messages.
 const A_WINDOW: &str = "a positive number of bytes, at most 4294967295";
 
-/// Converts a number of bytes given by the user, without its fraction.
+/// Converts a number of bytes given by the user and drops the fraction. `None` if the number is out of range.
 fn window_of(bytes: f64) -> Option<u32> {
     (bytes >= 1.0 && bytes <= f64::from(u32::MAX)).then_some(bytes as u32)
 }
@@ -321,7 +321,7 @@ impl fmt::Debug for PyControl {
 }
 
 impl PyControl {
-    /// The object; the first call creates it, and it may set the window.
+    /// Returns the user's object. The first call creates the object, which may set the window.
     fn object(&mut self, py: Python<'_>, output: &mut Output) -> Result<&Object, String> {
         if self.object.is_none() {
             let made = Object::new(self.class.bind(py), self.mss, self.seed, *output);

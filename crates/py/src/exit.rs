@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Work that runs in threads.
 pub trait Run: Send + Sync {
-    /// Stops the work and waits for its threads, which may need the GIL for that.
+    /// Stops the work and waits until its threads end. They may need the GIL to end.
     fn end(&self);
 }
 

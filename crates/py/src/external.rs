@@ -50,8 +50,8 @@ pub fn find(name: &str) -> Option<ExternalScheme> {
 }
 
 /// Runs `work` of a thread with one thread state of the interpreter. Otherwise each call of a scheme would create and
-/// destroy one, which took most of the time. Between calls the thread does not hold the GIL, so other threads run and
-/// signals are handled.
+/// destroy a thread state, which took most of the time. Between calls the thread does not hold the GIL, so other
+/// threads run and signals are handled.
 pub fn with_thread_state(work: &mut (dyn FnMut() + Send)) {
     Python::attach(|py| py.detach(work));
 }
@@ -190,11 +190,11 @@ impl Port {
     }
 }
 
-/// Decisions of a user's object.
+/// Kind of a scheme, by the decisions that the user's object makes.
 enum Kind {
-    /// Decides only on admission to a single queue, which is stored here.
+    /// A scheme that decides only on admission to a single queue, which is stored here.
     Admits { admit: Py<PyAny>, queue: VecDeque<Handle> },
-    /// Makes all decisions.
+    /// A scheme that makes all decisions.
     Orders { enqueue: Py<PyAny>, dequeue: Py<PyAny> },
 }
 
@@ -226,7 +226,8 @@ impl PyScheme {
         Ok(Self { called, port, limit, kind })
     }
 
-    /// Passes the current backlog to the port, calls a method, and applies its actions.
+    /// Passes the current backlog to the port and calls a method. Returns the method's result, and adds its drops and
+    /// marks to `actions`.
     fn call<'py, T>(
         &self,
         py: Python<'py>,

@@ -118,7 +118,7 @@ fn nodes_of_network(content: &[u8]) -> PyResult<String> {
     scenario::nodes_of_network(content).map_err(PyValueError::new_err)
 }
 
-/// Converts these nodes and LibreQoS's ShapedDevices.csv to the key `tree` of a scenario.
+/// Converts the nodes from `nodes_of_network` and LibreQoS's ShapedDevices.csv to the key `tree` of a scenario.
 #[pyfunction]
 fn tree_of_files(nodes: &str, devices: &[u8]) -> PyResult<String> {
     scenario::tree_of_files(nodes, devices).map_err(PyValueError::new_err)
@@ -219,7 +219,7 @@ fn check_confidence(confidence: f64) -> PyResult<()> {
     Err(PyValueError::new_err(format!("confidence: {confidence} must lie between 0 and 1")))
 }
 
-/// Peak resident memory of this process, if the kernel reports it (Linux).
+/// Peak resident memory of this process in bytes, if the kernel reports it (Linux).
 #[pyfunction]
 fn peak_memory_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -314,7 +314,7 @@ fn tcp_states() -> Vec<&'static str> {
     Phase::NAMES.to_vec()
 }
 
-/// Group of each user of a scenario, and its number in the group, in the order of users.
+/// Group of each user of a scenario, and the user's number in the group, in the order of users.
 #[pyfunction]
 fn users(scenario: &str) -> PyResult<(Vec<u32>, Vec<u32>)> {
     let scenario = read_scenario(scenario)?;
@@ -338,7 +338,7 @@ fn layout(scenario: &str, replication: u32) -> PyResult<String> {
 #[pyclass(frozen)]
 struct WatchedRun(Arc<Mutex<Option<watched_run::WatchedRun>>>);
 
-/// A chunk of a table: its name, and for each column by name numpy's name of the type, and the values.
+/// A chunk of a table: the table's name, and a dict from column names to pairs of numpy's type name and the values.
 type TableChunk<'py> = (&'static str, Bound<'py, PyDict>);
 
 /// The record of a run, and its CPU time in seconds.

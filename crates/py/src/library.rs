@@ -18,7 +18,7 @@ struct Known {
     about: Json,
 }
 
-/// The schemes of all libraries; if two have the same name, the last one loaded.
+/// The schemes of all libraries by name. If two schemes have the same name, the last one loaded is kept.
 static LOADED: Mutex<BTreeMap<String, Known>> = Mutex::new(BTreeMap::new());
 
 fn loaded() -> MutexGuard<'static, BTreeMap<String, Known>> {

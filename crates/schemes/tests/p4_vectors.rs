@@ -163,7 +163,7 @@ struct Seen {
     /// Changes of alpha at the end of a window with A >= C, eq. (5), and with A < C, eq. (6).
     scaled: u32,
     taken: u32,
-    /// Times when A rises above C, and when it falls below C.
+    /// Number of times that A rises to C or above, and that A falls below C.
     onsets: u32,
     ends: u32,
     /// Overflows that cut alpha, eq. (7), and overflows after the last cut.

@@ -44,7 +44,8 @@ fn port(queue: &Json) -> EgressPort<TestPacket, AnyDiscipline<TestPacket>> {
     EgressPort::new(discipline, LinkRate::new(RATE, &[]), Time::from_millis(2), Rng::stream(1, 0, "test", 0))
 }
 
-/// Offers the packets at their times and delivers each at the far end.
+/// Offers the packets at their times and delivers each at the far end. Returns the observed events, and the readings
+/// and lengths after each arrival.
 fn diary(
     mut port: EgressPort<TestPacket, AnyDiscipline<TestPacket>>,
     packets: &[(Time, TestPacket)],

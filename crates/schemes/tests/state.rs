@@ -42,7 +42,7 @@ fn records_have_the_bytes_that_the_head_states() {
         ("fairqueue/afq", json!({"scheme": "afq", "bids": "exact"}), 25),
         ("fairqueue/sfq", json!({"scheme": "sfq"}), 76),
         ("label/afpft", json!({"scheme": "afpft"}), 25),
-        // Every user pays the full price from the second packet on.
+        // Above q_high = 1 every packet pays the full price, so every user has a record.
         ("aqm/cp_aqm", json!({"scheme": "cp_aqm", "q_low": threshold(0), "q_high": threshold(1)}), 25),
         ("aqm/fred", json!({"scheme": "fred", "min_th": threshold(90), "max_th": threshold(180)}), 25),
         ("fairqueue/htb/mod", json!({"scheme": "htb", "leaf": "droptail"}), 285),

@@ -28,8 +28,8 @@ fn shares(record: &RunRecord) -> Vec<f64> {
 
 #[test]
 fn one_flow_fills_a_link_with_a_buffer_of_a_quarter_of_the_bandwidth_delay_product() {
-    // BBR gets 99 % of the rate, minus 2 % in ProbeRTT. BBRv3 also drains after each probe, at 90 % for a tenth of the
-    // time.
+    // BBR gets 99 % of the rate, minus 2 % in ProbeRTT. BBRv3 also drains after each probe, at 90 % of the rate for a
+    // tenth of the time.
     for (control, least) in [("bbr1", 0.97), ("bbr3", 0.96)] {
         let record = run(&[control], 9, 60);
         assert!(record.links[0].utilisation > least, "{control}: {}", record.links[0].utilisation);
@@ -49,7 +49,7 @@ fn the_queue_of_one_flow_is_a_fraction_of_the_bandwidth_delay_product_however_la
 #[test]
 fn two_flows_of_a_kind_share_equally() {
     for control in ["bbr1", "bbr3"] {
-        // In six runs with the shallow buffer, the share was 0.42 to 0.53. In Linux 6.12 it is 0.47 to 0.53.
+        // In six runs with the shallow buffer, the share of a flow was 0.42 to 0.53. In Linux 6.12 it is 0.47 to 0.53.
         for (limit, tolerance) in [(17, 0.1), (140, 0.05)] {
             let shares = shares(&run(&[control; 2], limit, 120));
             let equal = |share: &f64| (share - 0.5).abs() < tolerance;

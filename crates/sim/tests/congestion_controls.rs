@@ -132,8 +132,8 @@ fn copa_alone_fills_a_link_whose_buffer_is_a_tenth_of_the_bandwidth_delay_produc
 
 #[test]
 fn copas_among_themselves_keep_a_queue_of_a_few_packets_each() {
-    // Section 3: each flow keeps between 0 and 2.5 / delta = 5 segments waiting. The limit is twice that, because the
-    // velocity can overshoot.
+    // Section 3: each flow keeps between 0 and 2.5 / delta = 5 segments waiting. The test allows twice as many, because
+    // the velocity can overshoot.
     for (rate_mbps, delay_ms, flows) in
         [(2.0, 5, 1), (10.0, 20, 1), (15.0, 15, 1), (30.0, 10, 1), (10.0, 20, 2), (10.0, 20, 4)]
     {
@@ -156,8 +156,8 @@ fn two_flows_of_a_control_share_a_link() {
         let gap_s = if control == "vegas" { 0 } else { 2 };
         let case = Case { measure_s: 40, ..Case::deep(queue) };
         let share = share(&case.run_from(&[control, control], gap_s), 0);
-        // After 10 s, of which the first flow had 2 s alone, no flow has four times as much as the other. Two CUBIC
-        // flows of Linux 6.12 share 0.60 to 0.74 with queues of 50 to 1000 packets.
+        // The first flow is alone for 2 s. From 10 s on, no flow gets four times as much as the other. The first of two
+        // CUBIC flows of Linux 6.12 gets a share of 0.60 to 0.74 with queues of 50 to 1000 packets.
         assert!((0.2..0.8).contains(&share), "{control}: {share}");
     }
 }
@@ -194,7 +194,7 @@ fn vegas_keeps_alpha_to_beta_segments_of_each_flow_in_the_queue() {
 fn dctcp_keeps_the_queue_at_the_threshold() {
     // Alizadeh et al., SIGCOMM 2010, eq. (8) to (11), for N = 1, C RTT = 33, K = 20 packets: the queue oscillates
     // between K + N = 21 and 21 - sqrt(2 N (C RTT + K)) / 2 = 15.9 packets. An ACK of two segments releases a burst of
-    // at most three.
+    // at most three segments.
     let record = Case::deep(step(20)).run(&["dctcp"]);
     let queue = &record.links[0].queue;
     assert!(queue.max_packets <= 24, "{}", queue.max_packets);

@@ -189,7 +189,7 @@ fn a_control_of_everything_is_told_of_each_segment_and_its_window_is_obeyed() {
         // the two plus one.
         let most = log.windows.iter().max().unwrap() / 1448;
         assert!((10..=67).contains(&most), "{most}");
-        // Segments neither delivered nor lost are in flight. These are at most a window.
+        // Segments neither delivered nor lost are in flight. Their number is at most a window.
         let arrived = log.sent.values().filter(|(_, arrived)| *arrived).count() as u64;
         let rest = log.sent.len() as u64 - arrived - log.lost;
         assert!(rest <= 67, "{rest}");

@@ -218,7 +218,7 @@ fn scenario_with(queue: impl Strategy<Value = Json>) -> impl Strategy<Value = Js
     )
 }
 
-/// Sources that last for the whole run, on networks without time series, so the engine may deliver late.
+/// Sources that last for the whole run, on networks without time series, so the engine may deliver packets late.
 fn lasting_scenario() -> impl Strategy<Value = Json> {
     let queue = prop_oneof![2 => abc_queue(), 3 => any_queue(), 1 => Just(json!({"scheme": "droptail"}))];
     scenario_with(queue).prop_filter_map("no source lasts", |mut scenario| {
@@ -435,7 +435,7 @@ proptest! {
         let mut scaled = base.clone();
         let rate = BitRate((f64::from(1 << 20) * 2f64.powi(power)) as u64);
         scaled.groups.iter_mut().for_each(|group| group.params.reference_rate = rate);
-        // Several ingresses could divide the rate unevenly, so that rounding would differ.
+        // Several ingresses could divide the reference rate unevenly, so that rounding would differ.
         for group in base.groups.iter_mut().chain(&mut scaled.groups) {
             group.params.ingresses = 1;
         }
@@ -478,7 +478,7 @@ fn slowed(scheme: &str, k: u32) -> Json {
     })
 }
 
-/// The same scenario with a congestion control of Linux and a queue that marks.
+/// The scenario of [`slowed`] with a congestion control of Linux and a queue that marks.
 fn slowed_control(control: CongestionControl, k: u32) -> Json {
     let time = |ms: u32| format!("{} ms", ms * k);
     let mut scenario = slowed("codel", k);
@@ -532,7 +532,7 @@ fn slowing_everything_down_leaves_throughput_ratios_of_controls_without_constant
     assert!(scale_free.contains(&&CongestionControl::Reno));
     for &control in scale_free {
         // All events happen k times as late and are otherwise the same. For congestion controls that are not
-        // scale-free, most ratios differ by 0.5 % or more, for Prague by 0.04 %.
+        // scale-free, most ratios differ by 0.5 % or more, and that of Prague by 0.04 %.
         let (fast, slow) = (mean_ratio(&slowed_control(control, 1)), mean_ratio(&slowed_control(control, 4)));
         assert!((fast / slow - 1.0).abs() < 1e-9, "{}: {fast} {slow}", control.name());
     }

@@ -52,7 +52,7 @@ fn csfq_gives_each_of_32_constant_rates_its_max_min_share_within_3_percent() {
     let queue = json!({"scheme": "csfq", "limit": "50 kB", "q_threshold": "25 kB",
         "aggregate_constant": "200 ms", "window": "200 ms"});
     // Drops are independent, so the standard deviation of the number N of accepted packets is below sqrt(N). In 700 s,
-    // 27 000 packets of each flow are accepted, which gives 0.6 %.
+    // 27 000 packets of each flow are accepted, which gives a relative deviation of 0.6 %.
     let shares = throughput(&queue, 10, &fig_6_rates(), 700);
     println!("{shares:.4?}");
     assert_close(&shares, &[0.3125; 32], 0.03);
@@ -92,7 +92,8 @@ fn rainbow_fair_queueing_gives_constant_rates_their_max_min_share_within_a_few_c
     let queue = json!({"scheme": "rfq", "limit": "50 kB", "q_threshold": "25 kB"});
     let shares = groups_of_five(&throughput(&queue, 20, &fig_2_rates(), 100));
     println!("{shares:.4?}");
-    // A colour is a step of 19 % in rate. The threshold colour moves by one or two around that of the share.
+    // The rates of successive colours differ by 19 %. The threshold varies by one or two colours around that of the
+    // fair share.
     assert_close(&shares, &[0.5, 1.0, 1.25, 1.25], 0.1);
     assert!((shares[2] / shares[3] - 1.0).abs() < 0.03, "{shares:?}");
 }

@@ -34,7 +34,7 @@ fn a_full_queue_makes_one_recovery_of_a_lone_cubic_flow_not_two() {
     for (rtt, limit) in [("32.5 ms", 24), ("33 ms", 24), ("40.5 ms", 24), ("50 ms", 24), ("42.5 ms", 25)] {
         let begun = recoveries(rtt, limit);
         assert!(begun.len() > 5, "{rtt}: {begun:?}");
-        // Two round trips of at most 50 ms plus 25 packets of 1.2 ms.
+        // The limit is two round trips, each of at most 50 ms plus 25 packets of 1.2 ms in the queue.
         let round_trips = Time::from_millis(2 * (50 + 30));
         assert!(begun.is_sorted_by(|a, b| *b - *a > round_trips), "{rtt}: {begun:?}");
     }

@@ -10,7 +10,7 @@ const SITES: usize = 4;
 const USERS: usize = 200;
 const REPLICATIONS: u32 = 2;
 const SCHEMES: [&str; 4] = ["abc", "csfq", "hcsfq", "droptail"];
-/// Latest start of a download: all at the same time, or within a second.
+/// Latest starts of downloads: with `0 s` all start simultaneously, with `1 s` at random times within a second.
 const STARTS: [&str; 2] = ["0 s", "1 s"];
 
 /// Returns a tree with 50 subscribers at each of four sites. Each subscriber has a download, and a share of 2.5 Mbit/s

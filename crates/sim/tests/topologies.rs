@@ -132,7 +132,7 @@ fn an_idle_path_takes_its_transmissions_and_delays_to_the_nanosecond() {
     let parking_lot = json!({"kind": "parking_lot", "access_rate": "20 Mbit/s", "receiver_rate": "20 Mbit/s",
         "bottleneck_delay": "1 ms"});
     near(transfer_s(parking_lot.clone(), json!({})), 1080.0 * 3200.0 + 40.0 * 400.0 + 3.0 * 3.2e6);
-    // With only the middle link, a byte takes 1.6 us, and propagation 1.2 ms.
+    // With only the middle link, a byte takes 1.6 us, and the propagation delay is 1.2 ms.
     near(transfer_s(parking_lot, json!({"route": ["link2"]})), 1080.0 * 1600.0 + 40.0 * 400.0 + 3.0 * 1.2e6);
 }
 
@@ -162,9 +162,9 @@ fn queues_of_a_graph_are_as_long_as_theory_says() {
 fn a_row_of_links_thins_the_long_flow_by_what_each_one_loses() {
     // With Poisson sources, the queue has the same distribution at arrivals of all flows. So a full link of rate C with
     // an offered load of r passes C/r of each flow. The rates of the links must differ. After a link of the same rate,
-    // the long flow's packets would arrive at a fixed phase of the next link's transmissions, and so be dropped more or
-    // less often than others. Slow access links would space the packets of their users, which would then be dropped
-    // less often than those of the long flow.
+    // the long flow's packets would arrive at a fixed phase of the next link's transmissions. They would be dropped
+    // more or less often than others. Slow access links would space the packets of their users, which would then be
+    // dropped less often than those of the long flow.
     let rates = [10.0, 9.3, 10.7];
     let cross = |number: usize| {
         json!({"name": format!("cross{number}"), "users": 10, "route": [format!("l{number}")],
@@ -221,8 +221,8 @@ fn labels_are_written_once_at_the_edge_and_every_link_judges_by_them() {
 
 #[test]
 fn a_fast_link_with_a_large_buffer_is_full() {
-    // This is afpft III-C without its schemes: 1 Gb/s, 5 ms, 500 packets, 100 flows with four round-trip times.
-    // Drop-tail keeps the link busy.
+    // This is afpft III-C without its schemes: a link of 1 Gb/s and 5 ms, a buffer of 500 packets, and 100 flows with
+    // four round-trip times. Drop-tail keeps the link busy.
     let group = |number: usize, rtt_ms: f64| {
         let each = (rtt_ms - 10.0) / 4.0;
         json!({"name": format!("G{}", number + 1), "users": 25, "start_until": "1 s",

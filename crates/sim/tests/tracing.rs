@@ -91,7 +91,7 @@ fn a_log_has_every_segment_that_was_sent_again_and_says_why() {
         events().filter(|event| event["name"] == "transport:packet_sent" && !event["data"]["trigger"].is_null());
     assert_eq!(again.count() as u64, resent);
     assert!(resent > 0);
-    // The names of the same events in the other dialect of qlog.
+    // The sequential dialect of qlog has other names for the same events.
     for (name, other) in [
         ("transport:packet_sent", "quic:packet_sent"),
         ("transport:packet_received", "quic:packet_received"),

@@ -42,9 +42,9 @@ fn above_its_ladder_a_video_plays_the_highest_bitrate_without_a_stall() {
 
 #[test]
 fn between_two_bitrates_it_takes_both_by_turns_and_fills_the_link() {
-    // Headers (1500 over 1446, or 1514 over 1448 bytes per segment) leave 0.957 to 0.964 of 3 Mbit/s. The 40 ms pause
-    // for the request, in each chunk of about 2 s, leaves 0.98. The result is 2.8 Mbit/s, to within a chunk of 4 Mbit
-    // in 120 s.
+    // Headers (1500 over 1446, or 1514 over 1448 bytes per segment) leave 95.7 % to 96.4 % of 3 Mbit/s for payload. The
+    // pause of 40 ms for the request, in each chunk of about 2 s, leaves 98 % of this. The result is 2.8 Mbit/s, to
+    // within a chunk of 4 Mbit in 120 s.
     for profile in ["ns3.26", "linux"] {
         let record = run(&scenario("3 Mbit/s", profile));
         let video = video(&record);
@@ -58,7 +58,7 @@ fn between_two_bitrates_it_takes_both_by_turns_and_fills_the_link() {
 #[test]
 fn below_its_ladder_a_video_stalls_for_what_the_link_lacks() {
     // 0.8 Mbit/s carries at most 0.957 * 0.8 = 0.766 Mbit/s. A chunk of 2 Mbit takes 2.61 s plus the request, so the
-    // player stalls for at least 0.61 s of 2.61 s, 23.4 % to 27 %.
+    // player stalls for at least 0.61 s of 2.61 s, which is 23.4 %. The test permits up to 27 %, for the requests.
     let record = run(&scenario("0.8 Mbit/s", "linux"));
     let video = video(&record);
     let share = video.stalled_share.expect("it played");

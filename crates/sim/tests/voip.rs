@@ -30,8 +30,6 @@ fn a_call_alone_has_the_opinion_of_its_delay() {
     assert_eq!((voip.calls, voip.lost_share, voip.late_share), (1, Some(0.0), Some(0.0)));
     assert!(voip.jitter_s.unwrap() < 1e-9);
     assert!((voip.mos.unwrap() - opinion(rating(Codec::G711, delay, 0.0))).abs() < 1e-4);
-    // Packets of the last 80.18 ms are not played before the end. So the number of packets is (20 s - 80.18 ms) / 20
-    // ms.
     assert!((voip.one_way_delay.unwrap().mean_s - 0.030_177_76).abs() < 1e-9);
 }
 
@@ -42,7 +40,8 @@ fn what_the_link_loses_costs_opinion_and_concealment_gives_some_of_it_back() {
         scenario["topology"]["bottleneck_loss"] = json!({"model": "periodic", "period": 50});
         run(&scenario)
     };
-    // 996 packets should be played. Every 50th packet is lost, which gives 19 or 20 lost packets.
+    // The packets of the last 80.18 ms are not played before the end, so (20 s - 80.18 ms) / 20 ms = 996 packets should
+    // be played. Every 50th packet is lost, which gives 19 or 20 lost packets.
     let (plain, concealed) = (lossy("g711"), lossy("g711_plc"));
     assert!((plain.lost_share.unwrap() - 0.02).abs() < 1.0 / 996.0, "{plain:?}");
     assert_eq!(plain.lost_share, concealed.lost_share);

@@ -6,7 +6,7 @@ use fairlane_sim::network::sim_packet::SimPacket;
 use fairlane_sim::traffic::tcp::congestion_controls;
 use serde_json::json;
 
-/// Version, and the schemes and congestion controls with their parameters.
+/// Returns the version, and the schemes and congestion controls with their parameters, as JSON.
 ///
 /// # Errors
 /// The catalogue cannot be written as JSON.

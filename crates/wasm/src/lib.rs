@@ -38,7 +38,7 @@ thread_local! {
     static ANSWER: RefCell<Answer> = const { RefCell::new(Answer::EMPTY) };
 }
 
-/// Allocates `length` bytes of input, which the host must write before the next call.
+/// Allocates `length` bytes of input, which the host must write before the next call. Returns their address.
 #[unsafe(no_mangle)]
 pub extern "C" fn fairlane_input(length: usize) -> *mut u8 {
     INPUT.with_borrow_mut(|input| {
@@ -78,7 +78,7 @@ pub extern "C" fn fairlane_part_length(number: usize) -> usize {
     ANSWER.with_borrow(|answer| answer.parts.get(number).map_or(0, Vec::len))
 }
 
-/// Stores the result of `call`, or its error, as the answer.
+/// Stores the result of `call`, or its error, as the answer. Returns the status.
 fn answered(call: impl FnOnce(&[u8]) -> Result<Answer, Failed>) -> u32 {
     panic::set_hook(Box::new(|defect| leave(Answer::line(&format!("internal error: {defect}")))));
     let input = INPUT.take();

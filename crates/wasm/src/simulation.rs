@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use std::str;
 use std::sync::atomic::AtomicBool;
 
-/// Runs a replication of the scenario in `input`. The answer contains its record and the watcher's data.
+/// Runs a replication of the scenario in `input`. The answer contains the record of the run and the watcher's data.
 ///
 /// # Errors
 /// The first error of the scenario: key, value, allowed values.

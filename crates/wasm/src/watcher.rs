@@ -105,7 +105,7 @@ impl Watcher {
         }
     }
 
-    /// Adds the recorded data to an answer: a description, then one part per column in its order.
+    /// Adds the recorded data to an answer: a description, then one part per column, in the order of the description.
     ///
     /// # Errors
     /// The description cannot be written as JSON.

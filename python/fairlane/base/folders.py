@@ -215,7 +215,7 @@ def _remove_abandoned(whole: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> None:
-    """Exchanges two folders in one step if the file system supports it, else in three.
+    """Exchanges two folders in one step if the file system supports this, else in three steps.
 
     A process killed between the three steps may leave no folder named `other`. The next command that writes to `other`
     restores the folder.

@@ -38,7 +38,7 @@ class Advance:
         self._start = self._last = time.monotonic()
 
     def __call__(self, note: str = "") -> None:
-        """Counts a piece and sets the note shown next to the remaining time."""
+        """Counts a finished piece of work, and sets the note shown next to the remaining time."""
         self._done += 1
         self._last = time.monotonic()
         left_s = (self._last - self._start) / self._done * (self._total - self._done)
@@ -46,7 +46,7 @@ class Advance:
         self._say(note)
 
     def waiting(self, say: Callable[[], str]) -> None:
-        """Calls `say` for the note if no piece was finished for a while."""
+        """Shows the note that `say` returns, if no piece of work was finished for `LINE_EVERY_S`."""
         if time.monotonic() - self._last >= LINE_EVERY_S:
             self._say(say())
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 REPEATED_S = 2.0
-"""Within this time, a second Ctrl-C is ignored; a later one also ends the storing of finished work."""
+"""Time in s after a Ctrl-C in which a second one is ignored. A later one also ends the storing of finished work."""
 
 
 class Received:
@@ -40,8 +40,8 @@ received = Received()
 def as_interrupts() -> Iterator[Received]:
     """Treats SIGTERM and SIGHUP within the block like Ctrl-C. Signals ignored before, as with `nohup`, stay ignored.
 
-    After SIGTERM or SIGHUP, both signals are ignored while finished work is stored. A Ctrl-C is ignored for
-    `REPEATED_S`.
+    After SIGTERM or SIGHUP, both signals are ignored while finished work is stored. After a Ctrl-C, another Ctrl-C is
+    ignored for `REPEATED_S`.
     """
     received.number = None
     kinds = (signal.SIGINT, *ENDING)

@@ -93,7 +93,10 @@ class Numbers:
         self.rows.append([_cell(cell) for cell in cells])
 
     def parts(self, room: int | None) -> list[tuple[list[int], int]]:
-        """Splits columns into parts at most `room` wide if possible, each with the keys; returns columns and width."""
+        """Splits columns into parts at most `room` wide if possible. Returns columns and width of each part.
+
+        Every part begins with the key columns.
+        """
         widths = [
             max(cell_len(line) for cell in cells for line in cell.plain.split("\n"))
             for cells in zip(self.heads, *self.rows, strict=True)

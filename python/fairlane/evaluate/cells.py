@@ -42,7 +42,8 @@ class Measured:
     def _harm(self, one: SuiteScenario) -> list[float | None]:
         """Loss of the victim's goodput through the other sender, beyond that through a sender of its own kind.
 
-        It is a fraction of the goodput of the victim alone. There is a value per replication, from runs of equal seeds.
+        The loss is divided by the goodput of the victim alone. Returns a value per replication, from runs of equal
+        seeds.
         """
         assert one.harm
         names = one.harm.itself, one.name, one.harm.alone

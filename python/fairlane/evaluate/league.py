@@ -38,7 +38,7 @@ class Placed:
     Attributes:
         label: Name of the entry.
         cells: Cells by scenario and criterion.
-        cost: Instructions in the core and at the edge; empty if they were not counted.
+        cost: Instructions per packet in the core and at the edge; empty if they were not counted.
     """
 
     label: str

@@ -129,13 +129,13 @@ def known_check(
 ) -> LeagueCheck:
     """Checks the league with existing runs of this engine; simulates nothing.
 
-    Uses the runs of the evaluation if they have the league's number of replications. Also uses the sample if all runs
-    of the sample are stored.
+    Compares the runs of the evaluation that are also runs of the league. If the store has all runs of the sample, the
+    sample is compared, too.
 
     Args:
         suite: Suite of the evaluation.
         league: The league of the suite.
-        wanted: Requests of the evaluation.
+        wanted: Entries and scenarios of the evaluation.
         measured: Runs of the evaluation.
         store: Folder of finished runs.
     """

@@ -20,7 +20,7 @@ Row = dict[str, float | None]
 UDP_HEADERS_BYTES = 30
 """Headers of a datagram: PPP (2 bytes), IP (20) and UDP (8)."""
 WITHIN = 0.1
-"""Shares have settled if their distance from the target is below this."""
+"""Shares have settled if their distance from the target is at most this fraction of the target."""
 SMOOTHED_S = 1.0
 """Window over which shares are averaged while they settle."""
 UNFINISHED = 0.05
@@ -123,7 +123,7 @@ def _payload_share(source: Record) -> float:
 
 
 def _delay(group: Record, record: Record) -> tuple[float, float] | None:
-    """Mean and 99th percentile of a group's one-way delay, minus half of its round-trip time."""
+    """Mean and 99th percentile in s of a group's one-way delay, minus half of the group's round-trip time."""
     if (found := record["path"].get("one_way_delay")) is None:
         return None
     propagation_s = (parsed(group["rtt"], "s") or 0.0) / 2

@@ -26,8 +26,8 @@ class Standing:
         scenarios: Scenarios that were run.
         quick: True for a preview with fewer scenarios and fewer runs.
         entries: Measured entries, in the requested order.
-        measured: Runs by label.
-        league: Results of other entries.
+        measured: Measured runs by label of the entry.
+        league: League of the suite, with the results of other entries.
         requirements: Requirements that each measured entry must meet.
         check: Comparison of the league with this engine.
     """

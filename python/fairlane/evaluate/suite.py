@@ -35,8 +35,8 @@ class Phase:
     """A period in which shares should reach given targets.
 
     Attributes:
-        from_s: Start of the phase, the time of the change.
-        to_s: End of the phase.
+        from_s: Time in s of the change that starts the phase.
+        to_s: End of the phase in s.
         shares: Target shares of the groups, in any unit.
     """
 

@@ -69,7 +69,7 @@ def tolerance(claim: Claim, number: float, metric: str) -> float:
 
 
 def _check_numbers(claim: Claim, tables: Mapping[str, Table]) -> list[Check]:
-    """Compares numbers with tolerance, and bounds: value, near, range, at_most, at_least, ratio."""
+    """Compares numbers with a value or with bounds, for the kinds value, near, range, at_most, at_least and ratio."""
     kind = claim["kind"]
     checks = []
     for number in ratios(claim, tables) if kind == "ratio" else reduced(claim, select(claim, tables)):
@@ -112,7 +112,7 @@ def _check_ordering(claim: Claim, tables: Mapping[str, Table]) -> list[Check]:
 
 
 def _falls(claim: Claim, high: Interval, low: Interval) -> Comparison:
-    """Checks that `high` is higher than `low` by the margin, within the larger tolerance."""
+    """Checks that `high` is at least `low` minus the larger tolerance, and above `low` by the margin, if any."""
     short = claim.get("tol_rel", 0.0)
     allowed = [_above(high, low, 1 - short, 0.0, short * abs(low.mean))]
     if "tol_abs" in claim:
@@ -166,7 +166,7 @@ def _shape(claim: Claim, means: Sequence[Interval]) -> Comparison:
 
 
 def _way(claim: Claim, means: Sequence[Interval], *, up: bool) -> Comparison:
-    """Checks the worst step back of a rise or a fall, and the ends, since small steps back could reverse the trend."""
+    """Checks the largest step back of a rise or fall, and its ends, since small steps could reverse the trend."""
     low, high = (means[0], means[-1]) if up else (means[-1], means[0])
     width = math.hypot(low.uncertainty, high.uncertainty)
     missed = _difference(low.mean, high.mean) or (0.0 if width else math.inf)  # equal numbers are not a rise

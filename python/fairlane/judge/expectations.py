@@ -1,4 +1,4 @@
-"""Checks a scenario's expectations by the rule of judge/rule.py: noise never helps."""
+"""Checks a scenario's expectations by the rule of judge/rule.py, under which a wider interval never helps."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _compared(expectation: Expectation, measured: Interval) -> Comparison:
 
 
 def _value(expectation: Expectation, run: Mapping[str, Any]) -> float | None:
-    """The metric in a run, or its mean over the window; None if the run lacks it."""
+    """The metric in a run, or the metric's mean over the window; None if the run lacks the metric."""
     if expectation.window_s is None:
         value: float | None = metrics(dict(run)).get(expectation.metric)
         return value

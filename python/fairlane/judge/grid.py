@@ -18,7 +18,7 @@ _BOUND = re.compile(r"(<=|>=|<|>)\s*-?[\d.]+")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A run without a record, of which only metrics are known (None for a missing one)."""
+    """A run without a record, of which only metrics are known (None for a missing metric)."""
 
     metrics: Mapping[str, float | None]
 
@@ -29,7 +29,7 @@ class Row:
 
     Attributes:
         at: The point.
-        samples: One sample per replication for each metric; None if a run lacks it.
+        samples: One sample per replication for each metric; None if the run lacks the metric.
         traces: Curves over time, one per replication for each name.
         exact: True if the numbers are computed, not sampled.
         half_widths: Half widths of the intervals of metrics that are one number over all replications.

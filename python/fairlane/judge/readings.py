@@ -1,10 +1,10 @@
 """Readings of a paper: interpretations of an unclear text that were chosen by the paper's numbers (`readings.toml`).
 
     [[readings]]
-    open = "How many packets CHOKe draws above max_th."      # what the text leaves open; only where it is discrete
-    taken = "As many as above the middle of the thresholds."  # the default here
-    numbers = "894 kb/s where Table 1 has 841; a single draw gives 0.006."  # under each reading
-    claims = ["afc.table1.choke_5"]                           # whose numbers chose it
+    open = "How many packets CHOKe draws above max_th."      # the open question; its answers are discrete
+    taken = "As many as above the middle of the thresholds."  # the answer that is the default here
+    numbers = "894 kb/s where Table 1 has 841; a single draw gives 0.006."  # results of each answer
+    claims = ["afc.table1.choke_5"]                           # claims whose numbers decided
 
 A claim whose numbers were used to choose the reading under which it is tested proves nothing. It is always marked as
 not independent and counted separately. Claims never choose a continuous parameter.
@@ -20,8 +20,8 @@ from typing import Literal, get_args
 from fairlane.base import toml
 
 Standing = Literal["independent", "not independent", "arithmetic", "added"]
-"""Standing of a claim: it tests the paper; it tests nothing, since its numbers were used to choose the reading; it
-repeats arithmetic printed in the paper; or it is not in the paper."""
+"""Standing of a claim. `independent`: tests the paper. `not independent`: tests nothing, since the claim's numbers were
+used to choose the reading. `arithmetic`: repeats arithmetic printed in the paper. `added`: is not in the paper."""
 
 
 STANDINGS: tuple[Standing, ...] = get_args(Standing)

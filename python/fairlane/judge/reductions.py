@@ -23,7 +23,7 @@ class Number:
     Attributes:
         at: Point of the measurement.
         interval: Mean with interval.
-        cells: The points from which it was computed.
+        cells: The points from which the mean was computed.
     """
 
     at: Point
@@ -118,7 +118,10 @@ def _mean_cell(cells: Sequence[Cell]) -> Cell:
 
 
 def ratios(claim: Claim, tables: Mapping[str, Table]) -> list[Number]:
-    """Reduced ratios of numerator and denominator at equal values of all variables that neither side fixes."""
+    """Ratios of numerator to denominator, reduced as the claim requires.
+
+    The two points of a ratio have equal values of all variables that neither side fixes.
+    """
     above, fixed_above = _side(claim, "numerator", tables)
     below, fixed_below = _side(claim, "denominator", tables)
     shared = [

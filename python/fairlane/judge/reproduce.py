@@ -167,7 +167,7 @@ class Reproduction:
         return [Path(folder) / figure.name for figure in figures]
 
     def write_into(self, stage: Path) -> list[Path]:
-        """Writes the same files into an existing folder; returns the figures."""
+        """Writes the files of `write` into an existing folder; returns the figures (PNG)."""
         from fairlane.results import plots  # slow: loads matplotlib
 
         figures = []

@@ -40,7 +40,7 @@ class Judged:
 
 @dataclass
 class _Open:
-    """A claim, and the number of replications of each point that needs more than its experiment has."""
+    """A claim, and for points that need more replications than their experiment the number of replications."""
 
     claim: Claim
     more: dict[int, int] = field(default_factory=dict)

@@ -108,12 +108,12 @@ def within(measured: Interval, *bounds: tuple[Literal["min", "max"], float, floa
 
 
 def worst(*comparisons: Comparison) -> Comparison:
-    """The worst comparison, which represents all if all must hold."""
+    """The worst comparison, which decides if all comparisons must hold."""
     return max(comparisons, key=lambda one: one.badness)
 
 
 def best(*comparisons: Comparison) -> Comparison:
-    """The best comparison, which represents all if one must hold."""
+    """The best comparison, which decides if only one comparison must hold."""
     return min(comparisons, key=lambda one: one.badness)
 
 

@@ -1,17 +1,17 @@
 """Rules for the replications and durations of a paper's points, in `runs.toml`.
 
-    [[full]]                        # if the paper's number is unsuitable
-    experiments = ["abc2018.fig9a"] # all if left out
+    [[full]]                        # if the paper's number of replications is unsuitable
+    experiments = ["abc2018.fig9a"] # all experiments if left out
     replications = 5
-    most = 10                       # while a claim is inconclusive; default: four times as many
-    why = "ten need twenty minutes"
+    most = 10                       # maximum while a claim is inconclusive; default: four times `replications`
+    why = "ten replications need twenty minutes"
 
-    [[quick]]                       # in addition, with --quick
+    [[quick]]                       # with --quick, in addition to the rules above
     replications = 2
     settings = { "run.measure" = "20 s" }
     grid = { R0_mbps = [1.0, 10.0] }
 
-Later rules override earlier ones. `settings` are scenario keys, `grid` has the values of a variable to keep.
+Later rules override earlier ones. `settings` changes scenario keys. `grid` restricts a variable to the given values.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Rule:
         replications: Runs of each point; unchanged if None.
         most: Maximum runs of a point while a claim is inconclusive; unchanged if None.
         settings: Scenario keys to change.
-        grid: Values to keep of a variable.
-        why: Reason.
+        grid: Values to keep, by variable.
+        why: Reason for the changes.
     """
 
     experiments: Sequence[str] | None = None

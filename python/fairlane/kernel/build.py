@@ -180,7 +180,7 @@ class _Build:
         return self._make("linux", steps=max(STEPS - there, 1))
 
     def _make(self, *words: str, steps: int = 1) -> int:
-        """Runs make, which holds the lock while it runs; returns the number of its steps."""
+        """Runs make, which keeps the version's lock even if this process is killed. Returns the number of steps."""
         command = ["make", f"-j{self._jobs}", "ARCH=um", f"O={self._objects}", *words]
         done = 0
         with (

@@ -49,7 +49,7 @@ class Built:
 
     @property
     def is_current(self) -> bool:
-        """True if it was built from the current version of our files."""
+        """True if the kernel was built from the current version of our files."""
         return bool(self.manifest["ours"] == ours.digest())
 
     @property
@@ -70,7 +70,7 @@ def find(version: str | None = None, cache: Path | None = None) -> Built:
     """The newest up-to-date kernel, optionally of a version or release.
 
     Raises:
-        UserError: There is none; the message contains the command to build it.
+        UserError: There is no such kernel; the message contains the command to build one.
     """
     found = [kernel for kernel in kernels(cache) if version in (None, kernel.version, kernel.release)]
     current = [kernel for kernel in found if kernel.is_current]

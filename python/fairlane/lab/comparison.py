@@ -105,12 +105,12 @@ def compare(
     Args:
         scenario: A scenario, or the path of its TOML file. Planes in real time need a one-sided dumbbell with one
             source per user.
-        queues: As for `fairlane.compare`; the scenario's own queue stays as it is.
+        queues: As for `fairlane.compare`; the scenario's own queue keeps its parameters.
         planes: `forwarder`, `kernel`, `p4`, `linux`, `simulator`.
         replications: Replaces `run.replications`.
         settings: Scenario keys to change. A key prefixed with a plane, such as `p4:run.measure`, applies only there.
         store: Folder of finished runs.
-        jobs: Concurrent runs; if None, half the processors in real time, all on `linux`.
+        jobs: Concurrent runs; if None, one per core on `linux`, and one per two cores on planes in real time.
         kernel: Kernel version of the plane `linux`; if None, the newest kernel that was built.
         progress: Report progress on stderr.
 

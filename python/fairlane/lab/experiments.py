@@ -47,7 +47,7 @@ def lab(
             prefixed with a plane, such as `p4:run.measure` or `p4:run.replications`, applies only there.
         store: Folder of finished runs, also those of the simulator.
         known: Tables of runs from other labs (see `table`). These runs are not repeated, except simulator runs.
-        jobs: Concurrent runs; if None, half the processors in real time, all on `linux`.
+        jobs: Concurrent runs; if None, one per core on `linux`, and one per two cores on planes in real time.
         kernel: Kernel version of the plane `linux`; if None, the newest kernel that was built.
         progress: Report progress on stderr.
 

@@ -19,7 +19,7 @@ tcp_stream_alloc_skb)."""
 
 
 def cable(namespaces: Namespaces, a: tuple[str, str], b: tuple[str, str]) -> None:
-    """Connects two (namespace, interface) by a veth pair that is up and without offloads."""
+    """Connects two interfaces, each given as (namespace, name), by a veth pair that is up and without offloads."""
     (at_a, name_a), (at_b, name_b) = a, b
     run(["ip", "-n", at_a, "link", "add", name_a, "type", "veth", "peer", "name", name_b, "netns", at_b])
     for at, name in (a, b):

@@ -109,8 +109,7 @@ KEYS: dict[str, Rule] = {
     "groups[].sources[cbr].jitter": Honoured("option --jitter of the sender"),
     **{f"groups[].sources[poisson].{name}": rule for name, rule in _UDP.items()},
 }
-"""Rules by key, without the numbers of groups and sources; rules of sources by kind. See `in_node` for keys of the
-queue and the marker."""
+"""Rules by key (see `honoured.Rules`). `in_node` returns the supported keys of the queue and the marker."""
 
 
 def in_node(scheme: str) -> dict[str, tuple[str, ...]]:

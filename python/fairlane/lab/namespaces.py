@@ -149,7 +149,7 @@ def run(command: Sequence[str]) -> str:
 
 
 def remove(name: str) -> None:
-    """Ends all processes in a namespace, by process id, and removes it if it exists."""
+    """Ends all processes in a namespace, by process id, and removes the namespace, if it exists."""
     with suppress(LabError):
         for pid in run(["ip", "netns", "pids", name]).split():
             with suppress(ProcessLookupError, PermissionError):

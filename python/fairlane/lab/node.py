@@ -20,7 +20,7 @@ REPORT_S = 10.0
 
 
 def program() -> str:
-    """Path of `fairlane-node`: $FAIRLANE_NODE, in $PATH, or a release or debug build in this repository.
+    """Path of `fairlane-node`: $FAIRLANE_NODE, else the program in $PATH, else a build in this repository.
 
     Raises:
         UserError: The program is in none of these places.

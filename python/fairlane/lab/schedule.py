@@ -121,7 +121,9 @@ def engine_of(plane: str, scheme: str, kernel: str | None = None) -> str:
 def engines_of(
     known: PlaneRuns | None, scenarios: Sequence[str], plane: str, kernel: str | None = None
 ) -> dict[str, str]:
-    """Engine of each scenario's missing runs. If all runs are known, no switch is needed.
+    """Returns the engine of each scenario's runs: the engine of the known runs if none is missing, else `engine_of`.
+
+    So a switch is needed only if runs are missing.
 
     Raises:
         UserError: As for `engine_of`; or new runs do not match the known ones.

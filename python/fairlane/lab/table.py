@@ -38,7 +38,7 @@ QUALITY = {
     "late_p99_us": ("lateness_p99_s",),
     "switch_wait_mean_us": ("switch", "wait_mean_s"),
 }
-"""Timing columns in s, from the entry `lab` of a record."""
+"""Timing columns in µs, and the place of each value (in s) in the entry `lab` of a record."""
 
 Row = Mapping[str, Any]
 
@@ -85,8 +85,8 @@ def read(files: Sequence[Path]) -> dict[str, PlaneRuns]:
     """Reads the runs of tables by plane.
 
     Raises:
-        UserError: A file cannot be read or is not such a table; runs of a plane come from different programs; or a run
-            occurs twice with different numbers.
+        UserError: A file cannot be read or is not such a table; runs of a scheme on a plane are of different engines;
+            or a run occurs twice with different numbers.
     """
     planes: dict[str, PlaneRuns] = {}
     engines: dict[tuple[str, str], str] = {}
@@ -129,7 +129,7 @@ def scenario_key(scenario: str) -> str:
 
 
 def identity(scenario: str, engine: str) -> Identity:
-    """Identity of a canonical scenario in the store, which contains only the keys that the lab uses."""
+    """Identity of a canonical scenario in the store. For planes in real time, contains only keys that the lab uses."""
     if not engine.startswith(MEASURED):
         return Identity.of(scenario)
     if engine.startswith(linux.ENGINE):
@@ -140,7 +140,7 @@ def identity(scenario: str, engine: str) -> Identity:
 def rows(
     plane: str, paper: Paper, places: Sequence[Place], engines: Mapping[str, str], store: Store, known: PlaneRuns | None
 ) -> Iterator[Row]:
-    """All stored and known runs of points on a plane, by experiment, point and number.
+    """Yields a row for each stored or known run of the points on a plane, in order of point and replication.
 
     Args:
         plane: Name of the plane.

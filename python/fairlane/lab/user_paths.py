@@ -1,8 +1,8 @@
 """Paths of users on real links: one-way delay, smoothed RTT, losses and marks, by group, user and flow.
 
 UDP packets carry their sending time, so receivers can report delays. iperf3 reports the kernel's state of each TCP flow
-(TCP_INFO) once a second. The forwarder counts by user. Values that a plane or transport does not report are None or
-absent.
+(TCP_INFO) once a second. The forwarder counts packets by user. Values that a plane or transport does not report are
+None or absent.
 """
 
 from __future__ import annotations

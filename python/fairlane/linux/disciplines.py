@@ -22,7 +22,7 @@ UNLIMITED_BYTES, UNLIMITED_PACKETS = 1 << 30, 1 << 20
 """Limits that are never reached, for schemes whose memory and packets are limited in the kernel but not in the
 simulator."""
 SHARE_OF_USERS = 0x10
-"""First minor number of the leaves of users, as in the lab's plane `kernel`."""
+"""Minor number of the first user's leaf class, as in the lab's plane `kernel`."""
 
 
 @dataclass(frozen=True)
@@ -554,7 +554,10 @@ def commands(link: Link) -> list[list[str]]:
 
 
 def translated(link: Link) -> tuple[list[list[str]], list[str]]:
-    """Like `commands`, but returns problems: the commands, or unsupported parameters with value and reason."""
+    """Returns the arguments as `commands` does, and the problems: unsupported parameters with value and reason.
+
+    With problems, there are no arguments.
+    """
     scheme = link.queue["scheme"]
     discipline = DISCIPLINES.get(scheme)
     if discipline is None:

@@ -158,7 +158,10 @@ def _problems_of_length(key: str, packet_size: str) -> Iterator[str]:
 
 
 def _problems_of_tcp(key: str, source: honoured.Table, first: honoured.Table) -> Iterator[str]:
-    """Problems of a source, given the first source of the user."""
+    """Lists unsupported keys of a TCP source.
+
+    Keys that are settings of the user's host must have the same value as in `first`, the user's first source.
+    """
     choices: dict[str, Mapping[str, Any]] = {"congestion_control": IN_LINUX, "tso": OFFLOADS, "after_idle": AFTER_IDLE}
     for name, allowed in choices.items():
         if source[name] not in allowed:

@@ -248,7 +248,7 @@ class _Record:
                     one["slowdown"] = _slowdown([slowdowns[place] for place in here])
 
     def _alone_s(self, user: int, size: int, group: int) -> float:
-        """Duration of a transfer without competition: three one-way delays, and its bytes at the slowest rate."""
+        """Time in s of a transfer without competition: three one-way delays, plus its send time on the slowest link."""
         links, hops = self._plan.layout["links"], self._users[user]["route"]
         tcp = next(source for source in self._table["groups"][group]["sources"] if source["kind"] == "tcp")
         way = [self._users[user]["access"], *(links[hop] for hop in hops)]

@@ -20,7 +20,8 @@ from fairlane.sweeps.plan import Plan, Point
 from fairlane.sweeps.stop import Stop
 
 QUEUES = ("droptail", "codel", "fq_codel", "dualpi2", "abc", "csfq")
-"""One scheme of each kind: no fairness, short queue, queue per flow, queue for scalable senders, shares by labels."""
+"""Default schemes: plain FIFO, AQM without fairness, queue per flow, separate queue for scalable senders, and two
+schemes that share the link by labels."""
 ROW, COLUMN = "row", "column"
 """The groups of a pair."""
 
@@ -63,7 +64,7 @@ def plan(
 
 
 def _scenario(row: str, column: str) -> Scenario:
-    """The link has 25 Mbit/s and the RTT is 40 ms; the buffer is one bandwidth-delay product, 83 packets."""
+    """Scenario of a pair on a link of 25 Mbit/s with an RTT of 40 ms. The buffer is the bandwidth-delay product."""
     return Scenario(
         "pairs",
         *(

@@ -34,7 +34,7 @@ class Pair:
     Attributes:
         queue: The scheme.
         row: A sender.
-        column: The other sender, perhaps the same.
+        column: The other sender; may equal `row`.
         share: Throughput of `row` divided by the throughput of both senders; None if no packet arrived.
         utilisation: Busy time of the bottleneck divided by measured time.
     """

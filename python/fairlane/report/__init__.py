@@ -41,7 +41,7 @@ def report(
         compare: A document of `fairlane compare`, shown in addition to papers.
         pairs: A document of `fairlane pairs`, shown as heat maps.
         quick: Show the quick runs of `fairlane reproduce --quick`.
-        run: Simulate missing runs; otherwise the pages show the commands that do.
+        run: Simulate missing runs; otherwise the pages show the commands that simulate them.
         pdf: Also write figures as PDF, one paper column wide.
         replications: Runs of each point, instead of the paper's number.
         settings: Scenario keys to change in every run.

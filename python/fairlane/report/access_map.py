@@ -32,9 +32,9 @@ INK = "#14212D"
 WIDE_IN, NARROW_IN = 9.0, 3.5
 PANEL_IN, TITLE_IN, LEGEND_IN = 1.25, 0.24, 0.62
 LEVELS_IN, GAP_IN = 0.85, 0.1
-"""Width of the level names left of the maps, and gap between two maps."""
+"""Width in inches of the level names left of the maps, and of the gap between two maps."""
 LETTER_IN, LINE_IN = 0.05, 0.11
-"""Width of a letter and height of a line of a name."""
+"""Width of a letter and height of a line of a name, in inches."""
 MOST_SCHEMES = 8
 """Maximum number of schemes with maps."""
 ROW = 0.94
@@ -116,7 +116,7 @@ SIDE_BY_SIDE = (DOWN, SHARE, DELAY)
 
 
 def pictures(documents: Mapping[str, Json]) -> list[Picture]:
-    """The map, if the documents (by scheme) are about an access network. With many schemes, shows only the first."""
+    """The map, if the documents (by scheme) are about an access network. Shows at most `MOST_SCHEMES` schemes."""
     if not is_access(documents):
         return []
     shown = dict(list(documents.items())[:MOST_SCHEMES])

@@ -50,7 +50,7 @@ class Column:
         return f"{self.metric.better}er is better" if self.metric.better else ""
 
     def of(self, summary: Json) -> Estimate | None:
-        """Number in a summary: at the first link, for best effort if that traffic class exists."""
+        """Number in a summary. Metrics of links are of the first link, metrics by class of the first traffic class."""
         found = summary
         if self.group is not None:
             found = summary["groups"][self.group]

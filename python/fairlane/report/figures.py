@@ -29,7 +29,7 @@ NARROW_CHARACTERS = 56
 """Letters per line of the subtitle."""
 NARROW_AXES_IN = 3.2
 NARROW_ROW_IN = 0.19
-"""Height of the axes, and of a row of the legend."""
+"""Height in inches of the axes, and of a row of the legend."""
 
 DARK_PAPER = "#171b21"
 DARK_INK = "#e8eaed"
@@ -79,7 +79,7 @@ def write_narrow(drawn: Figure, stem: Path) -> Size:
 
 
 def follow_scheme(svg: str) -> str:
-    """Adds dark-mode rules to an SVG; programs that do not support them show it unchanged."""
+    """Adds dark-mode rules to an SVG; programs that do not support these rules show the SVG unchanged."""
     rules = [
         f'[style*="{name}: {colour}"]{{{name}:{dark}!important}}'
         for name, colour in sorted(set(_STYLED.findall(svg)))

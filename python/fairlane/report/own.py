@@ -23,7 +23,7 @@ _UNFIT = (KeyError, TypeError, IndexError, AttributeError, ValueError, StopItera
 
 
 def is_file(name: str | Path) -> bool:
-    """True if a name refers to a file or folder instead of a paper. A paper wins over a folder of the same name."""
+    """True if a name refers to a file or folder. A paper takes precedence over a folder of the same name."""
     if isinstance(name, Path) or "/" in name or name.endswith(".json"):
         return True
     return name != ALL and name.partition(".")[0] not in papers() and Path(name).is_dir()

@@ -44,7 +44,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Row:
-    """A row: subject, sort key (if the subject is not a plain number), and numbers."""
+    """A row: cells that identify it, other cells, and sort keys of the former (for those that are no plain numbers)."""
 
     keys: Sequence[str]
     cells: Sequence[str]

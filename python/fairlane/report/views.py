@@ -180,7 +180,7 @@ class ExperimentView:
     Attributes:
         about: The experiment; its identifier is the name of its files.
         missing: Runs that the store lacks.
-        command: Command that simulates it.
+        command: Command that simulates the experiment.
         counts: Counts of its claims.
         claims: Its claims.
         facts: Facts about the simulation, as name and value.

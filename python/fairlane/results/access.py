@@ -30,7 +30,7 @@ def access_tables(documents: Mapping[str, Json], most: int = MOST_NODES) -> list
 
 
 def user_shares(documents: Mapping[str, Json]) -> Table:
-    """Percentiles over the users of each group, the worst first."""
+    """Percentiles of the users' shares in each group, lowest percentile first."""
     heads = ["queue", "group", "users", *(f"share {name}" for name in _SHARES)]
     table = Table(heads, 2, "Shares of the users", f"share: {_SHARE}; what 1, 5, 50, 95 % of the users do not exceed")
     for queue, document in documents.items():
@@ -107,7 +107,7 @@ def worst_nodes(documents: Mapping[str, Json], most: int = MOST_NODES) -> Table:
 
 
 def node_shares(document: Json) -> dict[str, dict[str, PointEstimate | None]]:
-    """Percentiles of user shares below each node; nodes without users that have a demand are left out."""
+    """Percentiles of user shares below each node. Leaves out nodes below which no user has a demand."""
     samples: dict[str, list[Json]] = {}
     for run in document["runs"]:
         for node in run["access"]["nodes"]:

@@ -36,7 +36,7 @@ PANEL_COLUMNS = 4
 MOST_OF_TWO_COLUMNS = 16
 """Maximum number of panels in two columns within a paper column; more panels need three columns."""
 PANEL_IN, GROUP_IN = 1.25, 2.4
-"""Heights of a panel of a scheme and of a group."""
+"""Heights in inches of a panel for one scheme and of a panel for one group."""
 DELAY = "one-way delay (ms)"
 REACHED = "packets with at most that delay (%)"
 GUIDE = "means over the runs; lines only guide the eye"
@@ -53,7 +53,7 @@ Maker = Callable[..., Figure]
 
 
 def _for_page_and_column(make: _Panels) -> Maker:
-    """Draws a figure in the default width, or one paper column wide with fewer panels side by side."""
+    """Decorator: adds the option `column` for a figure one paper column wide, with fewer panels side by side."""
 
     @wraps(make)
     def draw(results: Sequence[Replications], *, column: bool = False) -> Figure:
@@ -271,7 +271,7 @@ def _by_group(results: Sequence[Replications], metric: Metric, columns: int, fai
 
 
 def _estimates(result: Replications, metric: Metric) -> list[tuple[float, float | None]]:
-    """Mean and half width by group; NaN if the share is undefined."""
+    """Mean and half width of a metric by group; NaN and None if a group has no value."""
     groups: Sequence[Mapping[str, Any]] = result.summary["groups"]
     found = [group[key(metric)] for group in groups]
     return [

@@ -1,4 +1,4 @@
-"""Polars frames of results, and Parquet files with schema version and units in their metadata."""
+"""Data frames (Polars) of results, and Parquet files with schema version and units in their metadata."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def users_frame(results: Sequence[Replications]) -> pl.DataFrame:
 
 
 def _users(run: Row) -> Iterator[Row]:
-    """The users of all groups; lab runs do not have their throughput."""
+    """The users of all groups; lab runs lack the throughput of users."""
     for group in run["groups"]:
         goodputs = group["user_goodput_bps"]
         throughputs = group.get("user_throughput_bps") or [None] * len(goodputs)

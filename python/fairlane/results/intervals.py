@@ -13,7 +13,7 @@ from fairlane._fairlane import student_t
 
 CONFIDENCE = 0.95
 BIN = 0.032
-"""Relative error of a quantile: half a step of 16 per octave, see port/delay_histogram.rs."""
+"""Relative error of a quantile: half the width of a histogram bin. An octave has 16 bins (port/delay_histogram.rs)."""
 _QUANTILE = re.compile(r"\w*(delay|rtt|transfer|slowdown|late)\w*_p\d\d")
 
 
@@ -95,7 +95,7 @@ def is_quantile(metric: str) -> bool:
 
 
 def with_bin(quantile: Interval) -> Interval:
-    """Widens the interval of a quantile by the bin of its histogram."""
+    """Widens the interval of a quantile by the error of its histogram (`BIN`)."""
     if quantile.half_width is None:
         return quantile
     return replace(quantile, half_width=quantile.half_width + BIN * quantile.mean)
@@ -129,7 +129,7 @@ def format_interval(mean: float, half_width: float | None, digits: int = 5) -> s
 
 
 def format_quantile(mean: float, half_width: float | None) -> str:
-    """`format_interval` for a quantile. Adds its bin to the interval; without an interval, two digits are shown."""
+    """Formats a quantile and its interval, widened by `with_bin`. Without an interval, shows two digits."""
     shown = with_bin(Interval(mean, half_width, 1))
     return format_number(mean, digits=2) if half_width is None else format_interval(shown.mean, shown.half_width)
 

@@ -14,7 +14,7 @@ from fairlane.results.metric import Metric
 Row = dict[str, Any]
 
 _ENDS = {"_bps": "bit/s", "_s": "s", "_seconds": "s", "_packets": "packets", "_bytes": "bytes", "share": "1"}
-"""Units by suffix, for columns that are named by schemes, planes and tables."""
+"""Units by suffix of the name, for columns that a scheme, a plane or a table adds."""
 
 
 def shown(place: str, scope: str | None = None) -> list[Metric]:
@@ -44,7 +44,7 @@ _GROUP_SERIES = [metric.name for metric in METRICS if metric.scope == "series of
 _LINK_SERIES = [metric.name for metric in METRICS if metric.scope == "series of a link"]
 _OF_RUNS = [metric for metric in METRICS if metric.scope not in {"evaluation", "search"}]
 _UNITS = {"_".join(one.path[1:]): one.unit for one in _OF_RUNS} | {one.name: one.unit for one in _OF_RUNS}
-"""Units by name and, for tables of classes, by the end of the name."""
+"""Units by metric name. Metrics of a class are also listed under their name in the class's part of the record."""
 _BY_NAME = {metric.name: metric for metric in reversed(_OF_RUNS)}
 """Metrics by name. If a group and a link have metrics of the same name, the group's metric is used."""
 _BY_NAME["link_throughput_bps"] = next(one for one in _LINK if one.name == "throughput_bps")
@@ -139,7 +139,7 @@ def _there(several: Sequence[Metric], record: Row) -> Row:
 
 
 def slowdown_metrics(transfers: Row) -> Row:
-    """Slowdown of transfers; None without transfers, and for classes by time."""
+    """Mean, quantiles and maximum of the slowdown; None without transfers, and for classes of transfer times."""
     found = transfers.get("slowdown") or {}
     return {f"slowdown_{quantity}": found.get(quantity) for quantity in ("mean", "p50", "p95", "p99", "max")}
 
@@ -202,6 +202,6 @@ def series_names(scenario: str) -> list[str]:
 
 
 def _unstarted(scenario: str) -> tuple[Row, list[str]]:
-    """The record of a run before its start, without packets and delays; and the traffic classes."""
+    """Returns the record of a run before its start, which has no packets and delays, and the traffic classes."""
     record: Row = json.loads(_fairlane.unstarted_record(scenario))
     return record, list(dict.fromkeys(group["traffic_class"] for group in json.loads(scenario)["groups"]))

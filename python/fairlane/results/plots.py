@@ -27,7 +27,7 @@ from fairlane.results.names import display_name, position
 # since it is faint on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 FIRST = ("abc", "fq_codel", "cake", "codel", "pie", "dualpi2", "droptail")
-"""Most frequently compared schemes; each has the colour at its index."""
+"""Most frequently compared schemes; each has the colour at the same index of `COLOURS`."""
 GROUP_COLOURS = ("#332288", "#CC6677", "#117733", "#88CCEE", "#AA4499", "#999933", "#44AA99")
 """Colours of groups that share axes, from Tol's muted palette; no scheme has one of them."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -37,26 +37,26 @@ INK = "0.25"
 """Grey of marks that are distinguished by their row or panel."""
 SIZE_IN = (6.4, 4.4)
 COLUMN_IN = 3.5
-"""Width of a column in papers of IEEE and ACM, within 0.2 in."""
+"""Width in inches of a figure for one column. Columns in papers of IEEE and ACM differ from it by at most 0.2 in."""
 MOST_COLUMN_HEIGHT_IN = 9.0
 MOST_TALL_PANELS = 16
 """Maximum number of panels in a paper column at normal height; more leave room for only a few tick labels."""
 BOTH_COLUMNS_IN = 7.16
-"""Width of both columns of a page."""
+"""Width of both columns of a page, in inches."""
 LEAST_FONT, COLUMN_FONT = 6.5, 7.5
 """Smallest and normal font size in points in a figure one paper column wide."""
 _HANDLE_IN, _LETTER_IN, _ENTRY_IN = 0.45, 0.06, 0.18
-"""Size of a legend entry: width of its line with padding, width of a letter, height."""
+"""Size of a legend entry in inches: width of its line with padding, width of a letter, height."""
 MARK_AREA = 22
 """Area of the marker of a mean, in square points."""
 LABEL_CHARACTERS = 20
 """Characters in a line below a panel."""
 NARROW_COLUMNS, NARROW_CHARACTERS = 3, 13
-"""Characters in a line if three panels share a paper column."""
+"""Three panels side by side in a paper column have shorter lines below them: number of panels, characters in a line."""
 HEADROOM = 1.05
 """End of an axis that begins at zero, divided by the greatest value."""
 ROW_IN = 0.24
-"""Height of a scheme's row."""
+"""Height of a scheme's row, in inches."""
 
 _WITHOUT: dict[str, dict[str, Any]] = {
     ".png": {"Software": None},

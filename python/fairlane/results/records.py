@@ -56,7 +56,7 @@ class Performance(TypedDict):
 
 
 class DistributionRecord(TypedDict):
-    """Distribution of times as a histogram. A step is at most 6.3 % of its time wide."""
+    """Distribution of times as a histogram. The width of a step is at most 6.3 % of its time."""
 
     min_s: float
     """Minimum, where the first step starts."""
@@ -366,7 +366,7 @@ class PathRecord(TypedDict):
     delivered_packets: int
     """Packets that reached their receivers."""
     dropped_packets: int
-    """Packets dropped at access links and links, or lost between them."""
+    """Packets dropped or lost between host and receiver, including access links."""
     marked_packets: int
     """Packets that reached their receivers with a congestion mark (CE)."""
     lost_share: float | None
@@ -450,7 +450,7 @@ class LinkRecord(TypedDict):
     drops: list[DropRecord]
     """Drops, by reason."""
     user_dropped_packets: list[int]
-    """Packets dropped or lost of each user, ordered by groups and users."""
+    """Dropped or lost packets of each user, ordered by group and user."""
     marks: int
     """Packets marked (CE) instead of dropped."""
     accounting: AccountingRecord
@@ -670,7 +670,7 @@ class GroupRecord(TypedDict):
     user_goodput_bps: list[float]
     """Goodput of each user."""
     user_summary: NotRequired[UsersRecord | None]
-    """Distribution over the users, instead of a row for each."""
+    """Distribution of users' values; absent if each has a row."""
     max_min_share_bps: float
     """Max-min fair share of each user, weighted by `weight` times `reference_rate`: bits on the wire per second. TCP
     flows have unlimited demand, UDP flows their mean rate, and web sessions their offered load. The access link limits
@@ -723,7 +723,7 @@ class Summary(TypedDict):
     links: list[LinkSummary]
     """The links."""
     edge_state: StateSummary
-    """State of the markers at the edge at the end of the run, summed over all users."""
+    """State of all markers at the edge when the run ends, summed over users."""
 
 
 class RunRecord(TypedDict):
@@ -757,7 +757,7 @@ class RunRecord(TypedDict):
     links: list[LinkRecord]
     """The links."""
     edge_state: StateRecord
-    """State of the markers at the edge at the end of the run, summed over all users."""
+    """State of all markers at the edge when the run ends, summed over users."""
     access: NotRequired[AccessRecord | None]
     """Applications and nodes of an access network; absent on other topologies."""
     series: NotRequired[SeriesRecord | None]

@@ -1,4 +1,4 @@
-"""Results of scenarios: one document, and frames with one row per run, user, link or sample.
+"""Results of scenarios: one document, and data frames with one row per run, user, link or sample.
 
 Rates are in bit/s, times in s, queues in packets or bytes of waiting packets.
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Summarised(ABC):
-    """Means with intervals, as frames of Polars and pandas, and as tables in text, LaTeX and CSV."""
+    """Means with intervals, as data frames of Polars and pandas, and as tables in text, LaTeX and CSV."""
 
     @abstractmethod
     def summary_frame(self) -> pl.DataFrame:
@@ -40,10 +40,10 @@ class Summarised(ABC):
 
     @abstractmethod
     def _table(self, *, paper: bool = False) -> Table:
-        """The table that the terminal shows; with `paper`, names are for people."""
+        """The table that the terminal shows; with `paper`, the names are those for readers of a paper."""
 
     def to_pandas(self) -> Any:
-        """The summary as a pandas frame.
+        """The summary as a data frame of pandas.
 
         Raises:
             UserError: pandas or pyarrow is not installed; `pip install 'fairlane[pandas]'` installs both.
@@ -69,7 +69,7 @@ class Summarised(ABC):
 
 
 class Framed(Summarised):
-    """Figures and frames of all runs; in a comparison, the column `queue` distinguishes the queues."""
+    """Figures and data frames of all runs; in a comparison, the column `queue` distinguishes the queues."""
 
     @abstractmethod
     def _all(self) -> list[Result]:

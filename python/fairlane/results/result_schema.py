@@ -182,7 +182,7 @@ def _last_of(metrics: Iterable[Metric], part: str) -> Json:
 
 
 def _field(metric: Metric, records: Mapping[str, Json], record: str) -> Json:
-    """Schema of a metric in a summary. User metrics stay lists; metrics that may be null in a record may be null."""
+    """Schema of a metric in a summary. It is a list for user metrics, and may be null if the record's field may be."""
     if metric.scope == "user":
         return {**_array("Estimate", metric.doc), **_annotations(metric)}
     nullable = metric.scope == "flow" or not _is_always_there(metric, records, record)

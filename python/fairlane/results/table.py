@@ -74,7 +74,7 @@ def mean(estimate: Mapping[str, Any] | None, factor: float = 1.0) -> str:
 
 
 def quantile(estimate: Mapping[str, Any] | None, factor: float = 1.0) -> str:
-    """A quantile with its half width, which includes the bin of its histogram."""
+    """A quantile with its half width, which includes the error of its histogram."""
     return "" if estimate is None else format_quantile(*_scaled(estimate, factor))
 
 

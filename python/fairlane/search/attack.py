@@ -151,7 +151,7 @@ class Adversary:
         return share if missing <= 0 else max(share, 1 + missing)
 
     def _choose(self, judged: Sequence[tuple[float, Point]]) -> tuple[Values, float]:
-        """The point that stays best in other runs, among the best distinct points."""
+        """Runs the best distinct points again with another seed; returns the values and the objective of the best."""
         finalists: list[Point] = []
         for value, point in sorted(judged, key=lambda one: one[0]):
             if len(finalists) == FINALISTS or value >= _INADMISSIBLE:
@@ -177,7 +177,7 @@ class Adversary:
         return self._value(share.mean + share.uncertainty, ideal.mean - ideal.uncertainty)
 
     def _shows(self, tried: Sequence[Values], most: float) -> list[bool]:
-        """For each choice, true if the scheme certainly still takes enough from the light user."""
+        """For each choice, true if its scenario is admitted, and its objective is certainly at most `most`."""
         admitted = [self._is_admitted(values) for values in tried]
         runs = iter(self._runs([v for v, is_in in zip(tried, admitted, strict=True) if is_in], SHRUNK, FEWER))
         return [is_in and self._surely(*map(interval, next(runs))) <= most for is_in in admitted]

@@ -113,7 +113,7 @@ class Adversaries:
         return json.dumps(self.document(), allow_nan=False, ensure_ascii=False)
 
     def frame(self) -> pl.DataFrame:
-        """One row per scheme: sharing unit, and the light user's share under it and under the ideal scheduler."""
+        """One row per scheme: sharing unit, and the light user's shares under the scheme and the ideal scheduler."""
         return frames.frame(
             {
                 "name": name,

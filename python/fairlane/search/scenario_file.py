@@ -32,7 +32,7 @@ def text(found: Found, command: str) -> str:
 
 
 def expectation(found: Found) -> dict[str, Any]:
-    """Expectation for `fairlane check`: the upper bound of the interval, rounded up."""
+    """Expectation for `fairlane check`: the light user's share is at most the upper end of its interval, rounded up."""
     most = math.ceil((found.share.mean + found.share.uncertainty + _STEP / 10) / _STEP) * _STEP
     most = min(most, HALF) if found.is_beaten else most
     why = "Found by a search against this scheme: an honest light user gets less than half of its share."

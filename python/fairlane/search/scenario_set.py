@@ -34,7 +34,7 @@ def read(given: Iterable[str | Path], settings: dict[str, Any]) -> list[Member]:
     """The scenarios in the given files, and in all files below the given folders that define user groups.
 
     Raises:
-        UserError: A file cannot be read or simulated, or there are too few.
+        UserError: A file cannot be read or simulated, or there are too few scenarios.
     """
     files = [file for path in map(Path, given) for file in (sorted(path.rglob("*.toml")) if path.is_dir() else [path])]
     members = []

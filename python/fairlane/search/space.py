@@ -28,7 +28,7 @@ class Range:
     Attributes:
         low: Smallest value.
         high: Largest value.
-        unit: Unit after the number; empty for a count or a number.
+        unit: Unit after the number; empty for numbers without unit.
         is_log: True for a logarithmic scale.
         is_whole: True for integers only: counts whose bounds have no decimal point.
     """

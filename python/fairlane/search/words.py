@@ -24,7 +24,7 @@ def described(table: Mapping[str, Any]) -> dict[str, str]:
 
 
 def shares_by(queue: Mapping[str, Any]) -> str:
-    """Unit among which a scheme shares the link: by its parameter, else the user if it uses labels, else none."""
+    """Unit among which a scheme shares the link: that of its parameter, else `user` with labels, else `nothing`."""
     scheme = next((one for one in schemes() if one["name"] == queue["scheme"]), None)
     if scheme is None:
         return "what its own code says"

@@ -72,7 +72,10 @@ def users(values: Values) -> int:
 
 
 def light_share_packets(values: Values) -> float:
-    """Lower bound of the packets in the light user's max-min share: the equal share, or what CBR sends of it."""
+    """Lower bound of the number of packets in the light user's max-min share of the measured part of a run.
+
+    The share is at least an equal share of the link or, with CBR, the part of it that CBR sends.
+    """
     bits = (parsed(str(values["link.rate"]), "bit/s") or 0.0) * (parsed(str(values["run.measure"]), "s") or 0.0)
     size, part = "1500 B", 1.0
     if values["light.sender"] == "cbr":

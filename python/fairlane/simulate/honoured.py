@@ -61,7 +61,7 @@ class Required:
 
 Rule = Honoured | Refused | Required
 Rules = Mapping[str, Rule]
-"""Rules by key, without the numbers of groups and sources; rules of sources by kind."""
+"""Rules by key, such as `groups[].sources[tcp].flows`: without numbers, but with the kind of a source."""
 
 
 def each(section: str, rule: Rule) -> dict[str, Rule]:
@@ -163,7 +163,7 @@ def _leaves(table: Table) -> Iterator[tuple[str, str, Any, Any]]:
 
 
 def _defaults_of_source(source: Table, tcp: Table) -> Table:
-    """Defaults of a source, from [tcp], which is checked separately, or from the source's profile."""
+    """Defaults of a source: the values of [tcp], which is checked separately, or those of the source's own profile."""
     if source["kind"] != "tcp":
         return {}
     own = tcp if source["profile"] == tcp["profile"] else defaults(source["profile"])["tcp"]

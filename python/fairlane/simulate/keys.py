@@ -188,7 +188,7 @@ class TcpKeys(TypedDict, total=False):
     ledbat_base_history: int
     """Minutes over which LEDBAT takes the minimum delay as its base delay."""
     ledbat_current_filter: int
-    """Maximum number of delays in the last round trip of which LEDBAT takes the minimum."""
+    """Maximum number of delays of the last round trip whose minimum LEDBAT uses."""
     ledbat_slow_start: bool
     """Lets LEDBAT start with slow start, until the first loss."""
     ledbat_fresh_delays: bool
@@ -207,7 +207,7 @@ class TcpKeys(TypedDict, total=False):
     ledbat_pp_base_history: int
     """Minutes over which LEDBAT++ takes the minimum RTT as its base delay."""
     ledbat_pp_current_filter: int
-    """Maximum number of RTTs in the last round trip of which LEDBAT++ takes the minimum."""
+    """Maximum number of RTTs of the last round trip whose minimum LEDBAT++ uses."""
     copa_delta: float
     """Weight of delay against rate in Copa's default mode: each flow keeps about 1 / delta segments in the queue."""
     copa_competitive_mode: bool
@@ -240,7 +240,7 @@ class TcpKeys(TypedDict, total=False):
     """Enlarges BBRv1's window for aggregated ACKs."""
     bbr1_whole_segments: bool
     """Rounds BBRv1's windows and quanta to whole segments. Bandwidth-delay products are rounded up, and windows up to
-    an even number. Quanta, then 2^-10 s of the rate, and the expected deliveries of ACKs are rounded down."""
+    an even number. Quanta, of 2^-10 s instead of 1 ms, and deliveries expected of ACKs are rounded down."""
     bbr1_counts_next_quantum: bool
     """Estimates the data in flight when the next quantum departs: subtracts data delivered until then and, in the
     ProbeBW phase that probes, counts the quantum."""
@@ -479,7 +479,7 @@ class WebKeys(TypedDict, total=False):
     ledbat_base_history: int
     """Minutes over which LEDBAT takes the minimum delay as its base delay."""
     ledbat_current_filter: int
-    """Maximum number of delays in the last round trip of which LEDBAT takes the minimum."""
+    """Maximum number of delays of the last round trip whose minimum LEDBAT uses."""
     ledbat_slow_start: bool
     """Lets LEDBAT start with slow start, until the first loss."""
     ledbat_fresh_delays: bool
@@ -498,7 +498,7 @@ class WebKeys(TypedDict, total=False):
     ledbat_pp_base_history: int
     """Minutes over which LEDBAT++ takes the minimum RTT as its base delay."""
     ledbat_pp_current_filter: int
-    """Maximum number of RTTs in the last round trip of which LEDBAT++ takes the minimum."""
+    """Maximum number of RTTs of the last round trip whose minimum LEDBAT++ uses."""
     copa_delta: float
     """Weight of delay against rate in Copa's default mode: each flow keeps about 1 / delta segments in the queue."""
     copa_competitive_mode: bool
@@ -531,7 +531,7 @@ class WebKeys(TypedDict, total=False):
     """Enlarges BBRv1's window for aggregated ACKs."""
     bbr1_whole_segments: bool
     """Rounds BBRv1's windows and quanta to whole segments. Bandwidth-delay products are rounded up, and windows up to
-    an even number. Quanta, then 2^-10 s of the rate, and the expected deliveries of ACKs are rounded down."""
+    an even number. Quanta, of 2^-10 s instead of 1 ms, and deliveries expected of ACKs are rounded down."""
     bbr1_counts_next_quantum: bool
     """Estimates the data in flight when the next quantum departs: subtracts data delivered until then and, in the
     ProbeBW phase that probes, counts the quantum."""

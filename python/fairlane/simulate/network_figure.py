@@ -25,7 +25,7 @@ Json = Mapping[str, Any]
 MOST_GROUPS = 12
 """Maximum number of groups with a row each; the others are only counted."""
 COLUMN_IN, ROW_IN, MARGIN_IN = 1.6, 0.95, 0.55
-"""Distances: between hosts and links, between groups, and the margin."""
+"""Distances in inches: between hosts and links, between groups, and at the margin."""
 BOX = (1.06, 0.62)
 """Width and height of a box of hosts, in columns and rows."""
 QUEUE = (0.62, 0.24)
@@ -40,9 +40,9 @@ BELOW = 0.33
 MOST_UNITS = 5
 """Maximum number of hosts and links side by side in one paper column; wider figures take both columns."""
 LEVEL_IN, NAME_IN, TREE_IN = 0.62, 2.6, 7.8
-"""Sizes in a tree: height of a level, width of the text next to it, width of the figure."""
+"""Sizes in inches of a tree: height of a level, width of the text next to it, width of the figure."""
 COLUMN_LEVEL_IN, COLUMN_NAME_IN = 0.45, 1.3
-"""Height and text width in a tree one paper column wide."""
+"""Height of a level and width of the text, in inches, in a tree one paper column wide."""
 LETTER_POINTS = 0.68
 """Width of a letter divided by its font size."""
 KINDS = {

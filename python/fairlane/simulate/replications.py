@@ -75,7 +75,7 @@ class Pace:
         self._since: tuple[float, float] | None = None
 
     def say(self, reached: Sequence[tuple[float, float, int]]) -> str:
-        """Like `slowest`; from the second report of a run on, includes the remaining time."""
+        """Returns the progress of the slowest run and, from that run's second report on, its remaining time."""
         if not (text := slowest(reached)):
             return text
         now_s, end_s, _ = min(reached)

@@ -65,7 +65,7 @@ def tcp(
 
     Args:
         flows: Number of flows.
-        transfer: Payload of each flow, such as `"1 MB"`; saturated if left out.
+        transfer: Payload of each flow, such as `"1 MB"`; without it, flows send until the run ends.
         repeat: Transfers of each flow, one after another.
         pause: Mean of the exponential pause between two transfers, such as `"1 s"`.
         stop: Time after which flows send no new data and no transfer starts, such as `"60 s"`.

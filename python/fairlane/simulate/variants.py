@@ -170,7 +170,7 @@ def _written(about: Scheme | None, text: str, key: str, value: str, shared: bool
 
 
 def _parameter(about: Scheme | None, text: str, key: str, shared: bool) -> tuple[str, SchemeParameter]:
-    """Scenario key and parameter of a name; `marker.` selects the marker's if the queue has the same name."""
+    """Scenario key and parameter of a name. The prefix `marker.` is needed if queue and marker have the parameter."""
     own = [param for param in about["params"] if shared or not param["shared"]] if about else []
     for param in own:
         place = f"{param['table']}.{param['name']}"

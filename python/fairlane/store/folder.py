@@ -54,7 +54,7 @@ class Store:
         return f"finished and kept in {self.folder}; the same command continues from there"
 
     def kept_words_of(self, own: Iterable[bool]) -> str:
-        """Sentence about interrupted runs of several parts; `own` is true for parts that run the user's code."""
+        """Sentence about the runs of an interrupted command; `own` is true for each scenario with the user's code."""
         is_own = list(own)
         if all(is_own):
             return "finished, not kept: runs of code of your own never are"
@@ -109,7 +109,7 @@ class Store:
         return Writer(self)
 
     def recover(self) -> None:
-        """Moves runs from abandoned journals into the files of their points, and removes leftovers of kills.
+        """Moves runs from abandoned journals into the files of their points. Removes leftovers of killed processes.
 
         Raises:
             OSError: A file cannot be written; the other files are complete, and the journals stay.

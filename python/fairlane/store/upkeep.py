@@ -49,8 +49,8 @@ class Entry:
     Attributes:
         key: Key of the point.
         bytes: Size of the point's files.
-        damage: Description of its damage; empty if there is none.
-        identity: Scenario and engine; None if the runs are damaged. Damaged costs do not matter.
+        damage: Description of the damage of the files; empty if there is none.
+        identity: Scenario and engine; None if the file of the runs is damaged.
         runs: Runs by replication.
     """
 
@@ -62,7 +62,7 @@ class Entry:
 
     @property
     def is_current(self) -> bool:
-        """True if this engine would use the runs; lab measurements stay usable."""
+        """True if this engine would use the runs. It uses measurements of the lab regardless of their engine."""
         if self.identity is None:
             return False
         return self.identity.is_measured or self.identity.engine == _fairlane.engine_version()

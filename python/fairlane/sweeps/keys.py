@@ -17,7 +17,7 @@ class Key:
     """A key of the file.
 
     Attributes:
-        name: Name with the table that contains it.
+        name: Name, prefixed by the table that contains the key.
         kind: Kind of value.
         default: Default, a number or words; "required" if there is none.
         doc: Meaning.

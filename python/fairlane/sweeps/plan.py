@@ -56,7 +56,7 @@ class Plan:
         points: The points; the last axis varies fastest.
         axes: The varying keys.
         stop: Rule for when a point has enough replications.
-        unjudged: Expectations of the scenario, which a sweep does not check.
+        unjudged: Number of the scenario's expectations, which a sweep does not check.
         engine: Version of the engine that runs the points.
     """
 

@@ -42,7 +42,7 @@ class SweepResult(Summarised):
     Attributes:
         plan: Plan of the sweep.
         store: Store of the runs.
-        work: Number of runs of each point.
+        work: Finished runs of each point.
     """
 
     plan: Plan

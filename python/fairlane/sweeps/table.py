@@ -18,7 +18,7 @@ SHOWN = ("throughput_ratio", "utilisation", "queue_mean_packets")
 
 
 def points_table(document: SweepDocument, targets: Sequence[str], *, paper: bool = False) -> Table:
-    """Replications, the metrics of the stopping rule, and the default metrics."""
+    """Returns the table. A row has the point, its replications, the metrics of the stopping rule, and `SHOWN`."""
     points = document["points"]
     known = dict.fromkeys(metric for point in points for metric in point["metrics"])
     shown = [*targets, *(name for name in known if name.split(".")[0] in SHOWN and name not in targets)]

@@ -26,6 +26,6 @@ class Words:
         return for_figure(f"{name} of {table}" if "[" in key else name)
 
     def short(self, key: str, among: Sequence[str]) -> str:
-        """The last part of a key, if it is unique."""
+        """The last part of a key if it is unique among the keys, else the label of the key."""
         last = key.rpartition(".")[2]
         return last if [other.rpartition(".")[2] for other in among].count(last) == 1 else self.of(key)

@@ -20,7 +20,7 @@ fn timed(run: impl FnOnce() -> RunRecord) -> (RunRecord, f64) {
     (record, seconds)
 }
 
-/// Record as text, without its cost.
+/// Record as JSON text, without the CPU time.
 fn bytes(record: &RunRecord) -> String {
     serde_json::to_string(&RunRecord { cpu_seconds: None, ..record.clone() }).expect("a record has JSON")
 }

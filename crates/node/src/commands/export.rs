@@ -57,7 +57,7 @@ struct Exporter {
 }
 
 impl Exporter {
-    /// Answers a scrape. Reads the configuration again, since it may have changed.
+    /// Returns the answer to a scrape. Reads the configuration again, since it may have changed.
     fn text(&mut self) -> Result<String, Box<dyn std::error::Error>> {
         let config = subscribers::load(&self.path)?;
         let snapshot = attached(Path::new(&config.node.pin_path))?;

@@ -2,8 +2,8 @@
 //!
 //! There are three kinds of events: an interface appears, disappears or is recreated (rtnetlink); a reload is requested
 //! (SIGHUP, sent by `systemctl reload`); pins are removed (inotify). The command ends if `detach` removed the pins. A
-//! changed configuration file is loaded at a reload, and also at the next event of any interface, since another process
-//! may have loaded the file.
+//! changed configuration file is loaded at a reload. It is also loaded at the next event of any interface, since
+//! another process may have loaded the file.
 
 use super::with_subscribers::{attach, ports_in_words};
 use super::{Outcome, print_out, warn};
@@ -177,7 +177,7 @@ impl Follower {
         None
     }
 
-    /// Logs a problem, unless it is the same as the last logged one. Returns the time of the next attempt.
+    /// Logs a problem, unless it is the same as the last logged one. Returns the delay until the next attempt.
     fn is_wrong(&mut self, problem: &str, patience: Option<Duration>) -> Option<Duration> {
         if self.problem.as_deref() != Some(problem) {
             warn(&format!("{problem}; going on with the configuration before, and trying again"));

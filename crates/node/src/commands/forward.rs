@@ -55,7 +55,8 @@ fn port(config: &ForwardConfig, interface: Option<&str>, default: usize) -> Resu
     found.ok_or_else(|| format!("{interface}: no port of the configuration has this interface"))
 }
 
-/// Writes to a temporary file and renames it, so that an error leaves no partial capture.
+/// Forwards the capture `read` to the capture `write` and returns the report. Writes a temporary file and renames it,
+/// so that an error leaves no partial capture.
 fn offline_run(
     config: &ForwardConfig,
     ports: (usize, usize),

@@ -56,7 +56,7 @@ fn there<T>(pin_path: &std::path::Path, snapshot: Option<T>) -> Result<T, Box<dy
     snapshot.ok_or_else(|| format!("nothing is attached: no pins in {}", pin_path.display()).into())
 }
 
-/// Label of a user in a table: the name, followed by the key if it differs.
+/// Name of a user in a printed table, followed by the user's key if the two differ.
 #[cfg(feature = "ebpf")]
 fn label(names: &fairlane_node::names::Names, user: &fairlane_node::kernel::UserView) -> String {
     let (name, key) = (names.get(&user.key), user.key.to_string());
@@ -69,7 +69,7 @@ fn marked_title(snapshot: &fairlane_node::kernel::Snapshot) -> String {
     if marks(snapshot) { format!(" {:>9}", "marked") } else { String::new() }
 }
 
-/// Cell of that column: number of packets that a port marked instead of dropping them.
+/// Cell of the column of marked packets: the number of packets that a port marked instead of dropping them.
 #[cfg(feature = "ebpf")]
 fn marked(snapshot: &fairlane_node::kernel::Snapshot, port: &fairlane_node::kernel::PortView) -> String {
     if marks(snapshot) { format!(" {:>9}", port.counts.marked) } else { String::new() }

@@ -182,7 +182,7 @@ fn set(named: Named) -> Outcome {
     tell(&format!("set \"{name}\"{}", metered_when(&live, &name)), changed)
 }
 
-/// Suffix for a subscriber whose keys take effect with its next session.
+/// Returns a note on a subscriber without a prefix, which is metered only during sessions. Empty for others.
 fn metered_when(live: &Live, name: &str) -> &'static str {
     match live.subscribers().get(name).map(|subscriber| subscriber.user(&UserParams::default())) {
         Some(Ok(None)) => "; it has no prefix and is metered only during RADIUS sessions",
@@ -282,7 +282,8 @@ impl Import {
         Ok(changes)
     }
 
-    /// Returns the changes for subscribers that are missing from the list. RADIUS sessions are kept.
+    /// Returns the changes for subscribers that are missing from the list. Keeps their RADIUS sessions unless
+    /// `end_sessions` is set.
     fn gone(&self, live: &Live, list: &List) -> Result<Vec<Change>, ChangeError> {
         let replaceable = live.subscribers().values().filter(|there| self.end_sessions || there.is_given());
         let (here, gone): (Vec<_>, Vec<_>) = replaceable.partition(|there| list.lines.contains_key(&there.name));
@@ -424,7 +425,7 @@ impl Batch {
         }
     }
 
-    /// Returns a text about the other lines when one failed.
+    /// Returns a text that says which lines were applied and which were not, after a line failed.
     fn fate(&self) -> String {
         let first = self.before + 1;
         let these = if first == self.last {

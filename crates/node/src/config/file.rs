@@ -142,7 +142,7 @@ fn start_of(root: &DeTable<'_>, key: &str) -> Option<usize> {
 mod tests {
     use super::super::NodeConfig;
 
-    /// Error message for a file with these bytes, without its path.
+    /// Returns the lines of the error for a file with these bytes, without its path.
     fn told(name: &str, bytes: &[u8]) -> Vec<String> {
         let path = std::env::temp_dir().join(format!("fairlane-file-{}-{name}.toml", std::process::id()));
         std::fs::write(&path, bytes).unwrap();

@@ -275,7 +275,7 @@ impl Port {
     }
 }
 
-/// Maximum threshold of each measure: 2^40 units of the integer arithmetic, or less.
+/// Returns the maximum threshold in the unit `measure`: at most 2^40 units of the integer arithmetic.
 fn most(measure: QueueMeasure) -> Threshold {
     match measure {
         QueueMeasure::Packets => Threshold::Packets(16_777_216.0),

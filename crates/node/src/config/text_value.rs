@@ -1,6 +1,6 @@
 //! Configuration values written as strings, for types with `FromStr` and `Display`.
 
-/// Implements the value trait for a type: the type, its name in errors, an example.
+/// Implements the value trait for a type. Arguments: the type, its name in errors, and an example.
 macro_rules! text_value {
     ($type:ty, $kind:literal, $example:literal) => {
         impl fairlane_schemes::base::config::ConfigValue for $type {

@@ -51,8 +51,8 @@ params! {
         limit: u32 = 65536, in 1..=1048576, source "our choice";
         /// Table entries reserved for configured users; default: twice the number of users at attach.
         configured: Option<u32> = null, in 1..=1048576, source "our choice";
-        /// Idle time after which a meter may be replaced. At least 10 times the memory: the value has then decayed to
-        /// e^-10.
+        /// Idle time after which a meter may be replaced. At least 10 times the memory: the meter's value has then
+        /// decayed to e^-10.
         timeout: Time = "60 s", in "10 ms"..="24 h", source "our choice";
     }
 }

@@ -38,7 +38,7 @@ params! {
         frames: u32 = 32768, in 64..=4194304, source "our choice";
         /// Maximum frame size, including tags, without the frame check sequence.
         frame_size: Bytes = "1600 B", in "64 B"..="65535 B", source "MTU 1500 with four VLAN tags";
-        /// Frames that the kernel buffers for each port until they are read.
+        /// Number of frames that the kernel buffers for each port until they are read.
         ring: u32 = 4096, in 16..=65536, source "our choice";
         /// Priority in the scheduling class SCHED_FIFO; 0 for the ordinary class. Without permission, the forwarder
         /// uses the ordinary class and reports this.
@@ -51,7 +51,7 @@ params! {
 params! {
     /// Parameters of a user's meter.
     pub struct ForwardUserParams {
-        /// Rate at which activity is 0, multiplied by the weight.
+        /// Rate at which a user of weight 1 has activity 0.
         reference_rate: BitRate = "10 kbit/s", in "1 kbit/s"..="1 Tbit/s", symbol "R_r", source "abc2018 Table 1";
         /// Weight in every scheme that shares by weight.
         weight: f64 = 1.0, in 0.001..=1000.0, symbol "w", source "our choice";
@@ -63,7 +63,7 @@ params! {
 params! {
     /// The emulated link on which a port sends.
     pub struct EgressParams {
-        /// Rate. Without a rate, packets leave immediately and there is no queue.
+        /// Link rate. Without a rate, packets leave immediately, without a queue.
         rate: Option<BitRate> = null, in "1 kbit/s"..="1 Tbit/s", symbol "C_b", source "our choice";
         /// Propagation delay.
         delay: Time = "0 s", in "0 s"..="10 s", symbol "D_b", source "our choice";

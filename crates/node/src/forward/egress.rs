@@ -106,7 +106,7 @@ impl EgressLink {
         }
     }
 
-    /// Keeps the control class of a packet if the port has a queue and its control rate allows it.
+    /// Removes the control class of a packet, unless the port has a queue and its control rate allows the packet.
     #[cold]
     fn judge(&mut self, packet: &mut NodePacket, now: Time) {
         let is_queued = matches!(self.way, Way::Port(_));

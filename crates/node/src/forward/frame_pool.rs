@@ -96,7 +96,7 @@ impl FramePool {
         Some(id)
     }
 
-    /// Copies a frame into another chunk, if one is free.
+    /// Copies a frame into a free chunk and returns the copy, or `None` if no chunk is free.
     pub fn duplicate(&mut self, id: FrameId) -> Option<FrameId> {
         let Place { start, bytes } = self.places[id.0 as usize];
         let copy = FrameId(self.claim(bytes as usize)?);

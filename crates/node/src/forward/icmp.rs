@@ -55,8 +55,8 @@ pub fn error(packet: &[u8], message: Message, from: Ipv4Addr) -> Option<Vec<u8>>
     Some(ipv4(&mut icmp, from, to, ERROR_TOS))
 }
 
-/// Checks whether an error may be sent (RFC 1812, 4.3.2.7): not about errors, not about fragments except the first, and
-/// not to addresses that do not identify one host.
+/// Returns true if an error about `packet` may be sent (RFC 1812, 4.3.2.7): not about errors, not about fragments
+/// except the first, and not about packets whose source or destination does not identify one host.
 fn may_be_told(packet: &[u8]) -> bool {
     let header_bytes = usize::from(packet[0] & 15) * 4;
     let is_first = u16::from_be_bytes([packet[6], packet[7]]) & 0x1fff == 0;

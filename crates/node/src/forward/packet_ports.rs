@@ -80,7 +80,7 @@ impl Ports for PacketPorts {
         self.interfaces[port].index()
     }
 
-    /// Need not close the socket, which works again when the interface is up.
+    /// Does nothing: the socket works again when the interface is up.
     fn close(&mut self, _: usize, _: &mut Core) {}
 
     /// Replaces the socket if the interface was recreated.

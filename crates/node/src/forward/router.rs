@@ -19,7 +19,7 @@ const ASK_EVERY: Time = Time::from_secs(1);
 
 /// Mean interval between ICMP messages: 1000 per second.
 const ICMP_EVERY: Time = Time::from_millis(1);
-/// Length of a burst of ICMP messages, as a time at that mean rate.
+/// Maximum burst of ICMP messages, as its duration at the mean rate.
 const ICMP_BURST: Time = Time::from_millis(100);
 
 const ETHERNET_BYTES: usize = 14;
@@ -77,7 +77,7 @@ pub enum Reason {
 #[derive(Clone, Debug)]
 pub struct Router {
     addresses: Vec<Address>,
-    /// Index of the hop for a destination. The index after the last means that there is no route.
+    /// Maps a destination to an index into `hops`, or to the length of `hops` if there is no route.
     index: UserIndex,
     /// Port and next hop; without a next hop the destination is a neighbour.
     hops: Vec<(usize, Option<Ipv4Addr>)>,
@@ -108,7 +108,7 @@ impl Router {
         Self { addresses, index, hops, neighbours, asked, mtus, icmp_at: Time::ZERO }
     }
 
-    /// Decides on a frame that arrived at `port` at `now`, and rewrites it.
+    /// Rewrites a frame that arrived at `port` at `now`. Returns the decision on the frame.
     #[inline]
     pub fn route(&mut self, frame: &mut [u8], port: usize, now: Time) -> Action {
         match frame.get(12..14) {
@@ -184,7 +184,7 @@ impl Router {
         Some(Answer { port: out, frame: [head, message].concat() })
     }
 
-    /// Limits ICMP messages of all kinds by one token bucket (RFC 1812, 4.3.2.8).
+    /// Returns true if an ICMP message may be sent. One token bucket limits messages of all kinds (RFC 1812, 4.3.2.8).
     fn may_send_icmp(&mut self, now: Time) -> bool {
         let start = self.icmp_at.max(now.saturating_sub(ICMP_BURST));
         let is_allowed = start <= now;
@@ -194,7 +194,8 @@ impl Router {
         is_allowed
     }
 
-    /// Learns from ARP frames for the router, and answers requests for its address.
+    /// Learns the senders of ARP frames for the router, and answers requests for the router's address. Returns the
+    /// decision on the frame.
     #[cold]
     fn arp(&mut self, frame: &mut [u8], port: usize) -> Action {
         let own = self.addresses[port];

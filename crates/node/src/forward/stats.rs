@@ -161,7 +161,7 @@ impl EgressStats {
         self.queue.change(backlog, now);
     }
 
-    /// Converts the counters to JSON at `now`, with users by `names`.
+    /// Converts the counters at `now` to JSON, with the users' names in `names`.
     #[must_use]
     pub fn report(&self, rate: Option<BitRate>, names: &[String], now: Time) -> Json {
         let window_s = now.saturating_sub(self.since).as_secs_f64().max(1e-9);

@@ -148,7 +148,7 @@ impl Open {
 
 const VETH: &str = "veth";
 
-/// Problems of an interface that can be detected before it is opened.
+/// Checks an interface for problems that can be detected before the interface is opened.
 fn check(offloads: &Offloads) -> Result<(), String> {
     if offloads.receive_queues > 1 {
         let queues = offloads.receive_queues;

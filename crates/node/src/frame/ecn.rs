@@ -12,7 +12,7 @@ fn bits(ecn: Ecn) -> u8 {
     }
 }
 
-/// Writes the field into the frame that was parsed as `parsed`, and updates the IPv4 checksum. Frames other than IP are
+/// Writes `ecn` into the frame that was parsed as `parsed`, and updates the IPv4 checksum. Frames other than IP are
 /// unchanged.
 pub fn set_ecn(frame: &mut [u8], parsed: &Frame, ecn: Ecn) {
     let at = parsed.network_at;

@@ -98,8 +98,8 @@ impl Frame {
         Self { bytes, ..parsed }
     }
 
-    /// Returns a hash that identifies the flow, of addresses, protocol and ports. For protocols other than IP, the hash
-    /// is of the Ethernet addresses.
+    /// Returns a hash of addresses, protocol and ports, which identifies the flow. For protocols other than IP, the
+    /// hash is of the Ethernet addresses.
     #[must_use]
     #[inline]
     pub fn flow(&self, frame: &[u8]) -> u32 {

@@ -178,7 +178,7 @@ fn fragments_of_a_datagram_are_one_flow() {
 #[test]
 fn extension_headers_of_ipv6_are_skipped_and_fragments_have_no_ports() {
     let mut bytes = Made { is_ipv6: true, ..udp(100) }.bytes();
-    // 8 bytes of hop-by-hop and 16 bytes of destination options before UDP.
+    // The frame has 8 bytes of hop-by-hop options and 16 bytes of destination options before UDP.
     bytes[20] = 0;
     bytes.splice(54..54, [60, 0, 1, 4, 0, 0, 0, 0]);
     bytes.splice(62..62, [17, 1, 1, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);

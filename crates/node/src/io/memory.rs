@@ -15,7 +15,7 @@ pub struct Memory {
     bytes: usize,
 }
 
-// SAFETY: only this value owns the pages, on any thread.
+// SAFETY: this value is the only owner of the pages, which any thread may access.
 unsafe impl Send for Memory {}
 
 impl Memory {

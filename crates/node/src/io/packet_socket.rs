@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-/// Headroom and tailroom of a ring slot: header and address (52 bytes), with alignment.
+/// Bytes of a ring slot in addition to the frame: header and address (52 bytes), and alignment.
 const SLOT_EXTRA: usize = 96;
 const BLOCK_BYTES: usize = 1 << 18;
 
@@ -22,13 +22,13 @@ const BLOCK_BYTES: usize = 1 << 18;
 pub struct Received<'a> {
     /// Start of the frame, without the outer VLAN tag.
     pub bytes: &'a [u8],
-    /// Outer VLAN tag, whose place is after the two addresses.
+    /// Outer VLAN tag, which follows the two addresses on the wire.
     pub tag: Option<[u8; 4]>,
     /// Length on the wire, without the outer tag; greater than the length of `bytes` if the frame was truncated.
     pub length: usize,
     /// Arrival time, on the clock [`super::realtime`].
     pub at: Time,
-    /// True if the sender left the checksum to a network card.
+    /// True if the sender's kernel left the checksum for a network card to compute.
     pub lacks_checksum: bool,
 }
 
@@ -44,7 +44,7 @@ pub struct Interface {
     next: usize,
 }
 
-// SAFETY: only the interface owns the ring, on any thread.
+// SAFETY: the ring belongs to this value alone and is not tied to a thread.
 unsafe impl Send for Interface {}
 
 impl Interface {
@@ -97,7 +97,7 @@ impl Interface {
         be_promiscuous(&self.socket, self.index)
     }
 
-    /// Passes up to `most` arrived frames to `take`.
+    /// Passes up to `most` arrived frames to `take`. Returns the number of frames.
     #[inline]
     pub fn receive(&mut self, most: usize, mut take: impl FnMut(Received<'_>)) -> usize {
         for count in 0..most {
@@ -154,7 +154,7 @@ impl Interface {
         self.index
     }
 
-    /// Takes the pending error of the socket, such as `ENETDOWN`. Until the error is read, every wait returns
+    /// Returns and clears the pending error of the socket, such as `ENETDOWN`. Until then, every wait returns
     /// immediately.
     #[must_use]
     pub fn take_error(&self) -> Option<Error> {

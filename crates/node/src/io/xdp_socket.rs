@@ -174,13 +174,13 @@ impl XdpSocket {
         self.send.put(libc::xdp_desc { addr: frame.at as u64, len: frame.bytes, options: 0 });
     }
 
-    /// Number of frames that the kernel has not accepted yet.
+    /// Number of frames in the transmit ring that the kernel has not taken yet.
     #[inline]
     pub fn unsent(&self) -> u32 {
         self.send.ahead()
     }
 
-    /// Makes the kernel send the transmit ring.
+    /// Makes the kernel send the frames of the transmit ring.
     ///
     /// # Errors
     /// The kernel's buffers are full (`EAGAIN`, `EBUSY`, `ENOBUFS`), or the interface is down or missing.
@@ -248,7 +248,7 @@ struct Ring<T> {
     other: u32,
 }
 
-// SAFETY: only the ring owns the mapping, on any thread.
+// SAFETY: the ring is the only owner of the mapping, which any thread may access.
 unsafe impl<T: Send> Send for Ring<T> {}
 
 impl<T: Copy> Ring<T> {

@@ -234,7 +234,7 @@ fn is_private_mount(folder: &Path) -> Option<bool> {
     Some(!mounts.lines().any(|line| line.split(' ').nth(2) == Some(wanted.as_str())))
 }
 
-/// Returns the sizes of the existing tables, unless `config` requires other sizes.
+/// Returns the sizes of the existing tables, or an error if `config` requires other sizes.
 pub(super) fn places_there(config: &NodeConfig, folder: &Path) -> Result<Places, KernelError> {
     if !folder.join("addresses").exists() {
         return Err(KernelError::OtherVersion("users".into()));
@@ -312,7 +312,7 @@ fn fill_node(programs: &Programs, config: &NodeConfig, start_ns: u64) -> Result<
     Ok(is_new)
 }
 
-/// Checks that the attached node can be changed to this configuration. Returns true if nothing is attached.
+/// Checks that the attached node can be changed to this configuration. Succeeds if nothing is attached.
 pub(super) fn check_node(config: &NodeConfig, folder: &Path) -> Result<(), KernelError> {
     let record = NodeRecord::new(config, 1, netns()?, Places::of(config)).map_err(|error| unfit("marker", &error))?;
     if !folder.join("config").exists() {
@@ -391,7 +391,7 @@ fn fill_ports(
         let made_clsact = made || known.is_some_and(|record| record.made_clsact != 0);
         let framing = links.iter().find(|link| link.index == *index).map_or(Framing::Ethernet, |link| link.framing);
         let mut record = record_of(config, port, *index, framing, made_clsact)?;
-        // A port that reads labels keeps announcing it. A new port starts when its programs are attached.
+        // A port that reads labels continues to announce this. A new port starts when its programs are attached.
         if let Some(known) = known.filter(|known| (known.ingress, known.carrier) == (record.ingress, record.carrier)) {
             record.quiet_until_ns = known.quiet_until_ns;
         }

@@ -103,7 +103,7 @@ fn labels(folder: &Path) -> Vec<Finding> {
     texts.map(|(what, text)| Finding::new(what, State::Warning, text)).collect()
 }
 
-/// Percentage of table entries of configured users above which there is a warning.
+/// Percentage of the table entries that configured users may use without a warning.
 const MOST_TAKEN: u64 = 80;
 
 fn has_bpf_file_system() -> Option<String> {
@@ -131,7 +131,7 @@ fn users_table(config: &NodeConfig, folder: &Path) -> Finding {
     Finding::new(what, State::Ok, format!("{users} users of {}, room for {addresses} addresses", places.configured))
 }
 
-/// Reports parameters of a user that exceed the integer arithmetic.
+/// Returns an error text if parameters of a user are out of range for the integer arithmetic.
 fn unfit_user(config: &NodeConfig) -> Option<String> {
     let of = |user: &User| RuleRecord::new(0, &user.params, config).map_err(|error| unfit("users", &error)).map(drop);
     let all = default_rule(config).and_then(|_| config.users.iter().try_for_each(of));
@@ -149,7 +149,7 @@ fn almost_full(config: &NodeConfig, places: Places) -> Option<String> {
     })
 }
 
-/// Warns if a prefix has more addresses than the table has entries, and no limit on its per-address meters.
+/// Warns if a prefix with more addresses than table entries does not limit its per-address meters.
 fn too_small(config: &NodeConfig) -> Option<String> {
     let limit = config.users_table.limit;
     let prefixes = config

@@ -15,10 +15,10 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use zerocopy::{FromBytes, IntoBytes};
 
-/// Time after which all labels in flight or in a queue have arrived.
+/// Maximum time from the writing of a label to its arrival at the other end of the link.
 const IN_FLIGHT: Duration = Duration::from_millis(500);
 
-/// Time after which the far end has stopped writing labels. Without an answer it writes them for at most
+/// Maximum wait for the last labels before a detach. Without a new announcement, the far end writes labels for at most
 /// [`NeighbourState::READ_FOR`].
 const GIVE_UP: Duration = Duration::from_secs(8);
 
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn a_neighbour_waits_from_its_last_answer_on() {
         let at = |until: u64, asked: u64| NeighbourState { until_ns: until, asked_ns: asked, ..Default::default() };
-        // The neighbour was first seen at 10 s and has never answered, also not when asked again.
+        // The neighbour was first seen at 10 s. It answers neither the first request nor the second one at 12 s.
         assert_eq!(at(10 * SECOND, 10 * SECOND).waits_s(13 * SECOND), Some(3.0));
         assert_eq!(at(10 * SECOND, 12 * SECOND).waits_s(13 * SECOND), Some(3.0));
         // The neighbour was asked at 10 s and answered, so the answer is valid until 12 s. There was no traffic
@@ -216,13 +216,14 @@ mod tests {
     fn a_port_that_fell_silent_waits_for_what_it_promised_and_for_what_still_comes() {
         let state = |answered: u64, late: u64| LinkState { answered_ns: answered, late_ns: late, ..Default::default() };
         let ms = |ms: u64| 100 * SECOND + ms * 1_000_000;
-        // The port was not asked, and no packets arrived for half a second.
+        // The port was not asked. Labels in flight arrive within half a second.
         assert!(state(0, 0).may_bring_labels(ms(0), ms(499)) && !state(0, 0).may_bring_labels(ms(0), ms(500)));
-        // An answer sent just before is valid for 2 s. Add the time of packets in flight.
+        // The port answered at 0 ms. The far end writes labels for 2 s, and labels in flight arrive half a second
+        // later.
         assert!(
             state(ms(0), 0).may_bring_labels(ms(0), ms(2499)) && !state(ms(0), 0).may_bring_labels(ms(0), ms(2500))
         );
-        // A label that arrived late.
+        // A label arrived at 700 ms. Further labels may arrive in the next half second.
         assert!(
             state(0, ms(700)).may_bring_labels(ms(0), ms(1199)) && !state(0, ms(700)).may_bring_labels(ms(0), ms(1200))
         );

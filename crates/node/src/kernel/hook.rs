@@ -23,7 +23,7 @@ const FILTER: u32 = 0xfa;
 /// Prefix of the pins of links.
 const LINK: &str = "link-";
 
-/// Attaches a program to one side of a port by a link, replacing an earlier one.
+/// Attaches a program to one side of a port by a BPF link, replacing an earlier program.
 pub(super) fn link(folder: &Path, program: BorrowedFd<'_>, index: u32, side: Side) -> Result<(), KernelError> {
     let path = pin_of(folder, index, side);
     let whose = if side == Side::Unwrap { "XDP of " } else { "" };
@@ -102,7 +102,7 @@ fn is_gone(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::NOLINK.raw_os_error())
 }
 
-/// Attaches a program to one side of a port as a clsact filter, replacing an earlier one.
+/// Attaches a program to one side of a port as a clsact filter, replacing an earlier program.
 pub(super) fn filter(program: BorrowedFd<'_>, index: u32, side: Side) -> Result<(), KernelError> {
     let attached = clsact_filter(program, index, side).attach();
     attached.map(drop).map_err(KernelError::refused(format!("attaching a program to interface {index}")))

@@ -188,8 +188,8 @@ impl LinkEvents {
         Ok(Self { socket })
     }
 
-    /// Returns events. Waits for an event or for input from one of `others`. If `patience` is given, waits at most that
-    /// long.
+    /// Waits for an event or for input from one of `others`, and returns the events. If `patience` is given, waits at
+    /// most that long.
     ///
     /// # Errors
     /// The socket fails.

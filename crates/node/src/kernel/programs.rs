@@ -42,7 +42,7 @@ pub(super) const PINNED: [&str; 16] = [
     "sweepers",
 ];
 
-/// Returns true if a program is attached with the pins in a folder.
+/// Returns true if `folder` has the pins of an attached program.
 pub(super) fn is_there(folder: &Path) -> bool {
     folder.join("ports").exists() && !is_half_there(folder)
 }
@@ -74,9 +74,9 @@ pub(super) fn check_pinned(folder: &Path) -> Result<(), KernelError> {
 /// Purpose of loading programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode<'a> {
-    /// For operation: maps are pinned in this folder, and existing maps are reused.
+    /// Operation: maps are pinned in this folder, and existing maps are reused.
     Pinned(&'a Path),
-    /// For tests: no map is pinned, and the test sets clock and queue.
+    /// Tests: nothing is pinned, and the test sets clock and queue length.
     Replay,
     /// Benchmarks: nothing is pinned.
     Unpinned,
@@ -194,7 +194,7 @@ impl Programs {
         with(self.program(program).as_fd())
     }
 
-    /// Writes an entry.
+    /// Writes the entry `value` of `key` to the map with the name `map`.
     ///
     /// # Errors
     /// The map is full, or sizes do not match.

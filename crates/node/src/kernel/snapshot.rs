@@ -47,9 +47,9 @@ pub struct PortView {
     pub state: PortState,
     /// Packet counters.
     pub counts: PortCounts,
-    /// Treatment of labels towards the far end of its link.
+    /// Treatment of labels towards the far end of the port's link.
     pub labels: Labels,
-    /// Neighbours with traffic, if the port asks them if they read labels.
+    /// Neighbours with traffic, if the port asks its neighbours whether they read labels.
     pub neighbours: Vec<Neighbour>,
     /// Packets sent without the label that they should have.
     pub held_back: u64,

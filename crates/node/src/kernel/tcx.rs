@@ -1,5 +1,5 @@
-//! TCX: hooks of a port that need no qdisc (Linux 6.6), and XDP before them. A link keeps a program attached to a hook;
-//! a pin keeps the link.
+//! TCX: hooks of a port that need no qdisc (Linux 6.6), and XDP before them. A link (`bpf_link`) keeps a program
+//! attached to a hook; a pin keeps the link open.
 //!
 //! Calls libbpf directly, because the wrapper does not support these hooks.
 #![allow(unsafe_code)]
@@ -88,7 +88,8 @@ pub(super) fn programs_at(index: u32, side: Side) -> io::Result<Vec<(u32, u32)>>
     Ok(programs.into_iter().zip(links).take(count).collect())
 }
 
-/// Attaches a program to a hook. It stays attached until the last descriptor of the link is closed and its pin removed.
+/// Attaches a program to a hook and returns the link. The program stays attached until the last descriptor of the link
+/// is closed and the link's pin removed.
 pub(super) fn link(program: BorrowedFd<'_>, index: u32, side: Side) -> io::Result<OwnedFd> {
     let size = size_of::<bpf_link_create_opts>() as _;
     let options = bpf_link_create_opts { sz: size, flags: side.flags(), ..Default::default() };

@@ -285,7 +285,7 @@ impl UserTable {
         write_all(&self.mark_rules, "mark_rules", &marks)
     }
 
-    /// Makes programs look up these kinds of identifiers from now on, and invalidates their caches.
+    /// Makes programs look up these kinds of identifiers from now on, and invalidates the programs' caches.
     fn renew(&self, kinds: u32) -> Result<(), KernelError> {
         let Some(mut node) = read::<NodeRecord>(&self.config, "config", ZERO.as_bytes())? else { return Ok(()) };
         node.kinds |= kinds;

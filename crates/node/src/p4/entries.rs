@@ -31,7 +31,7 @@ use serde_json::Value as Json;
 pub const METERS: u32 = 4096;
 /// Maximum number of meters, limited by the index of the registers.
 pub const MOST_METERS: u32 = 1 << 24;
-/// Number of ports of the switch: `PORTS` in `planes/p4/sizes.p4`; the last one means drop.
+/// Number of ports of the switch: `PORTS` in `planes/p4/sizes.p4`; the last port means drop.
 pub const PORTS: usize = 511;
 /// Maximum number of prefixes with per-address meters, if all have the maximum number of meters.
 const BLOCKS: u32 = 16;
@@ -203,7 +203,7 @@ fn bits(bits: u32, number: u64) -> Value {
     Value { number: number.into(), bits }
 }
 
-/// Error for a value, at `key`, that exceeds the integer arithmetic.
+/// Returns the error for a value at `key` that is out of range for the integer arithmetic.
 fn out_of_range(key: impl Into<String>) -> impl FnOnce(OutOfRange) -> ConfigError {
     move |error| ConfigError::new(key, format!("is out of range, it must be from {} to {}", error.min, error.max))
 }
@@ -422,7 +422,7 @@ fn csfq(number: usize, port: &Port, unit: BitRate) -> Result<Params, ConfigError
     Ok(params)
 }
 
-/// Converts a threshold to 1/16 packets or nanoseconds, rounded to the nearest integer.
+/// Converts a threshold to an integer number of 1/16 packets or of nanoseconds.
 fn units(threshold: Threshold) -> u64 {
     match threshold {
         Threshold::Packets(packets) => (packets * PACKET as f64).round() as u64,
@@ -431,8 +431,8 @@ fn units(threshold: Threshold) -> u64 {
     }
 }
 
-/// Returns the switch's own queues. Without an AQM they have `limit`. They serve packets, not bytes: per second the
-/// number of maximum-size packets that the link can send.
+/// Returns the switch's own queues. Without an AQM their capacity is `limit`. They serve packets, not bytes: per second
+/// the number of maximum-size packets that the link can send.
 fn queues(ports: &[Port]) -> Vec<Queue> {
     let of = |(port, Port { params, queue, .. }): (usize, &Port)| {
         let of_limit = if queue.scheme == QueueScheme::DropTail { 1 } else { DEPTH_OF_LIMIT };

@@ -18,7 +18,7 @@ use fairlane_schemes::label::abc::AverageOver;
 use std::time::Duration;
 
 impl NodeRecord {
-    /// Record of a configuration.
+    /// Creates the record of a configuration.
     ///
     /// # Errors
     /// A parameter exceeds the integer arithmetic.
@@ -242,7 +242,7 @@ impl PortRecord {
     /// Slots of ports in the maps.
     pub const PLACES: u32 = 1024;
 
-    /// Record of a port of a node.
+    /// Creates the record of a port of a node.
     ///
     /// # Errors
     /// A parameter exceeds the integer arithmetic.
@@ -334,7 +334,7 @@ impl PortRecord {
 }
 
 /// Converts a threshold to the unit of the queue, rounded to the nearest integer. A time becomes the number of bytes
-/// that the link sends in that time.
+/// that the link sends in that time. In a virtual queue, bytes become the time that the link needs for them.
 fn units_of(threshold: Threshold, is_virtual: bool, rate: BitRate) -> i64 {
     let units = match threshold {
         Threshold::Delay(time) if is_virtual => time.as_secs_f64() * 1e9,

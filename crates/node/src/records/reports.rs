@@ -101,7 +101,7 @@ impl PortRecord {
         (self.unit == Unit::Bytes as u32).then(|| self.queue_in_units(units))
     }
 
-    /// Time for the link to send a queue of `units`, if its rate is known and the unit is not packets.
+    /// Seconds that the link needs to send a queue of `units`, if its rate is known and the unit is not packets.
     #[must_use]
     pub fn delay_s(&self, units: i64) -> Option<f64> {
         let is_known = self.ns_per_byte_q20 != Self::ns_per_byte_q20(UNKNOWN_RATE);

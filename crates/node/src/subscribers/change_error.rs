@@ -33,11 +33,11 @@ pub enum ChangeError {
     /// Another subscriber already has the prefix, MAC address or session.
     #[error("user \"{name}\": {who} belongs to \"{other}\" already")]
     Taken {
-        /// The subscriber that claims it.
+        /// Subscriber that claims the identifier.
         name: String,
-        /// The prefix, address or session.
+        /// The identifier: a prefix, MAC address or session.
         who: String,
-        /// The subscriber that has it.
+        /// Subscriber that already has the identifier.
         other: String,
     },
     /// A user of the configuration has this name.

@@ -10,7 +10,8 @@ pub fn is_one(bytes: &[u8]) -> bool {
     bytes.trim_ascii_start().starts_with(b"{")
 }
 
-/// Parses the list. Ignores its sessions; the current sessions stay. Skips subscribers that have only sessions.
+/// Parses a list. Ignores the sessions in the list, so the current sessions stay. Skips subscribers that have only
+/// sessions.
 ///
 /// # Errors
 /// One line with line number and value.

@@ -22,7 +22,7 @@ pub struct Changed {
 #[derive(Clone, Debug)]
 struct Known {
     who: Vec<Who>,
-    /// Key of its meter.
+    /// Key of the subscriber's meter.
     key: Option<UserKey>,
 }
 
@@ -226,8 +226,9 @@ impl Live {
         subscribers.flat_map(sessions_of).collect()
     }
 
-    /// Reverts a change that the kernel rejected half-way, in the file and in the maps. Meters of removed subscribers
-    /// restart. If reverting fails, the marker file stays, and the next change refills the maps.
+    /// Reverts a change that the kernel rejected half-way, in the file and in the maps. Returns the error to report.
+    /// Meters of removed subscribers restart. If reverting fails, the marker file stays, and the next change refills
+    /// the maps.
     fn undo(&mut self, refused: ChangeError, before: Before, lock: &Locked) -> ChangeError {
         let undone = self.store.take_back(before, lock).map_err(ChangeError::Store).and_then(|()| self.fill());
         match undone {
@@ -256,7 +257,7 @@ impl Live {
     /// Checks changes as far as possible without applying them.
     ///
     /// # Errors
-    /// One of them is impossible.
+    /// One of the changes is impossible.
     pub fn try_out(&self, changes: &[Change]) -> Result<(), ChangeError> {
         self.check(changes).map(drop)
     }
@@ -299,7 +300,7 @@ impl Live {
         Ok((removed, users))
     }
 
-    /// Returns the user of a subscriber. Checks it, but not against other subscribers.
+    /// Returns the user of a subscriber. Checks the user, but not against other subscribers.
     fn user_of(&self, subscriber: &Subscriber) -> Result<Option<User>, ChangeError> {
         let name = || subscriber.name.clone();
         if self.configured.contains(&subscriber.name) {
@@ -322,7 +323,7 @@ impl Live {
         })
     }
 
-    /// Returns the final state of each changed name. The last of several changes counts.
+    /// Returns the final state of each changed name: that of the last change of the name.
     fn last_of_each<'a>(&self, changes: &'a [Change]) -> Result<LastOfEach<'a>, ChangeError> {
         let mut last = LastOfEach::new();
         for change in changes {

@@ -224,8 +224,8 @@ fn is_of_a_subscriber(prefix: Prefix) -> bool {
     }
 }
 
-/// Parses a reserved byte, the prefix length, and at least the required bytes of the prefix. Bits after the prefix must
-/// be zero (RFC 3162, 2.3), and are masked.
+/// Parses an IPv6 prefix: a reserved byte, the prefix length, and at least the bytes that this length requires. Bits
+/// after the prefix, which must be zero (RFC 3162, 2.3), are masked.
 fn ipv6_prefix(value: &[u8]) -> Option<Prefix> {
     let (&[_, bits], bytes) = value.split_first_chunk::<2>()?;
     if bits > 128 || bytes.len() > 16 || bytes.len() * 8 < usize::from(bits) {
@@ -326,7 +326,8 @@ mod tests {
         }
         assert_eq!(event_of(&[STOP, SESSION, SERVER]), Ok(Event::Down(session, when())));
         assert_eq!(event_of(&[OFF, SERVER]), Ok(Event::AllDown { server: "bng1".into(), when: when() }));
-        // The server is identified by its identifier or address, otherwise by the source address of the request.
+        // The server is identified by its NAS-Identifier or NAS-IP-Address, otherwise by the source address of the
+        // request.
         let by_address = Event::AllDown { server: "10.0.0.1".into(), when: when() };
         assert_eq!(event_of(&[OFF, (4, &[10, 0, 0, 1])]), Ok(by_address));
         assert_eq!(event_of(&[OFF]), Ok(Event::AllDown { server: "192.0.2.1".into(), when: when() }));

@@ -380,7 +380,7 @@ impl Store {
     }
 
     /// Compacts the file if most of it is superseded. A failure is only a warning, since all changes are stored. The
-    /// next attempt is made after the same number of further bytes.
+    /// next attempt follows after [`MOST_STALE`] further bytes.
     pub fn tidy(&mut self, _lock: &Locked) {
         if self.is_tidy() {
             return;
@@ -648,7 +648,7 @@ mod tests {
         assert!(store.bytes <= 200 + MOST_STALE && store.take_problems().is_empty(), "{}", store.bytes);
     }
 
-    /// Reads a file with these bytes, then opens it for writing. Returns the names and problems of each.
+    /// Reads a file with these bytes, then opens it for writing. Returns the names and problems of both steps.
     fn both(folder: &Folder, bytes: &[u8]) -> [(Vec<String>, Vec<String>); 2] {
         fs::write(folder.0.join(FILE), bytes).unwrap();
         let names = |subscribers: &Subscribers| subscribers.keys().cloned().collect();

@@ -47,7 +47,7 @@ impl Subscriber {
     }
 
     /// Returns the user that the node meters. The default user's values replace missing keys. Returns `None` if there
-    /// are keys but no identifier, as before a session with an address.
+    /// are keys but no identifier, for example before the first session reports an address.
     ///
     /// # Errors
     /// A key is unknown, of the wrong kind or out of range, there is no key at all, or a prefix contains all addresses.
@@ -61,7 +61,7 @@ impl Subscriber {
         let mut user = user.map_err(|error| {
             ConfigError::new(format!("user \"{}\": {}", shown_name(&self.name), error.key), error.problem)
         })?;
-        // An address counts once, even if two sessions have it or its two texts differ.
+        // An address counts once, even if two sessions have it or write it differently.
         let mut seen = HashSet::new();
         user.iter_mut().for_each(|user| user.who.retain(|who| seen.insert(*who)));
         Ok(user)
@@ -101,8 +101,8 @@ impl Subscriber {
     }
 }
 
-/// Rejects prefixes with all IPv4 addresses. Such a prefix may be intended in the configuration, but not in a list of
-/// subscribers.
+/// Rejects prefixes that contain all IPv4 addresses. Such a prefix may be intended in the configuration, but not in a
+/// list of subscribers.
 fn not_everybody(user: User) -> Result<User, ConfigError> {
     let is_all = |who: &&Who| matches!(who, Who::Prefix(prefix) if *prefix == Prefix::within(prefix.address(), 0));
     match user.who.iter().find(is_all) {
@@ -135,7 +135,8 @@ impl Change {
     }
 }
 
-/// Converts an address with or without a length to a prefix in the notation of a table of users.
+/// Returns the prefixes of a cell, which separates them by commas, semicolons or spaces, as values of a `[[users]]`
+/// table.
 pub(crate) fn prefixes_of(cell: &str) -> Vec<Json> {
     cell.split([',', ';', ' ']).map(str::trim).filter(|prefix| !prefix.is_empty()).map(|prefix| json!(prefix)).collect()
 }

@@ -137,7 +137,7 @@ impl Lab {
         }
     }
 
-    /// Writes a configuration; `PINS` in it is replaced by a folder of `name`.
+    /// Writes a configuration whose pins are in the folder `name`. Returns its path.
     pub fn config(&self, name: &str, text: &str) -> PathBuf {
         let path = self.folder.join(format!("{name}.toml"));
         let pins = self.bpf_folder().join(name);
@@ -284,7 +284,7 @@ pub fn average_activity(status: &Json, interface: &str) -> f64 {
 ///
 /// The averages are not exactly equal. Their time constant is 0.3 s, so a pause of a tenth of a second between the two
 /// ports changes the weights. This moves an average by less than the range of labels in a burst of 30 packets, log2(30)
-/// = 4.9. 20 labels of -32 among 50 would move the average by 14.
+/// = 4.9. 20 wrong labels of -32, the lowest activity, among 50 would move the average by 14.
 pub fn assert_same_labels(edge: &Json, core: &Json) {
     let difference = average_activity(edge, "mid0") - average_activity(core, "out1");
     assert!(difference.abs() < 5.0, "{difference} {edge} {core}");

@@ -97,8 +97,8 @@ impl Testbed {
         testbed
     }
 
-    /// Sends frames from the client. Returns the frames that the server receives, with tags restored. Stops at the same
-    /// number of frames, or if none has arrived for `patience`.
+    /// Sends frames from the client. Returns the frames that the server receives, with tags restored. Stops when all
+    /// frames have arrived, or if none has arrived for `patience`.
     pub fn exchange(&self, frames: &[Vec<u8>], patience: Duration) -> Vec<Vec<u8>> {
         let at = |host: usize, name: &'static str| {
             let namespace = std::fs::File::open(format!("/run/netns/{}", self.names[host])).unwrap();
@@ -165,7 +165,7 @@ impl Testbed {
         run(&format!("ip -n {} {words}", self.names[1]))
     }
 
-    /// The same at the client.
+    /// Runs `ip` at the client, with arguments split at spaces.
     pub fn client_ip(&self, words: &str) -> String {
         run(&format!("ip -n {} {words}", self.names[0]))
     }
@@ -221,7 +221,7 @@ impl Running {
 
     /// Ends the process with a signal and waits for its end.
     pub fn end_by(mut self, signal: Signal) {
-        // `ip netns exec` replaces itself by the program, so this is the program's process.
+        // `ip netns exec` replaces itself by the program, so the child process is the program.
         self.signal(signal);
         self.child.wait().unwrap();
     }

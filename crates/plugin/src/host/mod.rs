@@ -44,8 +44,8 @@ fn loaded(name: &str, library: &str) -> Option<ExternalScheme> {
 /// Loads the library in the file `path` and returns its schemes.
 ///
 /// # Errors
-/// If it cannot be read, is not a library of schemes, or has another version of the interface. The error is one line
-/// with the reason.
+/// If the file cannot be read, is not a library of schemes, or has another version of the interface. The error is one
+/// line with the reason.
 pub fn load(path: &Path) -> Result<Vec<LoadedScheme>, String> {
     load_file(path).map_err(|problem| format!("{}: {problem}", path.display()))
 }
@@ -79,7 +79,7 @@ fn load_file(path: &Path) -> Result<Vec<LoadedScheme>, String> {
 /// Returns the schemes in a library's table; `build` identifies the build.
 ///
 /// # Errors
-/// If a field is wrong. The error is one line that names it.
+/// If a field is wrong. The error is one line that names the field.
 ///
 /// # Safety
 /// All pointers of the table must be valid, as described in the header, for the life of the process.
@@ -136,7 +136,7 @@ unsafe fn checked(table: *const LibraryTable) -> Result<&'static LibraryTable, S
     if size < size_of::<LibraryTable>() {
         return Err(format!("size of the library's table: {size} must be at least {}", size_of::<LibraryTable>()));
     }
-    // SAFETY: it is as long as our table.
+    // SAFETY: the library's table is at least as long as ours.
     Ok(unsafe { &*table })
 }
 
@@ -171,7 +171,7 @@ unsafe fn scheme_of(scheme: *const SchemeTable, identity: &str) -> Result<(&'sta
     if size < size_of::<SchemeTable>() {
         return Err(format!("size: {size} must be at least {}", size_of::<SchemeTable>()));
     }
-    // SAFETY: it is as long as our table.
+    // SAFETY: the scheme's table is at least as long as ours.
     unsafe { PluginFactory::new(&*scheme, identity) }
 }
 
@@ -256,7 +256,7 @@ fn check_machine(content: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Rejects a file that was loaded and then overwritten in place: its old code would run under its new hash.
+/// Rejects a file that was loaded and then overwritten in place: the old code would run under the new hash.
 fn check_unchanged(path: &Path, hash: &str) -> Result<(), String> {
     static LOADED: Mutex<Option<HashMap<(u64, u64), String>>> = Mutex::new(None);
     #[cfg(unix)]

@@ -347,7 +347,7 @@ unsafe extern "C" fn on_reading(context: *mut c_void, name: *const c_char, value
 /// Reads the declaration of a parameter from a table. Errors begin with the field.
 ///
 /// # Safety
-/// Its texts must be null or end with a zero, and live as long as the process.
+/// The texts of `of` must be null or end with a zero, and live as long as the process.
 unsafe fn param_spec(of: &Parameter) -> Result<ParamSpec, String> {
     let read = |at: *const c_char, field: &str| {
         // SAFETY: guaranteed by the caller.

@@ -14,27 +14,26 @@
 //! | (3) | RED decides on packets of flows that are not cached, and on packets that (2) accepts, see [`super::red`] | `RedCore::decide` |
 //!
 //! Cost: that of RED, plus one hash and up to three look-ups. The jumping window and `period_end` also visit every
-//! cached flow once per m packets. State: that of RED, plus 65 bytes for each of c cached flows, and b bits. The
-//! sliding window needs 8 bytes for each of m packets.
+//! cached flow once per m packets. State: that of RED, plus 65 bytes for each of c cached flows, and b bits of bitmap.
+//! The sliding window needs 8 bytes for each of m packets.
 //!
 //! Deviations:
-//! 1. By default Hit uses a sliding window, which is exactly the virtual queue of section 3. The text can also mean
+//! 1. By default Hit uses a sliding window, which is exactly the virtual queue of section 3. The paper can also mean
 //!    that Hit is computed at the end of each period. A source at link rate is then accepted for a whole period and
-//!    blocked for the next. The jumping window needs no ring; its results for Table 1 do not differ from those of the
-//!    sliding window.
+//!    blocked for the next. The jumping window needs no ring of packets; its results for Table 1 of afc do not differ
+//!    from those of the sliding window.
 //! 2. Every packet is accepted if the average queue is below `min_th` or no packet waits.
 //! 3. dA is bounded by `max_credit` times Fair, otherwise an idle flow would collect unlimited credit. dA is updated
 //!    when a packet of the flow arrives.
 //! 4. An enqueued packet brings its flow into the cache. Every arrival of a cached flow, dropped or not, refreshes its
 //!    entry. Otherwise a blocked flow would be evicted, and one source would keep 965 kbit/s. A flow evicted from the
 //!    cache (least recently used) loses its dA and its bytes in the window.
-//! 5. As the text says, a flow in debt (`dA > 0`) is accepted as soon as `Hit <= Fair`. With `repay` it is blocked
+//! 5. As the paper says, a flow in debt (`dA > 0`) is accepted as soon as `Hit <= Fair`. With `repay` it is blocked
 //!    until the debt is paid.
 //! 6. A drop by (2) restarts RED's count.
 //! 7. With a jumping window, rule (1) is evaluated at the end of each period, with the flow's share of the complete
 //!    period. During a period Hit grows from 0, so its mean is half of its final value. Integrating Hit would give
-//!    credit to a flow at twice its share. During the period, the excess of Hit over Fair is charged against the credit
-//!    for a whole period at once.
+//!    credit to a flow at twice its share. Rule (2) adds `(Hit_i - Fair)` times a whole period to dA_i for its test.
 //!
 //! Not implemented: ECN.
 
@@ -60,8 +59,8 @@ params! {
         bitmap_bits: u32 = 1024, in 1..=16777216, symbol "b", source "our choice: 2 % error with 105 flows";
         /// Minimum counting interval of the bitmap.
         count_interval: Time = "1 s", in "1 ms"..="1 h", source "our choice";
-        /// Bound of credit and debt, as a time: a flow that sends nothing, or twice its share, reaches the bound in
-        /// this time.
+        /// Time in which a flow that sends nothing reaches the maximum credit, and a flow that sends twice its share
+        /// the maximum debt.
         max_credit: Time = "10 s", in "0 s"..="1 h", symbol "D", source "our choice";
         /// Keeps dropping packets of a flow in debt even after its share has fallen to the fair share.
         repay: bool = false, source "afc 3: not so";
@@ -256,7 +255,7 @@ mod tests {
         Afc::new(&AfcParams { red, ..own }, QueueLimit::Packets(300), BitRate(5_000_000))
     }
 
-    /// Offers a packet to a queue of `packets` and enqueues it if it is accepted.
+    /// Offers a packet to a queue of `packets`, and enqueues the packet if it is accepted. Returns the verdict.
     fn offer(afc: &mut Afc, (flow, wire_bytes): (u32, u32), packets: u32, at_ms: u64, rng: &mut Rng) -> Verdict {
         let backlog = Backlog { packets, bytes: u64::from(packets) * 1000 };
         let view = QueueView { backlog, head_enqueued_at: None, link_rate: BitRate(5_000_000) };

@@ -23,13 +23,13 @@
 //!
 //! Deviations:
 //! 1. `b` = 500 and 1/s = 0.1 for links up to about 10 Mbit/s; implementations use 500 to 2000 and 1/500 to 1/10.
-//! 2. `min_fair` is 1. One implementation uses 10. With b = 500, this is a fiftieth of the arrivals, and no flow with a
-//!    smaller share is ever dropped. For more than 50 equal flows the queue is then drop-tail.
+//! 2. `min_fair` is 1. One implementation uses 10. With b = 500, a flow with less than a fiftieth of the arrivals is
+//!    then never dropped. For more than 50 equal flows the queue is drop-tail.
 //! 3. m_fair starts at b: no packet is dropped in the first intervals.
-//! 4. A target in bytes or as a delay counts in full packets, so that alpha and beta keep their meaning.
+//! 4. A target in bytes or as a delay is converted to full packets, the unit of alpha and beta.
 //! 5. By default a sample replaces the oldest entry. The b entries are then the last b samples, so a flow that stops is
 //!    forgotten after b samples.
-//! 6. The flow's entry is made before the decision. A packet may be dropped although the queue is empty.
+//! 6. An arrival is sampled before the drop decision. A packet may be dropped although the queue is empty.
 //!
 //! Not implemented: hash tables of limited size instead of the exact count of entries; ECN.
 
@@ -191,7 +191,7 @@ impl Aqm for Afd {
     }
 }
 
-/// Sampled arrivals, and their amount for each flow: eq. (1) and (2).
+/// Samples of arrivals, and the sum of their weights for each flow: rules (1) and (2).
 #[derive(Clone, Debug)]
 struct ShadowBuffer {
     /// Flow and weight of each sample.
@@ -240,7 +240,8 @@ impl ShadowBuffer {
         self.forget(old, old_bytes);
     }
 
-    /// Removes a sample. The flow's record is deleted with its last byte. Packets of length 0 never have a record.
+    /// Subtracts a removed sample from its flow's bytes. Deletes the flow's record when no bytes are left, so a flow
+    /// whose samples all have length 0 has no record.
     fn forget(&mut self, flow: u32, wire_bytes: u32) {
         if let Some(bytes) = self.flows.get_mut(flow) {
             *bytes -= u64::from(wire_bytes);
@@ -294,7 +295,7 @@ impl FairShare {
         }
     }
 
-    /// Runs the updates since the last call; `backlog` has waited since then.
+    /// Runs the updates that were due since the last call. `backlog` is the queue, unchanged since that call.
     fn catch_up(&mut self, backlog: Backlog, now: Time) {
         while self.ticker.due(now).is_some() {
             let excess = self.excess_packets(backlog);
@@ -417,7 +418,7 @@ mod tests {
         // Two intervals with 70 change the share by -0.1 * 20 each.
         fair.catch_up(backlog(70), tick(4));
         assert!((fair.share - 159.0).abs() < 1e-9);
-        // At the target the share changes by 1.7 * 20, and then no more.
+        // At the target the share changes once, by 1.7 * 20, and then stays.
         fair.catch_up(backlog(50), tick(1000));
         assert!((fair.share - 193.0).abs() < 1e-9);
         // An empty queue raises the share by 5 per interval, up to b.

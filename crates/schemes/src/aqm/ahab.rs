@@ -31,14 +31,14 @@
 //!    installs the deltas. A settings script uses 4.
 //! 4. The three decisions of (2) and (4) on a packet share one random number, as in the program. The program applies
 //!    the decision one packet later.
-//! 5. The bytes of a dropped packet count at once; in the switch the next packet that passes carries them.
+//! 5. The bytes of a dropped packet are counted at once; in the switch the next packet that passes reports them.
 //! 6. The first packet of an epoch may be dropped; in the switch it carries the update and is never dropped.
 //! 7. As in the switch, the first arrival of an epoch performs (5) and (6), and epochs without arrivals do not change
 //!    T.
-//! 8. C is the rate of the link, and (2) precedes a buffer; the program uses 100 Mbit/s.
+//! 8. C is the rate of the link; the program uses 100 Mbit/s. A buffer follows the decision (2).
 //!
-//! Not implemented: slices and their weights; the program's separate treatment of TCP, with drops and marks by counting
-//! down bytes. Here, all users are treated as the program treats UDP.
+//! Not implemented: slices (groups of users with a weight); the program's separate treatment of TCP, which drops or
+//! marks a packet whenever a byte counter reaches zero. Here, all users are treated as the program treats UDP.
 
 use crate::contract::prelude::*;
 use crate::flows::hash::{bucket, hash};
@@ -60,7 +60,7 @@ params! {
         link_memory: Time = "16 ms", in "10 us"..="100 s", source "default_settings.sh";
         /// Time between updates of the limit.
         epoch: Time = "1048576 ns", in "1 us"..="10 s", source "afd.p4: 2^20 ns";
-        /// Distance of the two other candidate limits: the limit's highest bit divided by `2^step`.
+        /// Distance between the limit and the two other candidates: the limit's highest bit divided by `2^step`.
         step: u32 = 1, in 0..=16, source "add_delta_rules.py, threshold_simulations.py; 4 in default_settings.sh";
         /// Minimum of the limit: rate that every user may always send.
         least_limit: BitRate = "1 kbit/s", in "1 bit/s"..="100 Gbit/s",

@@ -10,17 +10,17 @@
 //! | (2) | `avg < min_th + 0.4*(max_th-min_th)` and `max_p >= bottom`: `max_p *= beta` | the same |
 //! | (3) | feng: `max_p *= raise` when avg rises above max_th, `max_p /= lower` when avg falls below min_th | [`Ared::cross`] |
 //!
-//! (1) and (2) are tested at arrivals more than `interval` after the last change. The equations of RED are in
+//! (1) and (2) are tested at arrivals more than `interval` after max_p last changed. The equations of RED are in
 //! [`super::red`].
 //!
-//! Cost: that of RED, plus a comparison per packet. State: that of RED, plus max_p and the time of its last change.
+//! Cost: the cost of RED, plus a comparison per packet. State: RED's, plus max_p and the time of its last change.
 //!
 //! Deviations:
-//! 1. (1) and (2) are tested at arrivals, as in ns-2 and ns-3; the authors' report uses a timer. This differs only on
-//!    an idle link.
-//! 2. The gentle part of the drop curve follows max_p; in ns-2 and ns-3 it keeps the initial max_p.
-//! 3. `bottom = 0` selects `min(0.01, 80000/C)`, as in ns-2. ns-3 multiplies by the round-trip time where its comment
-//!    divides.
+//! 1. (1) and (2) are tested at arrivals, as in ns-2 and ns-3; the authors' report uses a timer. The difference matters
+//!    only on an idle link.
+//! 2. The gentle part of the drop curve uses the present max_p, not the initial one as in ns-2 and ns-3.
+//! 3. `bottom = 0` selects `min(0.01, 80000/C)`, as in ns-2. ns-3's code multiplies by the round-trip time, but its
+//!    comment divides.
 //! 4. Feng's max_p stays between 1e-6 and 1; ns-2 and ns-3 do not bound it.
 //!
 //! Not implemented: nonlinear RED.
@@ -75,7 +75,7 @@ params! {
         wait: bool = true, source "ns-3.26, ns-2";
         /// Effect of a packet's length on its drop probability.
         size_scaling: SizeScaling = "none", source "ns-3.26 packet mode; ns-2 bytes_ = after";
-        /// Mean length of a packet, for idle times, byte mode and automatic settings.
+        /// Mean packet length, used for idle times, byte mode and automatic settings.
         mean_packet: Bytes = "500 B", in "1 B"..="1 MB", source "ns-3.26, ns-2";
         /// Automatic thresholds: `min_th = max(5, target_delay*C_pkt/2)`, `max_th = 3*min_th`.
         target_delay: Time = "5 ms", in "1 us"..="10 s", source "ared2001, ns-2 targetdelay_";
@@ -195,7 +195,7 @@ impl Ared {
         }
     }
 
-    /// Applies rule (3) when the average enters another zone.
+    /// Applies rule (3) when the average enters another region.
     fn cross(&mut self) {
         let (average, before) = (self.core.average(), self.zone);
         if average < self.core.min_th() {
@@ -298,7 +298,7 @@ mod tests {
         close(floyd(0.1, &[(500, 23)]), 0.1); // not yet
         close(floyd(0.1, &[(501, 23), (900, 23), (1001, 23)]), 0.11);
         close(floyd(0.1, &[(501, 23), (900, 23), (1002, 23)]), 0.12);
-        // An arrival within the target does not delay the next change.
+        // An arrival within the target range does not delay the next change.
         close(floyd(0.1, &[(501, 20), (510, 23)]), 0.11);
         close(floyd(0.51, &[(501, 23)]), 0.51); // top
         close(floyd(0.5, &[(501, 23)]), 0.51); // equals the top, so the rise is allowed

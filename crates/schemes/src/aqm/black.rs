@@ -16,8 +16,8 @@
 //!
 //! N_act comes from a direct bitmap of b bits: `N_act = b * ln(b/z)`, where z bits are still zero.
 //!
-//! Cost: that of RED, plus one random number, three look-ups and one hash per packet. State: that of RED, plus 45 bytes
-//! for each of c flows including the index, 8 bytes for each of m samples, and b bits.
+//! Cost: the cost of RED, plus one random number, three look-ups and one hash per packet. State: the state of RED, plus
+//! 45 bytes for each of c flows including the index, 8 bytes for each of m samples, and b bits.
 //!
 //! Deviations:
 //! 1. `p` is linear, the simplest form: afc says only that it is 1 at twice Fair.

@@ -1,7 +1,7 @@
 //! BLUE: raises the drop probability when the queue overflows and lowers it when the link becomes idle.
 //!
-//! Source: Feng, Kandlur, Saha and Shin, "BLUE: A New Class of Active Queue Management Algorithms", 1999; parameters of
-//! the authors' ns scripts.
+//! Source: Feng, Kandlur, Saha and Shin, "BLUE: A New Class of Active Queue Management Algorithms", 1999; parameters
+//! from the authors' ns scripts.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -14,8 +14,8 @@
 //! Cost: one random number per packet while p > 0. State: p and the time of its last change.
 //!
 //! Deviations:
-//! 1. There is one decrement each time the link becomes idle; an implementation for ns-3 repeats the decrement every
-//!    `freeze` of an idle time.
+//! 1. p decreases once each time the link becomes idle; an implementation for ns-3 repeats this every `freeze` while
+//!    the link is idle.
 //! 2. A random drop at a full queue does not count as overflow.
 
 use crate::contract::prelude::*;

@@ -16,8 +16,8 @@
 //! Packets are in an array without gaps, linked in the order of arrival (`RandomAccessFifo`). A draw takes a random
 //! index. A removal moves the last element of the array into the gap. Draws and removals are O(1) in the worst case.
 //!
-//! Cost: that of RED, plus one random number and one comparison per drawn packet; removal is O(1). State: that of RED;
-//! none per flow.
+//! Cost: the cost of RED, plus one random number and one comparison per drawn packet; removal is O(1). State: that of
+//! RED, none per flow.
 //!
 //! Deviations:
 //! 1. Every drawn packet that matches is dropped, not only the first. A packet that is not dropped may be drawn again.
@@ -25,8 +25,8 @@
 //! 3. A drop of the arrival for any reason restarts RED's count.
 //! 4. Above `max_th` RED's gentle mode decides unless `gentle` is false; the paper drops every arrival.
 //! 5. For self-adjusting CHOKe, afc does not specify the draws above `max_th`, where five heavy sources keep the
-//!    average. One draw (`draws_beyond`), as in basic CHOKe and Linux, was chosen to match afc's rows with several
-//!    unresponsive flows. These rows therefore do not test the choice.
+//!    average queue. One draw (`draws_beyond`), as in basic CHOKe and Linux, was chosen to match afc's rows with
+//!    several unresponsive flows. These rows therefore do not test the choice.
 //!
 //! Not implemented: ECN; classes (all packets share one FIFO).
 

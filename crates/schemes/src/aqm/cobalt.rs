@@ -1,8 +1,8 @@
 //! COBALT: combines CoDel, whose count decays slowly, with BLUE against flows that do not react to CoDel.
 //!
-//! Source: Linux `sch_cake.c`, where each queue of CAKE uses it, see [`super::cobalt_core`]; `CobaltQueueDisc` of ns-3,
-//! the variant with one queue of Palmei et al., "Design and Evaluation of COBALT Queue Discipline", LANMAN 2019. We
-//! read only the code, not the paper.
+//! Source: Linux `sch_cake.c`, where each queue of CAKE runs COBALT ([`super::cobalt_core`]), and `CobaltQueueDisc` of
+//! ns-3. Palmei et al. describe the single-queue variant of ns-3 in "Design and Evaluation of COBALT Queue Discipline",
+//! LANMAN 2019. We read only the code, not the paper.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -15,7 +15,7 @@
 //! raises BLUE's probability.
 //!
 //! Cost: a few comparisons per packet, a square root per signal, a random number per packet while p > 0. State: two
-//! times, count and p.
+//! time stamps, count and p.
 //!
 //! Deviations:
 //! 1. Where the sources disagree, defaults are those of Linux: packets are marked, BLUE has no threshold, delays up to
@@ -328,7 +328,7 @@ mod tests {
         }
     }
 
-    /// Runs a port with 90 of 100 packets waiting for 2 s. Returns (drops, marks).
+    /// Runs a port for 2 s, with 90 packets waiting and a limit of 100 packets. Returns (drops, marks).
     fn at_port(params: &CobaltParams, ecn: Ecn) -> (usize, usize) {
         let buffer = BufferParams { limit: QueueLimit::Packets(100), ..Default::default() };
         let port = Port { buffer: &buffer, rate: BitRate(10_000_000), weights: &Weights::equal() };
@@ -349,8 +349,9 @@ mod tests {
 
     #[test]
     fn marks_in_place_of_drops_if_both_sides_want_it() {
-        // The delay exceeds 5 ms with the packet of 6 ms. (C2) sets next = 106 ms and count 1. Signal n comes at the
-        // first departure from 106 + 100 * (1/sqrt(2) + ... + 1/sqrt(n)) ms on; the last departure is at 1998 ms.
+        // The packet that leaves at 6 ms is the first with a delay above 5 ms. (C2) sets next = 106 ms and count 1.
+        // Signal n comes at the first departure from 106 + 100 * (1/sqrt(2) + ... + 1/sqrt(n)) ms on. The last
+        // departure is at 1998 ms.
         let due = |n: u32| 106.0 + 100.0 * (2..=n).map(|k| 1.0 / f64::from(k).sqrt()).sum::<f64>();
         let last = (1..).take_while(|&n| due(n) <= 1998.0).last().unwrap() as usize;
         let drop = CobaltParams { ecn: false, ..Default::default() };

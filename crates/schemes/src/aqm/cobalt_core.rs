@@ -6,7 +6,7 @@
 //!
 //! | number | rule | code |
 //! |---|---|---|
-//! | (C1) | `d > target` and `d > spared`, a few MTU times: too long | [`CobaltTarget::is_exceeded`] |
+//! | (C1) | `d > target` and `d > spared`, transmission time of a few MTUs: too long | [`CobaltTarget::is_exceeded`] |
 //! | (C2) | too long for the first time: `next = now + interval / sqrt(max(1, count))`, `count = max(1, count)` | [`Cobalt::judge`] |
 //! | (C3) | still too long, and `now >= next` when the packet reached the head: signal, `count += 1`, `next += interval / sqrt(count)` | [`Cobalt::judge`] |
 //! | (C4) | not too long: for each `next` that has passed `count -= 1`, `next += interval / sqrt(max(1, count))` | [`Cobalt::judge`] |
@@ -15,14 +15,14 @@
 //! | (C7) | visited while empty: `p -= decrement` at most once per `target`; a `next` that has passed lowers `count` by 1 | [`Cobalt::emptied`] |
 //! | (C8) | drop with probability p, ECN or not | [`Cobalt::judge`] |
 //! | (C9) | with `whole_spells`: the first packet that waits too long gives no signal; the end of such a period, or an empty queue, sets `next = now + interval / sqrt(max(1, count))`, and an empty queue lowers `count` by (C4) | [`Cobalt::judge`], [`Cobalt::emptied`] |
-//! | (C10) | `starts_at_once`: steps are 0 until `count` changes | `Cobalt::step` |
+//! | (C10) | with `starts_at_once`: steps of `next` are 0 until `count` changes | `Cobalt::step` |
 //!
-//! Cost: some comparisons a packet, a square root per signal, a draw while p > 0; 32 bytes a queue.
+//! Cost: some comparisons per packet, a square root per signal, a random number while p > 0; 32 bytes per queue.
 //!
 //! Deviations:
 //! 1. The square root is exact; Linux approximates it.
 //!
-//! Not implemented: ingress mode, which multiplies the MTU times of (C1) by the number of bulk flows.
+//! Not implemented: ingress mode, which multiplies `spared` by the number of bulk flows.
 
 use crate::contract::prelude::*;
 /// Parameters of COBALT, shared by all queues.
@@ -40,8 +40,8 @@ pub struct CobaltTarget {
     pub decrement: f64,
     /// True if the delay must stay above the target without a break until the first signal, as in CodelAF: (C9).
     pub whole_spells: bool,
-    /// True if steps are zero until the count changes: (C10). In Linux `rec_inv_sqrt` is 0 until `cobalt_invsqrt` sets
-    /// it, so the second packet that waits too long gets a signal.
+    /// True if the steps of `next` are zero until the count changes: (C10). In Linux `rec_inv_sqrt` is 0 until
+    /// `cobalt_invsqrt` sets it, so the second packet that waits too long gets a signal.
     pub starts_at_once: bool,
 }
 
@@ -66,7 +66,7 @@ pub struct Signal {
 /// The state of COBALT at one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cobalt {
-    /// Time of the next signal; while `count` is 0, the end of activity.
+    /// Time of the next signal; while `count` is 0, the time from which the queue is at rest.
     next: Time,
     /// Time of the last change of p.
     changed: Time,
@@ -78,8 +78,8 @@ pub struct Cobalt {
 }
 
 impl Cobalt {
-    /// Decides on the packet that has just been taken from the head of the queue. `too_long` is usually the result of
-    /// [`CobaltTarget::is_exceeded`].
+    /// Returns the decision on the packet that has just been taken from the head of the queue. `too_long` is usually
+    /// the result of [`CobaltTarget::is_exceeded`].
     pub fn judge(&mut self, aim: &CobaltTarget, too_long: bool, markable: bool, now: Time, rng: &mut Rng) -> Signal {
         let mut due = self.is_due(now);
         let mut passed = now > self.next;
@@ -186,7 +186,7 @@ impl Cobalt {
         self.step(aim);
     }
 
-    /// Moves the next signal to a whole step from `now`.
+    /// Moves the next signal to one full step after `now`.
     fn restart(&mut self, aim: &CobaltTarget, now: Time) {
         self.next = now;
         self.step(aim);

@@ -15,7 +15,7 @@
 //! | (7) | with ECN: mark instead of dropping, and send the packet | `Codel::judge` |
 //! | (8) | `root = "newton"`: 1/sqrt(count) has 16 bits: all ones for count = 1, otherwise one Newton step | `Codel::step_root` |
 //!
-//! Cost: a comparison or two per packet, a square root per drop. [`Codel`] takes 40 bytes. A discipline with many
+//! Cost: one or two comparisons per packet, a square root per drop. [`Codel`] has 40 bytes. A discipline with many
 //! queues has one `Codel` per queue, and one [`CodelTarget`] for all.
 //!
 //! Deviations:
@@ -165,13 +165,13 @@ impl Codel {
         self.count
     }
 
-    /// True while it is dropping.
+    /// True while CoDel is in the dropping state.
     #[must_use]
     pub fn is_dropping(&self) -> bool {
         self.dropping
     }
 
-    /// Applies rules (1) and (2).
+    /// Returns true if the delay has been bad for an interval: rules (1) and (2).
     #[inline]
     fn too_long(&mut self, aim: &CodelTarget, sojourn: Time, bytes_behind: u64, now: Time) -> bool {
         //= RFC 8289 4.1-1: Nothing is dropped that would leave less than a full packet waiting.
@@ -210,7 +210,7 @@ impl Codel {
         let since_last = now.saturating_sub(self.drop_next);
         let delta = self.count.saturating_sub(self.last_count);
         //= RFC 8289 5.5-2: Drops that resume within 16 intervals go on near the rate they had.
-        // A kernel runs for longer than that before its first drop.
+        // A kernel has run for more than 16 intervals before its first drop, so the count then starts at 1.
         let is_first = aim.root == Root::Newton && self.drop_next == Time::ZERO;
         if delta > 1 && !is_first && since_last.0 < aim.interval.0.saturating_mul(16) {
             self.count = delta;
@@ -224,7 +224,7 @@ impl Codel {
         (self.dropping, self.dropped_last) = (true, false);
     }
 
-    /// Continues dropping: rule (5).
+    /// Decides on the packet at the head during dropping: rule (5).
     fn go_on(&mut self, aim: &CodelTarget, markable: bool, now: Time) -> Verdict {
         if std::mem::take(&mut self.dropped_last) {
             // Set this only now, when the queue is known to be still too long. Otherwise rule (3) needs the old time.
@@ -460,7 +460,7 @@ mod tests {
         assert_eq!(codel.count(), first);
         assert_eq!(codel.judge(&AIM, Time::ZERO, 30_000, true, Time::from_millis(1000)), Verdict::Accept);
         assert!(!codel.is_dropping());
-        // The first period of drops left last_count = 1. 100 ms after it, the count restarts at first - 1.
+        // last_count is 1 after the first dropping period. Dropping begins again after 100 ms with the count first - 1.
         assert_eq!(run(&mut codel, 1001, 1102), 1);
         assert_eq!(codel.count(), first - 1);
         // After more than 16 intervals with a delay below the target, the count restarts at 1.
@@ -469,7 +469,7 @@ mod tests {
         assert_eq!(codel.count(), 1);
     }
 
-    /// Runs a port that is always full for 2 s. Returns drops by reason, and marks.
+    /// Runs a port for 2 s with a queue that is always full. Returns the numbers of AQM drops, other drops, and marks.
     fn at_port(ecn: Ecn, marks: bool) -> (usize, usize, usize) {
         let buffer = BufferParams { limit: QueueLimit::Packets(100), ..Default::default() };
         let params = CodelParams { ecn: marks, ..Default::default() };

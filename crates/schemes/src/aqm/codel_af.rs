@@ -19,7 +19,8 @@
 //! A flow with an equal share of the queue (`n = N/a`) has the configured target. A flow with half of an equal share
 //! has twice the target.
 //!
-//! Cost: a hash, two products, COBALT. State: 48 bytes for each of the 1024 entries of the flow table, used or not.
+//! Cost: a hash, two products and COBALT's operations per packet. State: 48 bytes for each of the 1024 entries of the
+//! flow table, used or not.
 //!
 //! Deviations:
 //! 1. Occupancy is counted in packets and includes the packet at the head; the draft specifies neither. The reference
@@ -29,8 +30,8 @@
 //!    signal.
 //! 4. Rule (6) follows the second draft. The first draft does not mention a full buffer, and the reference
 //!    implementation has no limit. Notifying COBALT is our choice, as in CAKE.
-//! 5. CoDel exempts a queue of one packet; rule (1) does not. The reference implementation has an exemption of 4 MTU
-//!    times, but never uses it.
+//! 5. CoDel exempts a queue of one packet; rule (1) does not. The reference implementation exempts delays below 4
+//!    transmission times of an MTU, but never tests this.
 //!
 //! Not implemented: SCE marks; Twin-CodelAF (section 4): two such queues, served in proportion to their numbers of
 //! flows.
@@ -120,7 +121,7 @@ struct Occupancy {
 }
 
 impl Occupancy {
-    /// Applies rules (1) and (3).
+    /// Returns true if the packet has waited too long: rule (1) with the target, rule (3) with BLUE's threshold.
     #[inline]
     fn is_too_long(self, sojourn: Time, target: Time) -> bool {
         let weight = u128::from(self.flow_packets) * u128::from(self.active_flows);
@@ -188,7 +189,8 @@ impl<P: Packet> CodelAf<P> {
         }
     }
 
-    /// Applies rules (2) to (4) to a packet that has just been taken from the head of the common queue.
+    /// Applies rules (2) to (4) to a packet that has just been taken from the head of the common queue. Returns the
+    /// packet's drop or mark.
     fn judge(&mut self, entry: &Entry<P>, now: Time, rng: &mut Rng) -> Signal {
         let Self { flows, aim, params, backlog, active_flows, .. } = self;
         let flow = &mut flows[entry.flow as usize];
@@ -340,8 +342,8 @@ mod tests {
 
     #[test]
     fn only_the_flow_that_fills_the_queue_is_told() {
-        // Flow 2 has one or two of the 50 packets in the queue, which wait for 60 ms. Its delay counts as at most 60 *
-        // 2 * 2 / 50 = 4.8 ms, below the target.
+        // Flow 2 has one or two of the 50 packets in the queue, which wait for 60 ms. By rule (1), the delay of flow 2
+        // counts as at most 60 * 2 * 2 / 50 = 4.8 ms, which is below the target.
         let (drops, marks) = beside_a_long_flow(Ecn::NotEct);
         assert!(!drops.is_empty() && drops.iter().all(|&flow| flow == 1) && marks == 0, "{drops:?}");
         let (drops, marks) = beside_a_long_flow(Ecn::Ect0);
@@ -362,7 +364,8 @@ mod tests {
             queue.dequeue(now, &mut rng, &mut drops);
         }
         let due = |n: u32| 106.0 + 100.0 * (2..=n).map(|k| 1.0 / f64::from(k).sqrt()).sum::<f64>();
-        // The delay exceeds 5 ms with the packet of 6 ms, as in the tests of COBALT. 4 MTU times are 4.8 ms.
+        // The packet that leaves at 6 ms is the first with a delay above 5 ms, as in the tests of COBALT. 4 MTU times
+        // are 4.8 ms.
         assert_eq!(drops.0.len(), (1..).take_while(|&n| due(n) <= 1998.0).count());
     }
 
@@ -378,7 +381,7 @@ mod tests {
         offer(&mut queue, &mut rng, 3, &[100]);
         assert_eq!(serve(&mut queue, &mut rng, 3), [3, 1, 1]);
         assert_eq!(queue.backlog().packets, 1);
-        // The dummy of flow 2 is ahead of its packet and leaves with it.
+        // The dummy of flow 2 is ahead of the flow's packet and leaves with that packet.
         assert_eq!(serve(&mut queue, &mut rng, 1), [2]);
         offer(&mut queue, &mut rng, 1, &[1500]);
         offer(&mut queue, &mut rng, 2, &[100]);

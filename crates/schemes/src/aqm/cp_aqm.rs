@@ -23,8 +23,8 @@
 //! 2. Buckets start full, and full buckets are deleted.
 //! 3. The price rises linearly with the instantaneous queue, which the other schemes of abc2018 use as well.
 //!
-//! Not implemented: ConEx itself, in which senders signal congestion to an ingress policer by marks. It requires
-//! transports with ConEx support.
+//! Not implemented: ConEx itself, in which senders signal congestion to an ingress policer by marks. ConEx requires
+//! transports that support it.
 
 use crate::contract::prelude::*;
 use crate::flows::flow_table::FlowTable;
@@ -204,7 +204,7 @@ impl Policers {
         }
     }
 
-    /// Decides if a packet of `user` that costs `cost` passes: eq. (2) to (4).
+    /// Returns true if a packet of `user` that costs `cost` passes: eq. (2) to (4).
     fn admits(&mut self, user: u32, cost: f64, now: Time) -> bool {
         self.forget_full_buckets(now);
         let rate = self.bytes_per_s * self.weights.of(user);
@@ -301,7 +301,7 @@ mod tests {
         // A packet every 500 ms at full price costs twice the allowance.
         let passed: Vec<bool> = (0..40).map(|n| offer(&mut aqm, 0, 20, 500 * n) == Verdict::Accept).collect();
         assert!(passed[..7].iter().all(|&passed| passed) && passed[10..].iter().all(|&passed| !passed), "{passed:?}");
-        // The level never falls below -depth, so three seconds without packets suffice to fill it.
+        // The level never falls below -depth, so packets are admitted again after three seconds without packets.
         assert_eq!(offer(&mut aqm, 0, 20, 19_500 + 2_999), Verdict::Drop);
         let mut again = policed(&params());
         (0..40).for_each(|n| _ = offer(&mut again, 0, 20, 500 * n));

@@ -2,8 +2,8 @@
 //!
 //! Source: Briscoe and White, "The DOCSIS Queue Protection Algorithm to Preserve Low Latency", RFC 9957, 2026. We read
 //! its draft, draft-briscoe-docsis-q-protection-02, to which section numbers refer. Other sources are CableLabs'
-//! `QueueProtection` for ns-3, based on the same Annex P of CM-SP-MULPIv3.1, and RFC 9332 for the two queues, see
-//! [`super::dualpi2`].
+//! `QueueProtection` for ns-3, based, like the draft, on Annex P of CM-SP-MULPIv3.1, and RFC 9332 for the two queues,
+//! see [`super::dualpi2`].
 //!
 //! | number | rule, with the section of the draft | code |
 //! |---|---|---|
@@ -15,9 +15,9 @@
 //! | (6) | eject if `qdelay > CRITICALqL` and `qdelay * score > CRITICALqL * CRITICALqLSCORE`, or `score >= MAX` (4.2.1) | [`QueueProtection::ejects`] |
 //! | (7) | an ejected packet goes to the classic queue with an unchanged ECN field (5.5) | [`super::dualpi2`] |
 //!
-//! The score is the congestion that a flow has caused, as a time. Each arriving byte counts with the current marking
-//! probability. The sum is divided by the rate of marked bytes that a flow may sustain. The score decreases as time
-//! passes.
+//! The score is the congestion that a flow has caused, expressed as a time. Each arriving byte counts with the current
+//! marking probability. The sum is divided by the rate of marked bytes that a flow may sustain. The score decreases as
+//! time passes.
 //!
 //! Cost: two bucket comparisons, a division, some additions and a hash per L packet; nothing for other packets. State:
 //! 33 buckets of 16 bytes.
@@ -30,7 +30,7 @@
 //! 4. The classic queue marks or drops ejected packets like any other packet; in DOCSIS this queue does not mark.
 //! 5. Only packets with ECT(1) or CE enter the L queue; a DSCP has no effect. An unresponsive flow therefore has to set
 //!    ECT(1).
-//! 6. A packet is ejected at the maximum score, as in the draft; in CableLabs' model the maximum is only a limit.
+//! 6. A packet is ejected at the maximum score, as in the draft; in CableLabs' model the maximum only caps the score.
 //!
 //! Not implemented: the virtual queue from which a cable modem derives `qdelay`; redirecting whole flows (5.5).
 
@@ -360,8 +360,8 @@ mod tests {
             (waiting, bytes) in (12_500u64..25_000, 40u32..1400),
         ) {
             // Draft 3: all packets are marked from 1 ms on. At most 26 400 B wait, which take 2.11 ms. A flow that
-            // sends `share` of AGING never exceeds the score of one packet, 1400/2^19 s = 2.67 ms. 2.67 ms times 2.11/1
-            // is below 4 ms * 1.41, so the test requires a score below 4 ms.
+            // sends `share` of AGING never exceeds the score of one packet, at most 1400/2^19 s = 2.67 ms. Rule (6)
+            // ejects it only if the score in ms times the delay in ms is above 4; the test skips such packets.
             let score_ms = f64::from(bytes) / 524.288;
             prop_assume!(score_ms * (waiting as f64 + f64::from(bytes)) * 80e-6 < 4.0);
             let mut ours = guard(&DocsisQpParams::default());

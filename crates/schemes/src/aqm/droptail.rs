@@ -2,9 +2,9 @@
 //!
 //! Source: the baseline "without ABC" of abc2018 IV.
 //!
-//! An arrival that finds a queue of Q is dropped if `Q >= Q_max`. With a limit in bytes it is dropped if its own length
-//! does not fit (`ManagedQueue::has_room_for`). Buffer and scheduler are the same in all schemes that define no order
-//! of service.
+//! An arrival that finds a queue length of Q is dropped if `Q >= Q_max`. With a limit in bytes it is dropped if its own
+//! length does not fit (`ManagedQueue::has_room_for`). Buffer and scheduler are the same in all schemes that define no
+//! order of service.
 //!
 //! Cost: one comparison with the limit; no state.
 //!

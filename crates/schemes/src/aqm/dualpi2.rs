@@ -10,19 +10,19 @@
 //! | (3) | `p_CL = min(1, k*p')`, `p_L = max(ramp, p_CL)`: L packets are marked | `DualPi2::release_low` |
 //! | (4) | ramp of the L packet's waiting time: 0 up to `step_start`, 1 from `step_end`; 0 for the only L packet | `DualPi2::ramp` |
 //! | (5) | overload (`p_CL = 1`): L packets are dropped with probability p_C, otherwise marked | `DualPi2::release_low` |
-//! | (6) | recur: `sum += p`; above 1: hit, `sum -= 1`; each queue has a separate sum | `Lottery::hits` |
+//! | (6) | recur: `sum += p`; if `sum > 1`: hit, `sum -= 1`; each queue has a separate sum | `Lottery::hits` |
 //!
 //! Packets with ECT(1) or CE go to the L queue, all others to the C queue. While packets wait in each queue, the C
 //! queue gets `classic_share` of the bytes. The buffer's scheduler must be `fifo`: the ECN field decides the queue, not
 //! the class.
 //!
-//! Cost: a few additions per packet; eq. (1) every 15 ms, computed at the next call. State: p', the previous delay, the
-//! two sums of eq. (6) and the scheduler's credit; no state per flow.
+//! Cost: a few additions per packet, and eq. (1) every 15 ms, computed at the next call. State: p', the previous delay,
+//! the two sums of eq. (6) and the scheduler's credit; no state per flow.
 //!
 //! Deviations:
-//! 1. The weight between the queues is a credit in bytes, as in Linux; RFC 9332 leaves the scheduler open.
-//! 2. No packet is marked or dropped while less than two full packets wait, including the packet itself (Linux). RFC
-//!    9332 section 2.5.1 requires the marks of the coupling even then.
+//! 1. The scheduler weights the queues by a credit in bytes, as in Linux; RFC 9332 leaves this open.
+//! 2. No packet is marked or dropped while less than two full packets wait, including the packet itself, as in Linux.
+//!    RFC 9332 section 2.5.1 requires the marks of the coupling even then.
 //! 3. Arrivals are dropped only at a full buffer, which the queues share. A short packet may be stored where RFC 9332
 //!    A.1 requires space for a full packet. Packets of one flow keep their order as long as they use one queue. A flow
 //!    that mixes ECT(1) or CE with other codepoints may be reordered, as defined by RFC 9332.
@@ -300,8 +300,8 @@ impl<P: Packet, G: LowGuard> DualPi2<P, G> {
             self.update(tick);
             let delay_s = self.delay_before_s;
             // If the port is empty and p' does not change any more, further updates have no effect. If no packet
-            // leaves, the delay grows with each tick. p' then does not change if the steps are zero, or if it is 1 and
-            // the delay above the target.
+            // leaves, the delay grows with each tick. p' then does not change if the steps are zero, or if p' is 1 and
+            // the delay is above the target.
             let is_at_rest = if self.backlog.packets == 0 {
                 self.base_probability == 0.0 && delay_s == 0.0
             } else {

@@ -6,11 +6,11 @@
 //! | number | rule for a packet of flow i | code |
 //! |---|---|---|
 //! | (1) | `avgcq = max(1, avg/active)`, active = number of flows with waiting packets (avg if none) | `Fred::average_per_flow` |
-//! | (2) | `maxq = min_th`; many flows: 2 if `avg >= max_th` | `Fred::judge` |
-//! | (3) | drop and `strike += 1` if `qlen >= maxq`, or `qlen >= avgcq` and `strike > 1`, or, with many flows, `avg >= max_th` and `qlen > 2*avgcq` | `Fred::judge` |
+//! | (2) | `maxq = min_th`; with `many_flow`, 2 if `avg >= max_th` | `Fred::judge` |
+//! | (3) | drop and `strike += 1` if `qlen >= maxq`, or `qlen >= avgcq` and `strike > 1`, or, with `many_flow`, `avg >= max_th` and `qlen > 2*avgcq` | `Fred::judge` |
 //! | (4) | `min_th <= avg < max_th`, `qlen >= max(minq, avgcq)`: drop with `p_b/(1-count*p_b)`, `p_b = max_p*(avg-min_th)/(max_th-min_th)` | `Fred::judge` |
 //! | (5) | `avg < min_th`: `count = -1` | `Fred::judge` |
-//! | (6) | without many flows, `avg >= max_th`: drop, `count = 0` | `Fred::judge` |
+//! | (6) | without `many_flow`, `avg >= max_th`: drop, `count = 0` | `Fred::judge` |
 //! | (7) | `avg = (1-w)*avg + w*q` after every packet that is stored or leaves; `(1-w)^m` after idle time, as in RED | `Fred::sample`, `Fred::wake` |
 //!
 //! With `many_flow = false` rule (6) can drop a packet offered to an idle port, as long as the average is high.

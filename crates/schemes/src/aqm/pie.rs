@@ -126,8 +126,8 @@ mod tests {
     use crate::aqm::pie_core::PieDelay;
     use crate::testing::{Drops, TestPacket, readings};
 
-    /// Offers a constant `load` of packets of ECN codepoint `ecn` at 10 Mbit/s for `seconds`. Returns the queue, its
-    /// drops and its marks.
+    /// Offers packets of codepoint `ecn` to a link of 10 Mbit/s for `seconds`, at `load` times the link's rate. Returns
+    /// the queue, its drops and marks, and the mean delay in seconds.
     fn run(params: &PieParams, load: f64, ecn: Ecn, seconds: u64) -> (ManagedQueue<TestPacket, Pie>, Drops, f64) {
         let rate = BitRate(10_000_000);
         let buffer = BufferParams { limit: QueueLimit::Packets(1000), ..Default::default() };

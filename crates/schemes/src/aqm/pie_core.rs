@@ -81,7 +81,7 @@ params! {
         cap_step: bool = true, source "RFC 8033 5.5";
         /// Makes the drop probability of a packet proportional to its length.
         byte_mode: bool = false, source "RFC 8033 appendix B";
-        /// Mean length of a packet, and reference of byte mode. No packet is dropped while at most two of this length
+        /// Mean packet length, also the reference of byte mode. No packet is dropped while at most two of this length
         /// wait.
         mean_packet: Bytes = "1500 B", in "1 B"..="1 MB", symbol "MEAN_PKTSIZE", source "our MTU; 1000 B in ns-3";
         /// Marks ECN-capable packets instead of dropping them while the probability is low.
@@ -237,8 +237,8 @@ impl PieState {
         self.burst_allowance > Time::ZERO || calm || backlog.bytes < spared
     }
 
-    /// Decides if an arrival of `wire_bytes` is dropped or marked while `backlog` waits (RFC 8033 sections 4.1, 4.4 and
-    /// 5.4).
+    /// Returns true if an arrival of `wire_bytes` is dropped or marked while `backlog` waits (RFC 8033 sections 4.1,
+    /// 4.4 and 5.4).
     pub fn decide(&mut self, params: &PieParams, backlog: Backlog, wire_bytes: u32, rng: &mut Rng) -> bool {
         if self.exempts(params, backlog) {
             return false;

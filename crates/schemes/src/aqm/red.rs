@@ -5,23 +5,23 @@
 //!
 //! Equations (1) to (6) are in [`super::red_core`]. An arrival is dropped or marked if `U <= p_a`, with U uniform in
 //! (0, 1). It is always dropped if the average has reached the end of the drop curve. No packet is dropped early while
-//! at most one waits.
+//! at most one packet waits.
 //!
-//! Cost: a few multiplications per packet; one division and one random number while the average is between the
-//! thresholds; one power at the first arrival after an idle time. State: average, count, probability and the start of
-//! the idle time; no state per flow.
+//! Cost: a packet needs a few multiplications, and a division and a random number while the average is between the
+//! thresholds. The first arrival after an idle time needs one power. State: average, count, probability and the start
+//! of the idle time; none per flow.
 //!
 //! Deviations:
 //! 1. Idle time starts when the link requests a packet and gets none, as in ns-2 and ns-3, not when the queue empties.
 //! 2. Automatic weight and thresholds follow changes of the link's rate, unlike in ns-2 and ns-3.
-//! 3. The test for a full queue follows the decision of RED, as in ns-3. A drop at a full queue and a forced drop
-//!    restart the count, as in ns-2 but not in ns-3; see `forced_restarts`.
-//! 4. Defaults are those of ns-3.26: `max_p` 0.02 (red1993: 0.1 with `gentle = false`, `wait = false`).
+//! 3. RED decides before the port tests for a full queue, as in ns-3. A drop at a full queue or at the end of the drop
+//!    curve restarts c, as in ns-2 but not in ns-3; see `forced_restarts`.
+//! 4. Defaults are those of ns-3.26, such as `max_p = 0.02`. red1993 has 0.1, `gentle = false` and `wait = false`.
 //! 5. ns-3 derives idle times and automatic settings from its attribute `LinkBandwidth` (1.5 Mbit/s unless set); here
-//!    these use the present rate of the link.
-//! 6. ns-3 ties byte mode to the unit of the limit; here the unit of the thresholds decides how the queue is measured,
-//!    and `size_scaling` whether a packet's length matters.
-//! 7. In Linux, a threshold in packets counts full packets.
+//!    they use the present rate of the link.
+//! 6. In ns-3 the unit of the limit selects byte mode. Here the unit of the thresholds is the unit of the queue, and
+//!    `size_scaling` selects byte mode.
+//! 7. With `profile = "linux"`, a threshold in packets is converted to bytes at one MTU per packet.
 //!
 //! Not implemented: random or head drop at a full queue, "cautious" variants, nonlinear RED.
 

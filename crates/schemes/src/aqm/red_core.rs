@@ -13,11 +13,11 @@
 //! | (5) | wait: `p_a = 0` if `c*p_b < 1`, `p_b/(2-c*p_b)` if `c*p_b < 2`, else 1 | [`RedCore::spread`] |
 //! | (6) | no wait: `p_a = p_b/(1-c*p_b)` if `c*p_b < 1`, else 1 | the same |
 //!
-//! q is the queue that an arrival finds. c is the number of arrivals since the last drop or mark, including this
-//! packet. C_pkt is the rate of the link in mean packets per second. The first packet that finds avg above min_th
-//! passes. Byte mode (`size_scaling`) multiplies p_a or p_b by the packet's length over the mean length. Byte mode
-//! counts c in mean packets, rounded down as in ns-2 and ns-3. The gap between drops is uniformly distributed: over
-//! `1/p_b..2/p_b` packets with (5), over `1..1/p_b` with (6).
+//! q is the queue length that an arrival finds. c is the number of arrivals since the last drop or mark, including this
+//! packet. C_pkt is the link's rate in packets of mean length per second. The first packet that finds avg above min_th
+//! passes. Byte mode (`size_scaling`) multiplies p_a or p_b by the packet's length over the mean length. In byte mode c
+//! is the number of arrived bytes over the mean length, rounded down as in ns-2 and ns-3. The gap between drops is
+//! uniformly distributed: over `1/p_b..2/p_b` packets with (5), over `1..1/p_b` with (6).
 //!
 //! | `weight_rule` | w | ns-2 `q_weight_` |
 //! |---|---|---|
@@ -26,8 +26,8 @@
 //! | `ten_rtt` | `1 - exp(-1/(10*rtt*C_pkt))`, `rtt = max(100 ms, 3*(link_delay + 1/C_pkt))` | -1 |
 //! | `tenth_second` | `1 - exp(-10/C_pkt)` | -2 |
 //!
-//! If both thresholds are 0, they are automatic: `min_th = max(5, target_delay*C_pkt/2)`, `max_th = 3*min_th`. In
-//! bytes, these values are multiplied by `mean_packet`.
+//! If both thresholds are 0, they are automatic: `min_th = max(5, target_delay*C_pkt/2)`, `max_th = 3*min_th`. For
+//! thresholds in bytes, these values are multiplied by `mean_packet`.
 //!
 //! Cost: a few multiplications, one division and one draw while avg is between the thresholds, one power at the first
 //! arrival after an idle time.
@@ -95,7 +95,7 @@ params! {
         /// Effect of a packet's length on its drop probability: byte mode is `after` (ns-2, ns-3) or `before`
         /// (red1993).
         size_scaling: SizeScaling = "none", source "ns-3.26 packet mode; ns-2 bytes_ = after";
-        /// Mean length of a packet, for idle times, byte mode and automatic settings.
+        /// Mean packet length, used for idle times, byte mode and automatic settings.
         mean_packet: Bytes = "500 B", in "1 B"..="1 MB", source "ns-3.26, ns-2";
         /// Automatic thresholds: `min_th = max(5, target_delay*C_pkt/2)`, `max_th = 3*min_th`.
         target_delay: Time = "5 ms", in "1 us"..="10 s", source "ns-2 targetdelay_";
@@ -113,9 +113,9 @@ params! {
 /// RED's decision on an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RedDecision {
-    /// Accept it.
+    /// Accept the packet.
     Pass,
-    /// Drop or mark it, by chance.
+    /// Drop or mark the packet, by chance.
     Early,
     /// Drop the packet: the average is above the end of the drop curve.
     Forced,
@@ -539,7 +539,7 @@ mod tests {
         let mut core = RedCore { idle_since: Time::NEVER, average: 8.0, ..core(linux(5.0, 0.002)) };
         core.idle(Time::from_secs(1));
         core.arrival(backlog(0), 1500, Time::from_secs(2));
-        // The packet was dropped: the link asks again, and reports the old time.
+        // The packet was dropped, so the link requests a packet again and passes the start of the same idle period.
         core.idle(Time::from_secs(1));
         assert_eq!(core.idle_since, Time::from_secs(2));
     }
@@ -557,8 +557,8 @@ mod tests {
         close(core.average(), 10.5);
         core.arrival(backlog(20), 1500, Time::ZERO);
         close(core.average(), 10.5 + 10.0 / 512.0);
-        // A packet of 500 B at 10 Mbit/s takes 6250 ticks of 64 ns. r = 3.1281e-7 per us and 31/r/512 = 193.6 ms, so a
-        // cell has 2^18 us.
+        // A packet of 500 B at 10 Mbit/s takes 6250 ticks of 64 ns. r = 3.1281e-7 per us and 31/r/512 = 193.6 ms, so k
+        // is 18 and a cell has 2^18 us.
         let faded = |ms| linux::fade(8.0, 1.0 / 512.0, 2500.0, Time::from_millis(ms));
         close(faded(26), 8.0 * (1.0 - 26_000.0 / 262_144.0));
         assert_eq!([132, 1000, 3000].map(faded), [4.0; 3]); // 11 cells: 0.902 of the first shift

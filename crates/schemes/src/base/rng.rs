@@ -12,7 +12,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 pub struct Rng(Xoshiro256PlusPlus);
 
 impl Rng {
-    /// A separate stream for each (seed, replication, name, index).
+    /// Returns the stream of (seed, replication, name, index). Each combination has a separate stream.
     #[must_use]
     pub fn stream(seed: u64, replication: u64, name: &str, index: u64) -> Self {
         let mut hash = mix(mix(seed) ^ replication);

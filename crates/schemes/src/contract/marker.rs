@@ -58,7 +58,7 @@ pub trait Marker {
     }
     /// Creates the initial state of a meter.
     fn state(&self, spec: &MeterSpec) -> Self::State;
-    /// Counts `packet`, offered at `now`, in the meter `state`, and writes its label. Calls for one state must be in
-    /// the order of time.
+    /// Counts `packet`, offered at `now`, in the meter `state`, and writes the packet's label. Calls for one state must
+    /// be in the order of time.
     fn label<P: Packet>(&self, state: &mut Self::State, packet: &mut P, now: Time, rng: &mut Rng);
 }

@@ -11,7 +11,7 @@
 //! | (3) | the packet waits in queue `slot mod nQ` | `Afq::enqueue` |
 //! | (4) | serve queue `round mod nQ`; when it is empty, `round += 1`; empty queues are skipped | `Afq::dequeue` |
 //!
-//! Bids are stored exactly, in a table, or in a count-min sketch. In a sketch each flow has one cell per row. The
+//! Bids are stored either exactly in a table, or in a count-min sketch. In a sketch each flow has one cell per row. The
 //! flow's bid is the minimum of its cells, and an update raises all its cells to the new bid. Flows that share all
 //! cells count as one flow.
 //!
@@ -27,16 +27,16 @@
 //! Deviations:
 //! 1. Rule (2) has `>=`. The authors' code has `>`, so that the last slot would be the present queue.
 //! 2. Bids are real numbers and divided by the weight of the flow; the paper has no weights.
-//! 3. When the port becomes idle the round ends, and every flow is reset.
+//! 3. When the port becomes idle, the round ends and the bids are forgotten.
 //! 4. A packet longer than `nQ * BpR * w` is always dropped, by rule (2).
 //! 5. Classes have no effect.
 //! 6. A full buffer drops the arriving packet; the authors' code limits each queue to 320 packets instead.
 //! 7. The default BpR depends on the buffer. The calendar of a flow of weight 1 takes a third of the buffer, but at
 //!    least two full packets of the flow with the smallest weight. Parameters with which a calendar does not fit into
-//!    the buffer are rejected. A limit in packets counts full packets, so short packets fill the buffer before the
-//!    calendar; for short packets, give the limit in bytes.
+//!    the buffer are rejected. A limit in packets is converted with full packets, so short packets fill the buffer
+//!    before the calendar; for short packets, give the limit in bytes.
 //!
-//! Not implemented: marks (the authors' code marks from 48 kB on, but does not show what has this size).
+//! Not implemented: marks (the authors' code marks above 48 kB of an unspecified quantity).
 
 use crate::contract::prelude::*;
 use crate::fairqueue::queue_store::{LengthMeasure, QueueStore};

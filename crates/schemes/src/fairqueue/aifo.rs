@@ -1,9 +1,9 @@
-//! AIFO: one FIFO queue approximates a sorted queue. It admits a packet by the quantile of its rank among recent ranks.
+//! AIFO: one FIFO queue that approximates a sorted queue by admitting packets whose rank is low among recent ranks.
 //!
 //! Source: Z. Yu, C. Hu, J. Wu, X. Sun, V. Braverman, M. Chowdhury, Z. Liu and X. Jin, "Programmable packet scheduling
-//! with a single queue", SIGCOMM 2021. We follow its abstract and its authors' public simulation and switch program
-//! (`netx-repo/AIFO`: `AIFOOutputPort.java`, `WFQAIFOOutputPort.java`, `aifo_switch`), and did not have the paper. C is
-//! the limit of the queue, c its length, W the window of the last ranks, and r the rank of the arriving packet.
+//! with a single queue", SIGCOMM 2021. We did not have the paper; we follow its abstract and its authors' public
+//! simulation and switch program (`netx-repo/AIFO`: `AIFOOutputPort.java`, `WFQAIFOOutputPort.java`, `aifo_switch`). C
+//! is the limit of the queue, c its length, W the window of the last ranks, and r the rank of the arriving packet.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -12,12 +12,12 @@
 //! | (3) | every s-th arriving packet, admitted or not, enters W | [`RankWindow::arrived`] |
 //!
 //! The rank is the start tag of start-time fair queueing, (1) and (2) of [`crate::fairqueue::stfq`], as in the paper's
-//! fairness experiment. The port then drops the packets that STFQ would push out. Ranks can also be random, to measure
-//! the approximation.
+//! fairness experiment. So the port drops the packets that STFQ would push out. Ranks can also be random, to measure
+//! how well AIFO approximates a sorted queue.
 //!
-//! Start tags grow with virtual time, so the window should not contain more ranks than packets wait. Otherwise the
-//! window holds old tags, which are all below an arrival's tag. Then only the first part of rule (2) admits packets,
-//! and the port is a drop-tail queue of k C.
+//! Start tags grow with virtual time, so the window should not contain more ranks than packets wait. Otherwise it is
+//! full of old tags, all below an arrival's tag. Then only the first part of rule (2) admits packets, and the port is a
+//! drop-tail queue with limit k C.
 //!
 //! Cost: 20 comparisons and one flow look-up per packet, a second look-up per drop. State: 160 bytes for the window, 17
 //! bytes per flow whose finish tag is ahead of virtual time.
@@ -64,7 +64,7 @@ pub struct AifoScheme;
 impl SchemeSpec for AifoScheme {
     const ABOUT: About = About {
         title: "AIFO",
-        kind: "FIFO; drops on arrival by rank and queue length",
+        kind: "one FIFO queue; drops arriving packets by rank and queue length",
         summary: "Admits a packet to a FIFO queue by its start tag's rank among recent tags: the fuller the queue, the \
                   lower the tag must be.",
         source: "Yu et al.: Programmable Packet Scheduling with a Single Queue, SIGCOMM 2021",
@@ -92,7 +92,7 @@ pub struct Aifo {
 }
 
 impl Aifo {
-    /// Applies rule (2); `used` is the used fraction of the queue.
+    /// Returns true if rule (2) admits a packet; `used` is the used fraction of the queue.
     #[inline]
     fn admits(&self, rank: f64, used: f64) -> bool {
         used <= self.headroom || self.window.quantile(rank) <= (1.0 - used) / (1.0 - self.headroom)

@@ -13,7 +13,7 @@ pub struct Stored {
     pub found: Backlog,
 }
 
-/// While the backlog exceeds `limit`, drops packets from the head of the longest queue: `batch` packets or half the
+/// While the backlog exceeds `limit`, drops packets from the head of the longest queue: `batch` packets or half its
 /// bytes, whichever comes first. Calls `cut` for each queue that lost packets, with their number.
 pub fn cut_longest<P: Packet, T: Copy, R>(
     queues: &mut QueueStore<P, T, R>,

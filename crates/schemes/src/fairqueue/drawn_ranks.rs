@@ -1,7 +1,7 @@
 //! Random ranks and the resulting order of packets: the microbenchmark that compares SP-PIFO, AIFO and PACKS with a
 //! sorted queue.
 //!
-//! Cost: a draw and a search of 128 steps per arrival, 128 sums per departure. State: 3 kB.
+//! Cost: a draw and a search of 128 steps per arrival, 128 additions per departure. State: 3 kB.
 
 use crate::contract::prelude::*;
 
@@ -10,7 +10,7 @@ choices! {
     pub enum RankSource {
         /// Start tag of fair queueing, by which users or flows share fairly.
         StartTag = "start_tag",
-        /// Uniform from 0 to 99. For tests of the scheme; does not share the link fairly.
+        /// Uniform from 0 to 99: tests the scheme, but does not share the link fairly.
         Uniform = "uniform",
         /// Exponential with mean 25.
         Exponential = "exponential",

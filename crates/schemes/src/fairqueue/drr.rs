@@ -24,7 +24,7 @@
 //! 2. The default quantum is one full packet, the condition for O(1); ns-2 uses 250 bytes.
 //! 3. By default packets are dropped from the tail, so a flow loses packets of its latest burst, and queues of one
 //!    packet work. The paper and ns-2 drop from the head (`drop_from = "head"`).
-//! 4. The arriving packet counts in its queue when the longest queue is determined, as in ns-2. A packet that alone
+//! 4. The arriving packet is counted in its queue when the longest queue is determined, as in ns-2. A packet that alone
 //!    exceeds the limit is dropped.
 //! 5. Classes have no effect.
 
@@ -65,7 +65,7 @@ pub struct DrrScheme;
 impl SchemeSpec for DrrScheme {
     const ABOUT: About = About {
         title: "Deficit round robin",
-        kind: "a queue per user or flow, served in turn; drops from the longest",
+        kind: "a queue per user or flow, served in turn; drops from the longest queue",
         summary: "Serves queues in turn, a quantum of bytes per turn; if a packet is too long for it, the rest is \
                   saved for the next turn.",
         source: "Shreedhar and Varghese 1996",
@@ -443,7 +443,8 @@ mod tests {
             prop_assert_eq!(drain(&mut queue), literal(&quanta, &packets));
         }
 
-        /// Tests theorem 2 of Shreedhar and Varghese: quantum + 2 L_max over every interval.
+        /// Tests theorem 2 of Shreedhar and Varghese: the service differs by at most quantum + 2 L_max over every
+        /// interval.
         #[test]
         fn service_of_backlogged_flows_differs_by_a_quantum_and_two_packets_at_most(
             quantum in 1u64..4000,

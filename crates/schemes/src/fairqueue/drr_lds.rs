@@ -3,7 +3,7 @@
 //! Source: M. Menth, M. Mehl and S. Veith, "Deficit round robin with limited deficit savings (DRR-LDS) for fairness
 //! among TCP users", MMB 2018. We had only the abstract of the paper. It names the problem: a user with one TCP flow
 //! loses turns while its queue is briefly empty, above all with shallow buffers. It also names the remedy, limited
-//! savings, but not the rules. The rules are ours.
+//! savings, but not the rules, which are ours.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -13,14 +13,13 @@
 //! | (7) | backlogged again: the queue joins the end of the round and may use `D_i` in its first visit | `Drr::queue_of` |
 //! | (8) | the port is idle: every empty queue has `D_max`, since rounds without queues take no time | `Drr::forget_savers` |
 //!
-//! Cost: that of DRR. Rounds are counted, so rule (6) is computed when a queue returns. Additional state: records of
-//! the queues that left in the last `D_max / quantum` rounds (for the smallest weight) and still save. A queue that has
-//! saved `D_max` needs no record, since every unknown queue has `D_max`.
+//! Cost: that of DRR. Rounds are counted, so rule (6) is computed only when a queue returns. Additional state: records
+//! of the queues that left in the last `D_max / quantum` rounds (for the smallest weight) and still save. A queue that
+//! has saved `D_max` needs no record, since every unknown queue has `D_max`.
 //!
 //! Deviations:
-//! 1. The rules above are ours, see source.
-//! 2. A new user starts with `D_max`. Otherwise every user that ever sent a packet would need a record.
-//! 3. `D_max` is the same for all weights. At 0 the scheme is DRR.
+//! 1. A new user starts with `D_max`. Otherwise every user that ever sent a packet would need a record.
+//! 2. `D_max` is the same for all weights. With `D_max = 0` the scheme is DRR.
 
 use crate::contract::prelude::*;
 use crate::fairqueue::drr::{DropFrom, Drr, DrrParams};
@@ -49,7 +48,7 @@ pub struct DrrLdsScheme;
 impl SchemeSpec for DrrLdsScheme {
     const ABOUT: About = About {
         title: "Deficit round robin with limited deficit savings",
-        kind: "a queue per user or flow, served in turn; drops from the longest",
+        kind: "a queue per user or flow, served in turn; drops from the longest queue",
         summary: "Deficit round robin in which an empty queue saves turns, up to a limit, and may use them when \
                   packets arrive.",
         source: "Menth, Mehl and Veith 2018",
@@ -86,8 +85,8 @@ mod tests {
         testing::offer(queue, rng, user, &vec![1000; packets]);
     }
 
-    /// User 1 uses up its savings while user 0 also sends. It is absent for `rounds` rounds and returns with 20
-    /// packets. Returns the number of packets sent in its first visit.
+    /// User 1 uses up its savings while user 0 also sends, is absent for `rounds` rounds, and returns with 20 packets.
+    /// Returns the number of packets that user 1 sends in its first visit after that.
     fn first_visit_after(rounds: usize, max_saving: u64) -> usize {
         let (mut queue, mut rng) = port(max_saving);
         let burst = max_saving as usize / 1000 + 1;

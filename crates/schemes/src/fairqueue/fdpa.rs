@@ -10,21 +10,20 @@
 //! | (2) | share of u: `C * w_u / sum of w` over the users that sent a packet within the last T | `ActiveUsers` |
 //! | (3) | priority 0 if `r_u <= share`, otherwise `min(n - 1, 1 + floor(s * log2(r_u / share)))` | `Fdpa::priority` |
 //! | (4) | the packet waits in the queue of its priority; the first non-empty queue is served | `Fdpa::dequeue` |
-//! | (5) | drop the packet if the buffer is full, or if for some p, from 1 to the packet's priority, queues p to n - 1 hold `part^p` of the buffer | `Fdpa::has_room` |
+//! | (5) | drop the packet if the buffer is full, or if for some p, from 1 to the packet's priority, queues p to n - 1 hold `queue_part^p` of the buffer | `Fdpa::has_room` |
 //!
 //! FDPA reorders packets: when a user's priority rises, its new packets overtake older ones, and TCP may interpret this
 //! as loss. Users that do not slow down are not limited to their share. Among users above the share, slower ones are
-//! served first, and the fastest gets the rest.
+//! served first, and the fastest gets the remaining capacity.
 //!
 //! Cost: an exponential (two for a new user), a logarithm and one hash of the key per packet. State: 65 bytes per user
 //! that sent within the last T, none for others.
 //!
 //! Deviations:
-//! 1. The rules are ours, see source.
-//! 2. The priorities below the first may use only half of the buffer (`part`), those below the second a quarter, and so
+//! 1. The priorities below the first may use only half of the buffer (`part`), those below the second a quarter, and so
 //!    on, but at least one packet. Otherwise the lowest priorities would fill the buffer, and the highest would find no
 //!    room. A user below its share thus loses no packets because of users above their share.
-//! 3. Classes have no effect.
+//! 2. Classes have no effect.
 
 use crate::contract::prelude::*;
 use crate::fairqueue::intrusive_list::{IntrusiveList, Link, Linked};

@@ -14,7 +14,7 @@
 //!
 //! Deviations:
 //! 1. A heap finds the queue with most bytes, instead of a scan of all queues.
-//! 2. Rounds in which all queues are in debt are skipped in one step.
+//! 2. Rounds in which all deficits are negative are skipped in one step.
 //! 3. A packet that alone exceeds the limit is dropped.
 //! 4. Classes have no effect.
 //! 5. The buffer sets the limit, by default far below the 10 240 packets of the RFC. With 24 packets most drops come
@@ -79,7 +79,7 @@ pub struct FqCodelScheme;
 impl SchemeSpec for FqCodelScheme {
     const ABOUT: About = About {
         title: "Flow queue CoDel",
-        kind: "hashed queues served in turn, new ones first; drops or marks at the head, on overflow in the longest",
+        kind: "hashed queues served in turn, new ones first; CoDel at the head, overflow drops from the longest queue",
         summary: "Hashes flows into queues that are served in turn, new queues first, and keeps the delay of each \
                   queue short by CoDel.",
         source: "RFC 8290",
@@ -243,8 +243,9 @@ mod tests {
     fn codel_cuts_the_long_queue_and_leaves_the_short_one() {
         let params = FqCodelParams::default();
         let (drops, marks) = standing_queue::<FqCodelScheme>(&params, Ecn::NotEct);
-        // The delay passes 5 ms at 6 ms. This is detected 100 ms later, at 106.8 or 108 ms. Drop n + 1 comes 100 ms *
-        // (1/sqrt(1) + ... + 1/sqrt(n)) after that: n = 26 is the last before 998.4 ms.
+        // The queueing delay exceeds 5 ms from 6 ms on. CoDel detects this an interval of 100 ms later, at 106.8 or 108
+        // ms, with the first drop. Drop n + 1 follows 100 ms * (1/sqrt(1) + ... + 1/sqrt(n)) after the first. The last
+        // drop before 998.4 ms has n = 26.
         assert_eq!((drops.len(), marks), (27, 0));
         assert!(drops.iter().all(|&flow| flow == 1));
         let (drops, marks) = standing_queue::<FqCodelScheme>(&params, Ecn::Ect0);
@@ -254,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_short_queue_is_spared_by_its_own_length_or_by_the_ports() {
-        // Flow 1 has two packets. The first is served after 150 ms and leaves one maximum-size packet behind.
+        // Flow 1 has two packets. When the first is served after 150 ms, one maximum-size packet stays in the queue.
         let dropped = |short_queue| {
             let (mut queue, mut rng) = port(&FqCodelParams { short_queue, ..Default::default() }, 1000);
             let mut drops = Drops::default();

@@ -40,7 +40,7 @@ choices! {
     pub enum Overflow {
         /// The arriving packet.
         Arriving = "arriving",
-        /// Packets at the head of the longest queue in bytes.
+        /// Packets at the head of the queue with most bytes.
         Longest = "longest",
     }
 }
@@ -72,7 +72,7 @@ params! {
         cap_step: bool = true, source "RFC 8033 5.5; sch_fq_pie; ns-3";
         /// Makes the drop probability of a packet proportional to its length.
         byte_mode: bool = false, source "sch_fq_pie; RFC 8033 appendix B";
-        /// Mean length of a packet, and reference of byte mode. No packet is dropped while at most two of this length
+        /// Mean packet length, also the reference of byte mode. No packet is dropped while at most two of this length
         /// wait in the same queue.
         mean_packet: Bytes = "1500 B", in "1 B"..="1 MB", source "sch_fq_pie: the MTU; 1000 B in ns-3";
         /// Marks ECN-capable packets instead of dropping them while the probability is low.
@@ -192,7 +192,7 @@ impl<P: Packet> FqPie<P> {
         }
     }
 
-    /// Applies rule (1).
+    /// Returns the verdict of rule (1) on an arrival.
     fn judge(&mut self, queue: u32, packet: &P, rng: &mut Rng) -> Verdict {
         let own = self.hashed.queues.length(queue);
         let pie = &mut self.hashed.queues[queue].own.pie;
@@ -316,10 +316,10 @@ mod tests {
         let params = FqPieParams::default();
         let (drops, marks) = standing_queue::<FqPieScheme>(&params, Ecn::NotEct);
         assert!(!drops.is_empty() && drops.iter().all(|&flow| flow == 1) && marks == 0);
-        // No packet is dropped for 1 s if a burst may last that long. Ten updates take 150 ms, 70 take 1.05 s.
+        // No packet is dropped for 1 s if a burst may last 1.05 s. Ten updates take 150 ms, 70 take 1.05 s.
         let patient = FqPieParams { max_burst: Time::from_millis(1050), ..params.clone() };
         assert!(standing_queue::<FqPieScheme>(&patient, Ecn::NotEct).0.is_empty());
-        // Packets are marked below the limit and dropped above.
+        // Packets are marked while the probability is at most `ecn_limit`, and dropped above it.
         let marking = FqPieParams { ecn: true, ecn_limit: 1.0, ..params.clone() };
         let (drops, marks) = standing_queue::<FqPieScheme>(&marking, Ecn::Ect0);
         assert!(drops.is_empty() && marks > 0);

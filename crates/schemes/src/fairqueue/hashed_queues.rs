@@ -54,8 +54,8 @@ impl<P: Packet, R: Copy> HashedQueues<P, R> {
         bucket(hash(key, seed), count) as u32
     }
 
-    /// Stores a packet. If the backlog exceeds the limit, cuts queues by at most `batch` packets at a time, and reports
-    /// them to `cut`.
+    /// Stores a packet. While the backlog exceeds the limit, drops at most `batch` packets of the longest queue, and
+    /// passes the queue's record and the number of dropped packets to `cut`.
     #[inline]
     pub fn store(
         &mut self,

@@ -83,7 +83,7 @@ impl<K: Copy + Ord> IndexedHeap<K> {
         self.positions[entry.1 as usize] = position as u32;
     }
 
-    /// Moves the entry at `position` up to its right position.
+    /// Moves the entry at `position` up to its right position, which is returned.
     fn rise(&mut self, mut position: usize) -> usize {
         let entry = self.entries[position];
         while position > 0 {

@@ -73,8 +73,8 @@ impl NewAndOld {
         }
     }
 
-    /// Returns the next packet. `serve` takes it from the queue whose turn it is, or empties that queue and returns
-    /// `None`.
+    /// Returns the next packet. Calls `serve` for the queue whose turn it is. `serve` removes a packet from this queue
+    /// and returns the packet, or returns `None` if the queue is empty, possibly after drops.
     pub fn next<P: Packet, T: Copy, R: Copy>(
         &mut self,
         queues: &mut QueueStore<P, T, Turning<R>>,
@@ -124,7 +124,8 @@ impl NewAndOld {
     /// Skips the rounds in which all old queues have negative credits.
     fn skip_rounds<P: Packet, T: Copy, R: Copy>(&self, queues: &mut QueueStore<P, T, Turning<R>>) {
         let quantum = self.quantum;
-        // Credits are integers. Computes the number of grants until the credits are 1, plus the next visit.
+        // A queue may send if its credits, which are integers, are at least 1. Returns the number of visits in which
+        // the queue gets a quantum until then, plus the visit in which it sends.
         let visits = |queues: &QueueStore<P, T, Turning<R>>, queue: u32| {
             ((1.0 - queues[queue].turn.credits) / quantum).ceil().max(0.0) + 1.0
         };

@@ -19,18 +19,17 @@
 //!
 //! The rank is the start tag of start-time fair queueing, (1) and (2) of [`crate::fairqueue::stfq`]. Ranks can also be
 //! random, to measure how well PACKS approximates a sorted queue. As in AIFO, the window should not contain more start
-//! tags than packets wait, since tags grow with virtual time.
+//! tags than packets wait, since older tags are outdated.
 //!
 //! Cost: 20 comparisons, n sums and one flow look-up per packet, a second look-up per drop. State: 160 bytes for the
 //! window, 64 bytes per queue, 17 bytes per flow whose finish tag is ahead of virtual time.
 //!
 //! Deviations:
-//! 1. The window has 20 ranks, as in AIFO; the summary mentions simulations with 15 to 1000 and a switch with 16. A
-//!    longer window would hold outdated start tags.
+//! 1. The window has 20 ranks, as in AIFO; the summary mentions simulations with 15 to 1000 ranks and a switch with 16.
+//!    A longer window would hold outdated start tags.
 //! 2. k is 0 by default: the summary calls it optional and gives no value.
-//! 3. The limit of the port is split among the queues. If the limit is below n packets, each queue holds one packet and
-//!    the port enforces the limit.
-//! 4. Virtual time is the largest start tag that was served, and at the end of a busy period all flows are reset.
+//! 3. The limit of the port is split among the queues by the default rule of [`super::sp_pifo`], deviation 4.
+//! 4. Virtual time is the largest start tag that was served, and at the end of a busy period all tags are reset.
 //! 5. Classes have no effect.
 
 use crate::contract::prelude::*;
@@ -62,7 +61,7 @@ pub struct PacksScheme;
 impl SchemeSpec for PacksScheme {
     const ABOUT: About = About {
         title: "PACKS",
-        kind: "strict-priority queues by rank; drops on arrival by rank and room",
+        kind: "strict-priority queues by rank; drops arrivals by rank and free space",
         summary: "Puts a packet into the first priority queue with enough free room for all recent start tags below \
                   its own, or drops it.",
         source: "Gran Alcoz et al.: Everything Matters in Programmable Packet Scheduling, NSDI 2025",
@@ -144,7 +143,7 @@ mod tests {
     fn rule_2_by_hand() {
         let (mut queue, _) = port(&PacksParams { queues: 2, window: 4, ..Default::default() }, 8);
         [10.0, 20.0, 30.0, 40.0].into_iter().for_each(|rank| queue.placement.window.arrived(rank));
-        // The port is empty, so 4/8 of the buffer belongs to the first queue. Ranks 15 and 25, at quantiles 1/4 and
+        // The port is empty, so 4/8 of the buffer is free in the first queue. Ranks 15 and 25, at quantiles 1/4 and
         // 1/2, enter this queue; 35 and 45 enter the last one.
         let queues = |port: &RankedPort<TestPacket, Packs>| [15.0, 25.0, 35.0, 45.0].map(|rank| queue_for(port, rank));
         assert_eq!(queues(&queue), [Some(0), Some(0), Some(1), Some(1)]);

@@ -56,7 +56,7 @@ impl<P, T> Linked for Node<P, T> {
     }
 }
 
-/// A queue with the scheduler's record. The scheduler may use its link for lists of queues.
+/// A queue with the scheduler's record. The scheduler may use the queue's link for lists of queues.
 #[derive(Clone, Debug)]
 pub struct Queue<R> {
     packets: IntrusiveList,

@@ -1,6 +1,6 @@
 //! The ranks of the last arrivals, and the quantile of a rank among them.
 //!
-//! Cost: a comparison for each rank in the window. State: 8 bytes a rank.
+//! Cost: a comparison for each rank in the window. State: 8 bytes per rank.
 
 /// A sliding window of the ranks of all packets, or of every `period`-th packet.
 #[derive(Clone, Debug)]

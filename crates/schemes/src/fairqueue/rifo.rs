@@ -2,9 +2,9 @@
 //! rank.
 //!
 //! Source: H. Mostafaei, M. Pacut and S. Schmid, "RIFO: pushing the efficiency of programmable packet schedulers", IEEE
-//! Transactions on Networking 2025 (arXiv 2308.07442), as described in its abstract and in its authors' public switch
-//! program and simulation (`mostafaei/RIFO`: `rifo.p4`, `RIFOOutputPort.java`); we did not have the rest of the paper.
-//! C is the limit of the queue, c its length, and r the rank of the arriving packet.
+//! Transactions on Networking 2025 (arXiv 2308.07442). We follow its abstract and its authors' public switch program
+//! and simulation (`mostafaei/RIFO`: `rifo.p4`, `RIFOOutputPort.java`), and did not have the rest of the paper. C is
+//! the limit of the queue, c its length, and r the rank of the arriving packet.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -22,14 +22,12 @@
 //!
 //! Deviations:
 //! 1. Rule (2) is that of the switch program, which uses powers of two for c and has no k C. The simulation compares
-//!    with the free part of the queue. The fuller the queue, the more ranks it would then admit; we consider this an
-//!    error.
+//!    with the free part of the queue, so it admits more ranks the fuller the queue is. We consider this an error.
 //! 2. Rule (2) is computed without the division. If Min equals Max the rank is admitted, as on the switch; the
 //!    simulation divides by 0.
-//! 3. T is 150; the simulations use 150 and 15.
-//! 4. Virtual time is the largest start tag that was served, and at the end of a busy period all flows are reset. A
+//! 3. Virtual time is the largest start tag that was served, and at the end of a busy period all flows are reset. A
 //!    dropped packet does not advance its flow's tags, as in the simulation.
-//! 5. Classes have no effect.
+//! 4. Classes have no effect.
 
 use crate::contract::prelude::*;
 use crate::fairqueue::drawn_ranks::RankSource;
@@ -57,7 +55,7 @@ pub struct RifoScheme;
 impl SchemeSpec for RifoScheme {
     const ABOUT: About = About {
         title: "RIFO",
-        kind: "FIFO; drops on arrival by range of ranks and queue length",
+        kind: "one FIFO queue; drops arriving packets by range of ranks and queue length",
         summary: "Admits a packet to a FIFO queue by its start tag's position between the extremes of recent tags: the \
                   fuller the queue, the lower the tag must be.",
         source: "Mostafaei, Pacut and Schmid: RIFO, IEEE Transactions on Networking 2025",
@@ -111,7 +109,7 @@ pub struct Rifo {
 }
 
 impl Rifo {
-    /// Applies rule (2); `used` is the used fraction of the queue.
+    /// Returns true if rule (2) admits the packet. `used` is the used fraction of the queue.
     #[inline]
     fn admits(&self, rank: f64, used: f64) -> bool {
         let RankRange { min, max, .. } = self.range;

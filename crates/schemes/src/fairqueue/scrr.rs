@@ -28,13 +28,13 @@
 //! The following bounds hold for equal weights, where L is the longest packet. A advances by at most D per round; D is
 //! L, or 2 L with initial advance. With initial advance, the first round after an idle time may have one turn more than
 //! there are queues. A turn of several packets sends less than D + L, because it starts above A' and its last packet
-//! starts at A or below. Queues that wait from the same time on differ in F by less than D + 2 L. This is because a
-//! turn leaves F above A by at most 2 L, and another queue's turn is at most one round older.
+//! starts at A or below. Queues that become backlogged at the same time differ in F by less than D + 2 L. This is
+//! because a turn leaves F above A by at most 2 L, and another queue's turn is at most one round older.
 //!
 //! The priority of new queues is unlimited: a flow that always uses new keys starves the others, as in FQ-CoDel.
 //!
-//! Cost: O(1) per packet, one hash of the key. State: 101 bytes for each flow or user with waiting packets, 17 bytes
-//! for each other flow or user whose F is above A'.
+//! Cost: O(1) per packet, with one hash of the key. State: 101 bytes for each flow or user with waiting packets, 17
+//! bytes for each other flow or user whose F is above A'.
 //!
 //! Deviations:
 //! 1. Every flow or user has a queue and a weight. The qdisc hashes flows into 1024 trees and has no weights.
@@ -227,7 +227,7 @@ impl<P: Packet> Scrr<P> {
         list.remove(self.queues.elements(), queue);
     }
 
-    /// Start of a packet that takes `span`: rules (1), (6) and (7).
+    /// Start tag of a packet whose length over weight is `span`: rules (1), (6) and (7).
     #[inline]
     fn start_of(&self, finish: f64, span: f64) -> f64 {
         if self.tags_packets() {
@@ -372,7 +372,7 @@ mod tests {
         // finish tags F are 2000 and 3000.
         assert_eq!(serve(&mut queue, &mut rng, 2), [0, 1]);
         assert_eq!((queue.clock, queue.latest_start), (0.0, 1500.0));
-        // Flow 0 starts at 2000 and its turn begins a round: A = 2000. Flow 1 has S = 3000 and F = 4500, and leaves.
+        // Flow 0 starts at 2000. Its turn begins a round, so A = 2000. Flow 1 has S = 3000 and F = 4500, and leaves.
         assert_eq!(serve(&mut queue, &mut rng, 2), [0, 1]);
         assert_eq!((queue.last_clock, queue.clock), (0.0, 2000.0));
         // The last packet starts at 3000 and ends at 4000, the end of the busy period.
@@ -426,7 +426,8 @@ mod tests {
         for &variant in ScrrVariant::ALL {
             let (mut queue, mut rng) = port(variant, 10);
             offer(&mut queue, &mut rng, 0, &[1000]);
-            // 1000 flows per second send one packet each, while another packet always waits. The clock may not advance.
+            // 1000 flows per second send one packet each, while another packet always waits. The clock might not
+            // advance.
             for step in 1..20_000u32 {
                 let now = Time::from_millis(step.into());
                 queue.enqueue(packet(step, 1000), now, &mut rng, &mut Drops::default());
@@ -452,8 +453,8 @@ mod tests {
                 offer(&mut queue, &mut rng, flow, sizes);
             }
             let (mut served, mut last, mut turn) = (vec![0.0; sizes.len()], u32::MAX, 0.0);
-            // 40 packets per flow: each flow has at least 20 left, and flows differ by at most three packets of 1500
-            // bytes.
+            // The bounds require that all flows have waiting packets, so the loop ends before a flow runs out of
+            // packets.
             while queue.backlog().packets > 0 && (0..sizes.len() as u32).all(|flow| {
                 queue.by_key.get(flow).is_some_and(|&number| queue.queues.length(number).packets > 1)
             }) {
@@ -467,7 +468,8 @@ mod tests {
                 prop_assert!((0.0..=advance).contains(&(queue.clock - clock)));
                 let most = served.iter().copied().fold(0.0, f64::max);
                 let least = served.iter().copied().fold(f64::INFINITY, f64::min);
-                // With initial advance, the first starts differ by less than a packet.
+                // With initial advance, the first start tags differ by less than a packet, so the bound is larger by
+                // LONGEST.
                 prop_assert!(most - least < 2.0 * advance + LONGEST, "{served:?}");
             }
         }

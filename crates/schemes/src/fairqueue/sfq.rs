@@ -21,8 +21,8 @@
 //! Deviations:
 //! 1. The limit is the buffer limit; with `ns2` it must be in packets.
 //! 2. With `ns2` an empty port stores any packet; ns-2 would drop the packet if the limit is 1.
-//! 3. Rounds in which all queues are in debt are skipped in one step.
-//! 4. A perturbation takes effect at the next packet; if several have expired, only one takes effect.
+//! 3. Rounds in which all queues have a negative `allot` are skipped in one step.
+//! 4. A perturbation takes effect at the next packet; of several missed perturbations, only one takes effect.
 //! 5. The hash is uniform and seeded; ns-2 uses a fixed sum of addresses.
 //! 6. Classes have no effect.
 //!
@@ -155,7 +155,7 @@ impl<P: Packet> Sfq<P> {
         }
     }
 
-    /// Stores a packet in the queue of `bucket`, unless rule (2) rejects it.
+    /// Stores a packet in the queue of `bucket` and returns the queue, or returns the packet if rule (2) rejects it.
     fn store(&mut self, packet: P, bucket: usize) -> Result<u32, P> {
         let mut queue = self.of_bucket[bucket];
         if self.refuses(if queue == NIL { 0 } else { self.queues.length(queue).packets }) {
@@ -308,8 +308,8 @@ mod tests {
         for (params, expected) in [(SfqParams::default(), [0, 0, 1, 0, 1, 1]), (ns2(), [0, 1, 0, 1, 0, 1])] {
             let (mut queue, mut rng) = port(&params, 127);
             let flows = apart(&mut queue, &mut rng, 2);
-            // Flow 0 may send 1514 bytes. After two packets of 800 its allotment is -86. In its next turn it has 1428
-            // bytes, enough for two packets.
+            // Flow 0 may send 1514 bytes. After two packets of 800 bytes its allotment is -86 bytes. In its next turn
+            // the flow has 1428 bytes, enough for two packets.
             offer(&mut queue, &mut rng, flows[0], &[800, 800, 800]);
             offer(&mut queue, &mut rng, flows[1], &[1600, 800, 800]);
             let order: Vec<_> =
@@ -324,7 +324,7 @@ mod tests {
         let flows = apart(&mut queue, &mut rng, 2);
         assert!(offer(&mut queue, &mut rng, flows[0], &[10, 20, 30]).0.is_empty());
         let drops = offer(&mut queue, &mut rng, flows[1], &[1500, 1400]);
-        // A queue of 3 packets of 60 bytes is longer than one packet of 1500.
+        // Length is counted in packets: 3 packets with 60 bytes in total are longer than one packet of 1500 bytes.
         let log: Vec<_> = drops.0.iter().map(|drop| (drop.0.wire_bytes, drop.1)).collect();
         assert_eq!(log, [(30, DropReason::PushedOut)]);
         assert_eq!(offer(&mut queue, &mut rng, flows[1], &[40]).0[0].1, DropReason::Overlimit);

@@ -16,10 +16,11 @@
 //!
 //! The rank is the start tag of start-time fair queueing, (1) and (2) of [`crate::fairqueue::stfq`], as in the paper's
 //! fairness experiments: the port then approximates STFQ. Ranks can also be random, to measure how well SP-PIFO
-//! approximates a sorted queue: `inversions_per_packet` counts the waiting packets of lower rank when a packet leaves.
+//! approximates a sorted queue: `inversions_per_packet` is the mean number of waiting packets of lower rank when a
+//! packet leaves.
 //!
-//! A stored packet's rank is the bound of its queue until the next packet arrives. Between push-downs, ranks therefore
-//! only rise in all queues except the first.
+//! A stored packet's rank is the bound of its queue until the next packet arrives. Between push-downs, the ranks in all
+//! queues except the first therefore never fall.
 //!
 //! Cost: at most n comparisons per packet, n subtractions per push-down, and one flow look-up. State: 72 bytes per
 //! queue, 17 bytes per flow whose finish tag is ahead of virtual time.
@@ -27,13 +28,13 @@
 //! Deviations:
 //! 1. Virtual time is the largest start tag that was served. The authors' simulation uses the tag of the last packet
 //!    served, which may decrease; the Linux qdisc of the authors of SCRR (`sch_sppifo_stfq.c`) never lets it decrease.
-//! 2. At the end of a busy period all flows are reset, as in `stfq`; the simulation omits this.
+//! 2. At the end of a busy period all tags are reset, as in `stfq`; the simulation omits this.
 //! 3. A dropped packet does not advance its flow's tags, as in the simulation. In the qdisc, a dropped packet advances
 //!    them.
 //! 4. The limit of the port is split among the queues, as in the simulation and the qdisc; `room = "shared"` lets each
 //!    queue fill the port. If the limit is below n packets, each queue holds one packet and the port enforces the
 //!    limit.
-//! 5. Tags are real numbers and divided by the weight of the user; the simulation has integers and one weight.
+//! 5. Tags are real numbers and depend on the weight of the user; the simulation has integers and equal weights.
 //! 6. Classes have no effect.
 //!
 //! Not implemented: the greedy algorithm that the paper compares with, which needs statistics of all ranks.

@@ -1,8 +1,8 @@
-//! STFQ (start-time fair queueing): serves packets in the order of their start tags, and flows in proportion to their
-//! weights.
+//! STFQ (start-time fair queueing): serves packets in the order of their start tags, and thus flows in proportion to
+//! their weights.
 //!
-//! Source: Goyal, Vin, Cheng, "Start-time Fair Queueing", SIGCOMM 1996 (stfq1996), as described in afpft II-A. (Its
-//! authors call it SFQ; here that name means stochastic fairness queueing.)
+//! Source: Goyal, Vin, Cheng, "Start-time Fair Queueing", SIGCOMM 1996 (stfq1996), as described in afpft II-A. The
+//! authors call it SFQ; here that name means stochastic fairness queueing.
 //!
 //! | number | equation | code |
 //! |---|---|---|
@@ -12,14 +12,14 @@
 //!
 //! Virtual time counts bits per unit of weight; only ratios of weights matter.
 //!
-//! Cost: O(log n) comparisons for n packets in the queue, one table look-up. State: 17 bytes per flow whose F is ahead
-//! of v (other records have no effect and expire), 24 bytes per packet for the order.
+//! Cost: O(log n) comparisons per packet with n packets in the queue, and one table look-up. State: 17 bytes per flow
+//! whose F is ahead of v (other records have no effect and expire), 24 bytes per packet for the order.
 //!
 //! Deviations:
 //! 1. The paper has no limit of the queue. A full queue drops the packet with the largest start tag: the arrival or a
-//!    waiting packet. Its flow continues from the tag of the dropped packet, as if the packet had never arrived.
-//! 2. The rule for v after a busy period is from our memory of the paper. All flows are reset then, so no share depends
-//!    on this rule.
+//!    waiting packet. The dropped packet's flow continues from this tag, as if the packet had never arrived.
+//! 2. The rule for v after a busy period is from our memory of the paper. No share depends on it, since the end of a
+//!    busy period resets all flows.
 //! 3. A packet that is longer than the whole queue is dropped at once.
 
 use crate::contract::prelude::*;
@@ -41,7 +41,7 @@ pub struct StfqScheme;
 impl SchemeSpec for StfqScheme {
     const ABOUT: About = About {
         title: "Start-time fair queueing",
-        kind: "one queue sorted by start tag; pushes out the largest tag",
+        kind: "one queue sorted by start tag; pushes out the packet with the largest tag",
         summary: "Serves packets in the order in which a fair server would start them.",
         source: "Goyal, Vin, Cheng: Start-time Fair Queueing, SIGCOMM 1996",
         state: "port: 17 bytes for each active flow",

@@ -12,16 +12,17 @@
 //! | (4) | SCFQ, instead of (1): V is the F of the packet in service | `Wfq::dequeue` |
 //! | (5) | buffer full: drop the last packet of the queue with most bytes; then `F_prev = S` of that packet | `Wfq::make_room` |
 //!
-//! Bound (Parekh and Gallager, theorem 1): a packet departs at most `L_max / C` after its departure from GPS.
+//! Bound (Parekh and Gallager, theorem 1): a packet departs at most `L_max / C` after its departure in GPS, where L_max
+//! is the longest packet.
 //!
-//! Cost: O(log n) per packet for n flows: a heap of heads, and for (1) a heap of the flows backlogged in GPS. One hash
-//! of the key. State: 133 bytes for each flow or user that is backlogged in GPS or has a waiting packet, none for
-//! others.
+//! Cost: O(log n) per packet for n flows: one heap of the queues' first packets, and for (1) one of the flows
+//! backlogged in GPS. One hash of the key. State: 133 bytes for each flow or user that is backlogged in GPS or has a
+//! waiting packet, none for others.
 //!
 //! Deviations:
 //! 1. Time is a real number. At each arrival V advances in one step through all departures of flows from GPS since the
 //!    last arrival.
-//! 2. GPS keeps the service that it gave to a packet that is dropped later.
+//! 2. If a packet is dropped that GPS has partly served, this service is not undone.
 //! 3. A change of the link's rate affects V only from the first arrival after it.
 //! 4. If F is equal, the queue with the smaller number is served first.
 //! 5. A packet that alone exceeds the limit is dropped.
@@ -126,7 +127,7 @@ struct Gps {
     /// Backlogged flows, keyed by the virtual time at which GPS finishes them: their `last_finish`.
     busy: IndexedHeap<Tag>,
     busy_weight: f64,
-    /// End of the simulated time, and the link's rate then.
+    /// Time up to which GPS is simulated, and the link's rate at that time.
     last: Time,
     rate: BitRate,
     next_rate: BitRate,
@@ -180,7 +181,8 @@ impl<P: Packet> Wfq<P> {
         *by_key.or_insert_with(key, || queues.open(Flow { key, weight: weights.of(packet.user()), last_finish: 0.0 }))
     }
 
-    /// Closes a queue without packets and without work in GPS. If the flow returns, it starts at V in any case.
+    /// Closes a queue without packets and without work in GPS. A flow that returns starts at V, with or without its old
+    /// queue.
     fn forget_if_idle(&mut self, queue: u32) {
         if self.queues.length(queue).packets == 0 && self.gps.busy.key(queue).is_none() {
             self.by_key.remove(self.queues[queue].key);
@@ -188,7 +190,7 @@ impl<P: Packet> Wfq<P> {
         }
     }
 
-    /// Sets the finish tag of the last packet of `queue`, or the tag that the queue keeps after it.
+    /// Sets `F_prev` of `queue`. GPS serves the queue until V reaches this tag.
     fn set_last_finish(&mut self, queue: u32, last_finish: f64) {
         self.queues[queue].last_finish = last_finish;
         if self.clock == VirtualClock::Gps {

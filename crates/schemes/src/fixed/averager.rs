@@ -29,12 +29,13 @@
 //! If activities use less than the whole range of 64, errors are smaller: 1.3e-5 for a mean distance of 1 from the
 //! mean.
 //!
-//! Cost: 24 bytes per port. An accepted packet takes 11 multiplications of 64 bits (S and N share two factors), a mean
-//! one division or 14 multiplications.
+//! Cost: 24 bytes per port. An accepted packet takes 11 multiplications of 64 bits, since S and N share two factors.
+//! Computing the mean takes one division or 14 multiplications.
 //!
 //! Deviations:
-//! 1. From 2^35 packets of weight on (9.5 million a second for one hour, 110 thousand million for 0.3 s), S and N are
-//!    halved. They do not overflow, but the mean's memory becomes slightly shorter.
+//! 1. If N reaches 2^35 packets, S and N are halved. They do not overflow, but the mean's memory becomes slightly
+//!    shorter. N is that large at 9.5 million packets per second with a memory of one hour, and at 110 thousand million
+//!    with a memory of 0.3 s.
 //! 2. If time runs backwards (clocks of several processors), the elapsed time is 0.
 
 use super::Activity;
@@ -131,7 +132,7 @@ impl FixedAverager {
     }
 }
 
-/// Rounding up may give the first number above the range.
+/// Converts a biased mean to a label. Rounding may exceed the range by one unit, so the mean is limited to the range.
 #[inline]
 fn from_biased_mean(biased: u64) -> Activity {
     Activity::from_biased(biased.min((1 << Activity::BITS) - 1) as u32)
@@ -233,7 +234,7 @@ mod tests {
 
     #[test]
     fn means_at_every_fill_are_those_of_exact_arithmetic() {
-        // The sizes range from one packet to the maximum state, around the two points where bits are dropped.
+        // N ranges from one packet to its maximum, across the two values from which on low bits are dropped.
         for bits in 28..63u32 {
             for count in [(1u64 << bits) - 1, 1 << bits, (1 << bits) + (1 << bits) / 3] {
                 for label in [Activity::MIN, Activity::from_units(-77_777), Activity::MAX] {

@@ -8,18 +8,18 @@
 //! | tick | 4.3 ms | 4.1 us | 0.5 us | 1 ns |
 //!
 //! A state decays by whole ticks. It stores the number of its tick, not the time. So the rest of a tick is carried over
-//! to the next packet and never lost, even if gaps are short. There is no decay within a tick, which shifts each packet
-//! by less than a tick. Shorter ticks would not be better, because the decay of one tick (at least 2^-20) must be
-//! precise with 40 fraction bits: see [`scale_down`].
+//! to the next packet and never lost, even if gaps are short. There is no decay within a tick, so the age of a packet
+//! is wrong by less than a tick. Shorter ticks would not be better, because the decay of one tick (at least 2^-20) must
+//! be precise with 40 fraction bits: see [`scale_down`].
 
 use super::OutOfRange;
 use super::exp2::{EXPONENT_BITS, scale_down};
 use crate::base::units::Time;
 
-/// Number of ticks after which any 64-bit value has decayed to zero; at least 64 times the memory.
+/// Number of ticks after which any 64-bit value has decayed to zero. These ticks last at least 64 memories.
 pub(super) const FORGOTTEN: u64 = 1 << 26;
 
-/// The decay with one memory. Takes 16 bytes in a host's configuration.
+/// Decay with one memory, precomputed: 16 bytes in a host's configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decay {
     /// log2(e) * tick / memory in Q56: less than 2^37.53.
@@ -84,8 +84,8 @@ impl Decay {
     /// ```
     ///
     /// Error: at most 4.2e-9 of the result plus one unit. In a sequence of short steps the error is 2.9e-6 of the
-    /// decayed amount, which equals a relative error of 2.9e-6 in the memory. The parabola causes 1.23e-6; rounding
-    /// causes 1.55e-12 per step of at least 2^-20.
+    /// decayed amount, which equals a relative error of 2.9e-6 in the memory. Of this, the parabola of [`scale_down`]
+    /// causes 1.23e-6, and rounding causes 1.55e-12 per step of at least 2^-20.
     #[must_use]
     #[inline]
     pub fn apply(&self, value: u64, ticks: u64) -> u64 {

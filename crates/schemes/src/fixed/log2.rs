@@ -45,7 +45,7 @@ pub fn log2_q31(x: u64) -> i64 {
 }
 
 /// Returns a factor of the distance between the curve and its chord in a cell: ln 2 * d^2 in Q31, where d is the rise
-/// over the cell. P4 stores it in the table.
+/// over the cell. The P4 program stores this factor in its table.
 #[inline]
 pub(super) fn bow(rise: u64) -> u64 {
     (((rise * rise) >> 31) * LN2_Q32) >> 33

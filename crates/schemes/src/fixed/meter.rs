@@ -8,8 +8,8 @@
 //! A = log2(S) - log2(T) - log2(R_r)                       (3), (5)
 //! ```
 //!
-//! M is the memory and R_r the user's reference rate. S, the weighted sum of bytes, is in bytes, and T, the measured
-//! time, is in nanoseconds. One constant contains R_r and the unit conversions.
+//! M is the memory and R_r the user's reference rate. The weighted sum S is in bytes, and the measured time T in
+//! nanoseconds. One constant contains R_r and the unit conversions.
 //!
 //! Error of the activity compared with the formula in real numbers, for packets of a*L >= 40 bytes:
 //!
@@ -81,7 +81,7 @@ impl Accounting {
         self.0
     }
 
-    /// Returns `a * L` in the unit of S; below 2^62 before the shift.
+    /// Returns `a * L` in the unit of S. The value before the shift is below 2^62.
     ///
     /// Error: half a unit, 2^-17 bytes.
     #[inline]
@@ -96,7 +96,7 @@ pub struct FixedMeterParams {
     decay: Decay,
     /// log2 of M in ns, Q31.
     log2_memory: i64,
-    /// log2 of (8e9 bit ns / byte s) / R_r, minus the fraction bits of S, Q31.
+    /// log2 of (8e9 bit ns / byte s) / R_r, minus the number of fraction bits of S, in Q31.
     offset: i64,
 }
 
@@ -340,8 +340,8 @@ mod tests {
 
     #[test]
     fn hours_of_jumbo_packets_at_100_gigabit_do_not_overflow() {
-        // Each call counts the 32-bit maximum of 4 GB, which take 0.34 s at 100 Gbit/s. The test runs for ten hours
-        // with the longest memory.
+        // Each call counts 4 GB, the 32-bit maximum, which takes 0.34 s at 100 Gbit/s. The test runs for ten hours with
+        // the longest memory.
         let gap = u64::from(u32::MAX) * 8 / 100;
         let mut pair = Pair::new(3_600_000_000_000, 1_000, 0);
         let mut now = 0;
@@ -428,8 +428,8 @@ mod tests {
 
         #[test]
         fn small_accounting_factors_are_within_the_bound_of_their_packets(seed: u64, factor in 0.001..1.0f64) {
-            // The terms are the bound without the rounding of S, 1.5 units relative to the smallest packet, and half a
-            // unit of the factor.
+            // The first term is the bound without the rounding of S. The second is this rounding, 1.5 units relative to
+            // a packet of 40 bytes. The third is the rounding of the factor, half a unit.
             let bound = 2.5e-5 + 3.31e-5 / (factor * 40.0) + 6.88e-7 / factor;
             let mut pair = Pair::new(3_000_000_000, 10_000, 0);
             train(&mut pair, seed, 0, 3_000_000_000, factor);

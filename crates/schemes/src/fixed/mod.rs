@@ -1,7 +1,7 @@
 //! Integer arithmetic for the data planes: the label, meter, averager and threshold of ABC without floating point.
 //!
 //! Source: abc2018 eq. (1) to (10), as in [`crate::label::abc`] and [`crate::measure::utema`]. All tests of this module
-//! compare with these. eBPF and P4 programs perform exactly these operations, with tables and constants that this
+//! compare with these two. eBPF and P4 programs perform exactly these operations, with tables and constants that this
 //! module writes.
 //!
 //! A packet needs only additions, shifts, comparisons and multiplications of 64-bit integers. The averager divides S by

@@ -66,7 +66,7 @@ fn constant(text: &mut String, what: &str, kind: &str, name: &str, value: impl D
     writeln!(text, "/* {what} */\n{kind} {name} = {value};").expect("a String takes all");
 }
 
-/// Returns 64 prefixes for the integer part of a logarithm, which is the position of the highest bit.
+/// Returns a table with 64 entries, one per position of the highest bit, which is the integer part of the logarithm.
 fn log2_exponents() -> String {
     entries(
         "Leading zeros of x and the whole part of log2(x), Q31.",
@@ -130,7 +130,7 @@ mod tests {
     fn prefixes_hold_one_power_of_two_each() {
         let exponents = arguments(&log2_exponents());
         assert_eq!(exponents.len(), 64);
-        // The first prefix is for numbers from 2^63 on, the last for log2(1) = 0.
+        // The first entry is for numbers from 2^63 on, the last for log2(1) = 0.
         assert_eq!((exponents[0].as_slice(), exponents[63].as_slice()), (&[0, 63 << 31][..], &[63, 0][..]));
         assert!(
             log2_exponents()

@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn each_entry_is_the_real_value_rounded() {
-        // Half a unit, and 2^-20 of a unit for the arithmetic on both sides.
+        // The tolerance is half a unit, plus 2^-20 of a unit for the arithmetic on both sides.
         let half = 0.5 + 1e-6;
         for (i, entry) in LOG2.iter().enumerate() {
             let real = libm::log2(1.0 + i as f64 / 256.0) * libm::exp2(31.0);

@@ -14,15 +14,15 @@
 //! | Alg. 2 | at service `v = tag`; when the queue is empty `v = 0`, `finish = 0` for all | `dequeue` |
 //!
 //! The label is the tag, in seconds of virtual time. The marker at the source ([`AfpftMarker`]) writes a negative
-//! label. The first port that receives it acts as the flow's edge and replaces it with its own tag, which is 0 or more.
-//! All later ports therefore act as core ports. They use only the sign of the label.
+//! label. The first port that receives this label acts as the flow's edge and replaces the label with its own tag,
+//! which is 0 or more. All later ports therefore act as core ports. They use only the sign of the label.
 //!
 //! Packets of a flow keep their order if the flow has only one edge. An empty queue drops no packet that fits its
 //! limit.
 //!
 //! Cost: O(log n) comparisons for n packets in the queue, one table look-up at arrival and one at departure. State: 25
-//! bytes per flow with packets in the queue, at the edge also per flow whose finish is ahead of v; 24 bytes per packet
-//! for the order.
+//! bytes per flow with packets in the queue (at the edge, also per flow whose finish is ahead of v); 24 bytes per
+//! packet for the order.
 //!
 //! Deviations:
 //! 1. The pseudo-code tests the sign of the tag again after it has overwritten it. We store the result of the first
@@ -171,7 +171,8 @@ impl<P: Packet> AfpftQueue<P> {
         now
     }
 
-    /// Counts a packet that leaves the queue. Deletes a core flow's record if it has no other packets.
+    /// Removes a packet from the count of its flow. Deletes the record of a core flow without other packets. Returns
+    /// the record if it remains.
     #[inline]
     fn release(&mut self, packet: &P) -> Option<&mut FlowRecord> {
         let key = self.share_per.of(packet);
@@ -184,7 +185,7 @@ impl<P: Packet> AfpftQueue<P> {
         self.flows.get_mut(key)
     }
 
-    /// Alg. 1, lines 16 to 23: drops the last packet.
+    /// Alg. 1, lines 16 to 23: drops the packet with the largest tag.
     fn expel(&mut self, arrival: u64, found: Backlog, drops: &mut impl DropSink<P>) {
         let Some(Sorted { packet, tag, arrival: number }) = self.queue.pop_back() else { return };
         let span = if self.correct_finish { self.span_of(&packet) } else { 0.0 };

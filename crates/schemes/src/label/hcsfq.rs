@@ -20,8 +20,8 @@
 //! of packets that (2) accepts.
 //!
 //! HCSFQ needs the link's rate. A packet without a label is never dropped early. (5) sets alpha to the largest rate of
-//! the last window. By HCSFQ's definition, a flow that has become faster since then therefore loses packets even if no
-//! packet waits. `q_min = "12 packets"` exempts packets that find a short queue.
+//! the last window. So a flow that has become faster since loses packets even if no packet waits. HCSFQ's definition
+//! requires this. `q_min = "12 packets"` exempts packets that find a short queue.
 //!
 //! Cost: per packet, the edge computes 1 exponential. The port computes 2 exponentials and 3 divisions, looks up the
 //! tenant, and draws a random number if the flow exceeds its rate. State: 3 numbers per flow at the edge; 11 numbers
@@ -30,13 +30,13 @@
 //! Deviations:
 //! 1. Time constants are 100 ms, for rates in Mbit/s; those of the code are meant for 10 to 100 Gbit/s.
 //! 2. In the code C is 0.985 times the link's rate; here this factor is `capacity_factor`, by default 1.
-//! 3. A tenant's share starts with alpha = C, at the tenant's first packet. In the code all tenants exist from time 0,
-//!    with C/32. Because of (7), a new tenant is limited to its share only after some windows. If alpha exceeds F,
+//! 3. A tenant's fair rate starts with alpha = C at the tenant's first packet. In the code all tenants exist from time
+//!    0, with C/32. Because of (7), a new tenant is limited to its share only after some windows. If alpha exceeds F,
 //!    alpha limits no flow and becomes C. The code tests this only when congested.
 //! 4. The code replaces a time of 0 between packets by 20 ns. Here simultaneous packets count together at the next
 //!    packet.
 //! 5. `q_min` is ours, after the improvement of CSFQ in abc2018 V-E1: below `q_min` no packet is dropped early. The
-//!    paper corresponds to 0 packets.
+//!    paper's scheme has `q_min = 0`.
 //! 6. A tenant's record is deleted after 10 time constants without a packet, when its rates are below e^-10 of their
 //!    last values.
 //!
@@ -196,7 +196,7 @@ impl HcsfqAqm {
 }
 
 impl State {
-    /// Applies (2) to a label and counts the packet. Returns true if the packet must be dropped.
+    /// Applies equation (2) to a label and counts the packet. Returns true if the packet must be dropped.
     fn judge(&mut self, user: u32, label: f64, wire_bytes: u32, spares: bool, now: Time, rng: &mut Rng) -> bool {
         let weight = self.weights.of(user);
         let capacity = self.capacity;
@@ -386,7 +386,8 @@ mod tests {
         share.observe(&RULES, 2e6, [12e6, 9e6], C, ms(150)); // congested from here on
         share.observe(&RULES, 2e6, [12e6, 30e6], C, ms(250));
         assert_eq!(share.alpha, 0.75 * 7.5e6); // 7.5 * 10/30 would be a third
-        // A capacity may fall, for example of a tenant. Then alpha, 5.625 Mbit/s, is above the capacity for a while.
+        // A capacity may fall, for example that of a tenant. Alpha, 5.625 Mbit/s, is then above the capacity for a
+        // while.
         share.observe(&RULES, 2e6, [12e6, 1e6], 1e6, ms(350));
         assert_eq!(share.alpha, 0.75 * 0.75 * 7.5e6);
     }

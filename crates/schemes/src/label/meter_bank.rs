@@ -32,7 +32,7 @@ impl<M: Marker> MeterBank<M> {
         Self { marker, meters }
     }
 
-    /// Counts `packet`, offered at `now`, in the meter of user number `user`, and writes its label.
+    /// Counts `packet`, offered at `now`, in the meter of user number `user`, and writes the packet's label.
     // Always inlined: see `ManagedQueue::enqueue`.
     #[inline(always)]
     pub fn label<P: Packet>(&mut self, user: usize, packet: &mut P, now: Time, rng: &mut Rng) {

@@ -1,11 +1,11 @@
-//! PVPIE: PIE decides how much to drop, and the packets' values decide which packets.
+//! PVPIE: PIE decides how many packets to drop, and the packets' values decide which.
 //!
 //! Source: Laki, Gombos, Nadas, Turanyi, "Take Your Own Share of the PIE", ANRW 2017 (pvpie2017), known to us only
 //! through abc2018 II; PIE as in RFC 8033, see [`crate::aqm::pie_core`].
 //!
 //! | number | equation | code |
 //! |---|---|---|
-//! | (1) | p by PIE on the whole queue | [`crate::aqm::pie_core`] |
+//! | (1) | p: PIE's drop probability for the whole queue | [`crate::aqm::pie_core`] |
 //! | (2) | CTV: the p-quantile of the values of recent arrivals | `Histogram::quantile` |
 //! | (3) | drop if V < CTV | `PvPieAqm::admit` |
 //!
@@ -13,15 +13,15 @@
 //! -40 to 0. Weights decay exponentially: an arrival a time d ago has weight `exp(-d/M)`. Within a bin the quantile is
 //! interpolated.
 //!
-//! Cost: that of PIE, plus one exponential per packet, and a pass over 256 bins every `update_interval`. State: that of
-//! PIE plus 2 kB at the port, that of PPV at the edge; none per flow.
+//! Cost: the cost of PIE, one exponential per packet, and a pass over 256 bins every `update_interval`. State: at the
+//! port, the state of PIE and 2 kB; at the edge, the state of PPV; none per flow.
 //!
 //! Deviations:
-//! 1. The parameters of the paper are unknown to us, and abc2018 calls them crucial: PIE has the defaults of RFC 8033,
-//!    and the histogram a time constant of 0.3 s.
+//! 1. The parameters of the paper are unknown to us; abc2018 calls them crucial. Here PIE has the defaults of RFC 8033,
+//!    and the histogram has a time constant of 0.3 s.
 //! 2. Conditions that exempt a packet in PIE (burst allowance, low delay, short queue) exempt it here.
 //! 3. The quantile follows p with a delay of at most one update.
-//! 4. Values outside the range count in the nearest bin.
+//! 4. Values outside the range are counted in the nearest bin.
 
 use crate::aqm::pie_core::PieParams;
 use crate::aqm::pie_core::{PieCore, PieDelay};
@@ -79,10 +79,11 @@ const BINS: usize = 256;
 /// Lower bound of the histogram, the value at 2^40 bit/s. Lower values are counted in the last bin.
 const LOWEST: f64 = -40.0;
 const BINS_PER_UNIT: f64 = BINS as f64 / -LOWEST;
-/// The weights of new values grow with time, so old bins need not shrink. At `exp(300)` all bins are scaled back.
+/// The weights of new values grow exponentially with time, so the weights in the bins need not decay. When the exponent
+/// exceeds this value, all bins are scaled down.
 const LARGEST_EXPONENT: f64 = 300.0;
 
-/// Values of recent arrivals, the highest in the first bin.
+/// Histogram of the values of recent arrivals. The highest values are in the first bin.
 #[derive(Clone, Debug)]
 struct Histogram {
     bins: Box<[f64; BINS]>,
@@ -110,8 +111,8 @@ impl Histogram {
         self.bins[bin.min(BINS - 1)] += libm::exp(exponent);
     }
 
-    /// Returns the value below which the fraction `p` of all values lies. With p = 0 or without values, returns less
-    /// than any value.
+    /// Returns the p-quantile: a fraction `p` of all values is lower. With p = 0 or without values, returns minus
+    /// infinity.
     fn quantile(&self, p: f64) -> f64 {
         let mut left = p * self.bins.iter().sum::<f64>();
         if left <= 0.0 {
@@ -219,7 +220,7 @@ mod tests {
         (0..1000).for_each(|i| histogram.add(-20.0 + 0.01 * (f64::from(i) + 0.5), Time::ZERO));
         assert_eq!(histogram.quantile(0.0), f64::NEG_INFINITY);
         for (p, value) in [(0.25, -17.5), (0.5, -15.0), (0.9, -11.0), (1.0, -10.0)] {
-            // A bin that the values fill only partly has an error of its width, 5/32, at most.
+            // In a bin that the values fill only partly, the error is at most the width of the bin, 5/32.
             assert!((histogram.quantile(p) - value).abs() < 5.0 / 32.0, "{p} {}", histogram.quantile(p));
         }
         histogram.add(1e300, Time::ZERO);
@@ -259,7 +260,7 @@ mod tests {
             }
         }
         assert!((delays / f64::from(served) - 0.015).abs() < 0.003, "{}", delays / f64::from(served));
-        // Packets with values below -22 are dropped, half of all. The quantile varies with p.
+        // Packets with values below -22, which are half of all packets, are dropped. The quantile varies with p.
         assert!(f64::from(low) < 0.05 * f64::from(served), "{low} of {served}");
         let readings = readings(|report| queue.report(report));
         assert!(readings[1].0 == "threshold_value" && (readings[1].1 + 22.0).abs() < 0.5, "{readings:?}");

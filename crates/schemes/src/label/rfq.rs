@@ -8,15 +8,15 @@
 //! | (1) | `y = U*r/w`, with r the flow's rate by [`crate::measure::rate_estimates`], U uniform on (0,1), w its weight | `RfqMarker` |
 //! | (2) | colour 0 below `c_1`, else `1 + floor(n*log2(y/c_1))`, n colours per octave | `RfqMarker::colour` |
 //! | (3) | drop if colour > threshold | `RfqAqm::admit` |
-//! | (4) | threshold - 1 when the queue reaches `q_threshold`, and after each interval during which it stays at or above | `RfqAqm::adapt` |
+//! | (4) | threshold - 1 when the queue reaches `q_threshold`, and after each interval during which the queue is never shorter | `RfqAqm::adapt` |
 //! | (5) | threshold + 1 after each interval with a shorter queue and an accepted rate below 0.95 C | `RfqAqm::adapt` |
 //!
 //! The label is the colour, an integer. The fraction of a flow's packets in a layer equals the layer's fraction of [0,
 //! r]. All flows keep the same lower layers, which is max-min fair up to one layer. Since layers pass only as a whole,
 //! the link is not always full (abc2018 II).
 //!
-//! A packet above the threshold is dropped even if no packet waits. `colours` of queue and marker must be equal, since
-//! the threshold cannot rise above the queue's `colours`.
+//! A packet whose colour is above the threshold is dropped even if no packet waits. `colours` of queue and marker must
+//! be equal, since the threshold cannot rise above the queue's `colours`.
 //!
 //! Cost: per packet, the edge computes one exponential, one logarithm and one random number. The port computes one
 //! exponential. State: 3 numbers per flow (or user) at the edge, none in the core; 6 numbers per port.
@@ -26,7 +26,7 @@
 //!    parameters. Layers are geometric, four per octave. The threshold falls if the queue reaches half of abc2018's
 //!    limit, and moves once per 100 ms.
 //! 2. Initially the threshold is above all colours. Colour 0 always passes.
-//! 3. Intervals are evaluated when a packet arrives; all intervals that ended since the last packet count.
+//! 3. When a packet arrives, all intervals that have ended since the last packet are evaluated.
 
 use crate::contract::prelude::*;
 use crate::measure::rate_estimates::{Averaging, RateEstimates};
@@ -54,12 +54,12 @@ params! {
 params! {
     /// A port of RFQ.
     pub struct RfqParams {
-        /// Queue from which on the colour threshold falls.
+        /// Queue length at which the colour threshold falls.
         q_threshold: Threshold = "12 packets", in "0 packets"..="16777216 packets",
             source "our choice: half of the limit of abc2018";
         /// Time between steps of the colour threshold.
         step_interval: Time = "100 ms", in "1 ms"..="1 h", source "our choice, as K";
-        /// Fraction of its rate below which the link counts as underutilised.
+        /// The link is underutilised below this fraction of its rate.
         low_utilisation: f64 = 0.95, in 0.0..=1.0, source "our choice";
         /// Number of colours, as in the marker.
         colours: u32 = 45, in 2..=4096, source "our choice: up to 2 C of abc2018";
@@ -281,8 +281,8 @@ mod tests {
             counts[packet.label as usize] += u32::from(tick > 1000);
         }
         // A user with 4 Mbit/s and weight 2 counts as 2 Mbit/s = 200 c_1. 4*log2(200) = 30.6, so 31 is the highest
-        // colour. Colours up to 26 end at c_1*2^(26/4) = 905 kbit/s, a fraction of 0.4525. Five binomial standard
-        // deviations are 0.008.
+        // colour. Colours up to 26 end at c_1*2^(26/4) = 905 kbit/s, which is a fraction 0.4525 of 2 Mbit/s. Five
+        // binomial standard deviations are 0.008.
         assert!(counts[31] > 0 && counts[32..].iter().all(|&count| count == 0), "{counts:?}");
         let low: u32 = counts[..=26].iter().sum();
         assert!((f64::from(low) / 100_000.0 - 0.4525).abs() < 0.008, "{low}");

@@ -50,7 +50,7 @@ impl Memory {
     /// Returns `1 - g`, the decayed fraction between `earlier` and `now`; 0 if `earlier` is later.
     #[inline]
     fn forgotten(self, earlier: Time, now: Time) -> f64 {
-        // Signed numbers are converted in one instruction. Their limit of 106 days does not matter.
+        // A signed number is converted to `f64` in one instruction. Its limit of 106 days does not matter.
         let elapsed = now.saturating_sub(earlier).0.min(i64::MAX as u64) as i64;
         fade(elapsed as f64 * self.per_picosecond)
     }

@@ -18,7 +18,7 @@ pub struct DelayHistogram {
     sum_ps: [u64; 2],
     /// The shortest time; [`Time::NEVER`] before the first.
     min: Time,
-    /// Relative width of a bin.
+    /// Difference between the longest and the shortest time, in picoseconds.
     range_ps: u64,
 }
 

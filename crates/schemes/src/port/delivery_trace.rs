@@ -100,11 +100,11 @@ impl DeliveryTrace {
 #[derive(Clone, Debug)]
 pub struct TraceCourse {
     trace: DeliveryTrace,
-    /// Number of the next opportunity. The time of the last used opportunity and its remaining bytes follow.
+    /// Number of the next opportunity. `at` is the time of the last used opportunity, `bytes_left` its remaining bytes.
     next: u64,
     at: Time,
     bytes_left: u64,
-    /// Number of the current window; `told` was measured before it.
+    /// Number of the current window. `told` is the rate reported in this window.
     window: u64,
     told: BitRate,
 }
@@ -263,7 +263,8 @@ mod tests {
         ) {
             let times: Vec<u32> = gaps.iter().scan(1, |now, gap| { *now += gap; Some(*now) }).collect();
             let times = OpportunityTimes::new(times).unwrap();
-            // Arrivals are between whole milliseconds, since simultaneous events are a separate deviation.
+            // Arrivals are between whole milliseconds, since Mahimahi handles simultaneous events differently
+            // (deviation 2).
             let arrivals: Vec<(Time, u32)> = packets
                 .iter()
                 .scan(0, |now, &(gap, bytes)| { *now += gap; Some((Time::from_nanos(*now * 1000 + 500), bytes)) })

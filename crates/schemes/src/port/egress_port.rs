@@ -1,12 +1,12 @@
 //! An egress port: a queue discipline, a transmitter, and the wire after it.
 //!
-//! The transmitter is lazy. Whenever a packet arrives, or reaches the far end, it starts all transmissions that are
-//! due, in order and each with its correct start time. Starting them earlier would have no visible effect. So a hop
+//! The transmitter is lazy. Whenever a packet arrives, or reaches the far end, the port starts all transmissions that
+//! are due, in order and each with its correct start time. Starting them earlier would have no visible effect. So a hop
 //! costs one event, the arrival at the far end, and only the first packet on the wire has an event.
 //!
 //! If the discipline is FIFO and the rate is constant, the port knows a packet's departure time when it admits the
-//! packet. It then stores the packet on the wire immediately, after the waiting packets, which saves a copy. Discipline
-//! and observer are still called when the packet's transmission starts.
+//! packet. The port then stores the packet on the wire immediately, after the waiting packets, which saves a copy.
+//! Discipline and observer are still called when the packet's transmission starts.
 
 use super::link_rate::LinkRate;
 use super::wire::Wire;
@@ -18,8 +18,8 @@ use crate::contract::packet::Packet;
 
 /// Observes events at a port; `()` observes nothing, at no cost.
 pub trait PortObserver<P> {
-    /// Called after `packet` was offered. `backlog` waits now, with or without the packet. `threshold` is the drop
-    /// threshold for this packet, if the scheme has one.
+    /// Called after `packet` was offered. `backlog` waits now, including the packet if it was stored. `threshold` is
+    /// the drop threshold for this packet, if the scheme has one.
     #[inline]
     fn offered(&mut self, _packet: &P, _now: Time, _backlog: Backlog, _threshold: Option<f64>) {}
     /// Called when `packet` was dropped; `backlog` waited before it.
@@ -48,7 +48,7 @@ pub struct EgressPort<P, D> {
     known_rate: BitRate,
     /// End of the current or last transmission.
     busy_until: Time,
-    /// Time at which a discipline that holds packets back must be called again; [`Time::NEVER`] if none is needed.
+    /// Time at which a discipline that holds packets back must be called again; [`Time::NEVER`] if no call is needed.
     held_until: Time,
     /// Packets in transmission and in flight. If the port stores the queue, the waiting packets follow.
     wire: Wire<P>,
@@ -194,7 +194,7 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         }
     }
 
-    /// Puts a packet on the wire after the waiting packets, unless the discipline drops it.
+    /// Puts a packet on the wire after the waiting packets, unless the discipline drops it. Returns false for a drop.
     #[inline(always)]
     fn admit<O: PortObserver<P>>(&mut self, make: impl Fn() -> P, now: Time, observer: &mut O) -> bool {
         let found = (self.waiting, self.head_enqueued_at());
@@ -279,7 +279,7 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         }
     }
 
-    /// Starts the transmission of the next packet at `start`, if a packet waits.
+    /// Starts the transmission of the next packet at `start`. Returns false if there is no packet to send.
     #[inline]
     fn start_next<O: PortObserver<P>>(&mut self, start: Time, observer: &mut O) -> bool {
         if self.keeps_packets {

@@ -106,7 +106,7 @@ impl LinkRate {
         }
     }
 
-    /// Transmits over steps of the schedule, or over several opportunities.
+    /// Returns the end of a transmission that spans steps of the schedule, or several opportunities of a trace.
     #[cold]
     fn transmit_across(&mut self, wire_bytes: u32, start: Time) -> Time {
         let changes = match &mut self.course {
@@ -131,7 +131,7 @@ impl LinkRate {
     }
 }
 
-/// Time of the last of `changes`, which are in reverse order.
+/// Time of the next change, which is the last of `changes`; [`Time::NEVER`] if there is none.
 fn next_change(changes: &[(Time, BitRate)]) -> Time {
     changes.last().map_or(Time::NEVER, |&(change, _)| change)
 }

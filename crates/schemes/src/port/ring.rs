@@ -2,8 +2,8 @@
 
 use crate::base::units::Time;
 
-/// A FIFO queue of values with times that grows by doubling and never shrinks. Its length is a power of two, so a mask
-/// selects the slot. A [`std::collections::VecDeque`] needs a comparison for this.
+/// A FIFO queue of values with times that grows by doubling and never shrinks. The number of slots is a power of two,
+/// so a mask selects the slot. A [`std::collections::VecDeque`] needs a comparison for this.
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
     slots: Vec<(Time, T)>,
@@ -27,7 +27,7 @@ impl<T: Copy> Ring<T> {
         self.len
     }
 
-    /// Returns true if it is empty.
+    /// Returns true if the ring is empty.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -47,8 +47,8 @@ impl<T: Copy> Ring<T> {
         place.1 = make();
     }
 
-    /// Puts the value that `make` returns after the last one. The value becomes part of the queue only by
-    /// [`Ring::append`]; the caller may change it before.
+    /// Stores the value that `make` returns in the slot after the last value, and returns a reference to it. The caller
+    /// may change the value until [`Ring::append`] adds it to the queue.
     // Creates the value in its slot: copying a value right after writing its fields is slow.
     #[inline(always)]
     pub fn place(&mut self, make: impl Fn() -> T) -> &mut T {

@@ -93,7 +93,7 @@ impl<P: Packet> ClassQueues<P> {
     fn next_queue(&self) -> usize {
         const BE: usize = TrafficClass::BestEffort.index();
         const EF: usize = TrafficClass::Expedited.index();
-        // This is the usual case; with plain FIFO it is the only one.
+        // Usually no EF packet waits; with plain FIFO none ever does, since all packets are in the BE queue.
         let Some(ef) = self.queues[EF].front() else { return BE };
         match (self.scheduler, self.queues[BE].front()) {
             (Scheduler::Medf, Some(be)) if be.enqueued_at() + self.be_offset < ef.enqueued_at() => BE,

@@ -40,7 +40,7 @@ pub struct QueueLength {
 }
 
 impl QueueLength {
-    /// Creates a measurement in `measure`; `estimate` has an effect only on delays.
+    /// Creates a measurement in the unit `measure`; `estimate` has an effect only if this unit is a delay.
     #[must_use]
     pub fn new(measure: QueueMeasure, estimate: DelayEstimate) -> Self {
         Self { kind: LengthKind { measure, estimate }, departures: DepartureRate::default() }
@@ -140,7 +140,7 @@ mod tests {
         let length = |measure, estimate| QueueLength::new(measure, estimate).of(&TEN_PACKETS, Time::from_millis(20));
         assert_eq!(length(QueueMeasure::Packets, DelayEstimate::LinkRate), 10.0);
         assert_eq!(length(QueueMeasure::Bytes, DelayEstimate::LinkRate), 15_000.0);
-        // The backlog takes 10 * 12 000 bit / 10 Mbit/s = 12 ms. The head arrived 17 ms ago.
+        // Sending the backlog takes 10 * 12 000 bit / 10 Mbit/s = 12 ms. The head arrived 17 ms ago.
         assert!((length(QueueMeasure::Delay, DelayEstimate::LinkRate) - 0.012).abs() < 1e-12);
         assert!((length(QueueMeasure::Delay, DelayEstimate::Sojourn) - 0.017).abs() < 1e-12);
     }

@@ -137,7 +137,7 @@ impl<T: Ord + Copy> MinMaxHeap<T> {
         Some(item)
     }
 
-    /// Returns true if `a` belongs above `b` on minimum or maximum levels.
+    /// Returns true if the item at `a` belongs above the item at `b`, on maximum levels or on minimum levels.
     #[inline]
     fn precedes<const MAX: bool>(&self, a: usize, b: usize) -> bool {
         if MAX { self.0[a] > self.0[b] } else { self.0[a] < self.0[b] }

@@ -18,7 +18,7 @@ pub struct SchemeInfo {
     pub name: &'static str,
     /// Name in tables and figures.
     pub display_name: &'static str,
-    /// Name of its family.
+    /// Name of the scheme's family.
     pub family: &'static str,
     /// Catalogue entry.
     #[serde(flatten)]

@@ -49,7 +49,7 @@ impl Handle {
         self.0
     }
 
-    /// Converts a value of [`Handle::bits`] back. Any other number gives a handle of no waiting packet.
+    /// Converts a value of [`Handle::bits`] back. Any other number gives a handle that matches no waiting packet.
     #[must_use]
     #[inline]
     pub const fn of_bits(bits: u64) -> Self {
@@ -625,7 +625,8 @@ mod tests {
         rates: Arc<Mutex<Vec<u64>>>,
     }
 
-    /// Offers packets of flows 0 to `arrivals` to a port with room for 3, then serves `departures` times.
+    /// Offers one packet of each of `arrivals` flows to a port with room for 3, then serves `departures` times. Returns
+    /// the port with its drops, and the flows of the served packets.
     fn bench(script: Script, ecn: Ecn, arrivals: u32, departures: usize) -> (Bench, Vec<u32>) {
         let rates = Arc::new(Mutex::new(Vec::new()));
         let scheme = ExternalScheme::new("mine", Arc::new(Factory(script, rates.clone())));

@@ -49,7 +49,7 @@ impl QueueConfig {
         }
     }
 
-    /// Marker that writes the scheme's labels. An external scheme without a marker accepts any.
+    /// Marker that writes the scheme's labels. An external scheme without a marker accepts the labels of any.
     #[must_use]
     pub fn marker(&self) -> MarkerScheme {
         match &self.scheme {

@@ -36,7 +36,7 @@ macro_rules! schemes {
                 match self { $( Self::$Variant => $display, )+ }
             }
 
-            /// Name of its family: `aqm`, `fairqueue` or `label`.
+            /// Name of the scheme's family: `aqm`, `fairqueue` or `label`.
             #[must_use]
             pub fn family(self) -> &'static str {
                 match self { $( Self::$Variant => stringify!($family), )+ }

@@ -100,7 +100,7 @@ pub fn readings(report: impl FnOnce(Report<'_>)) -> Vec<(&'static str, f64)> {
     readings
 }
 
-/// Returns one of [`readings`].
+/// Returns the value of the reading `name` of [`readings`].
 ///
 /// # Panics
 /// If no reading has this name.

@@ -105,8 +105,8 @@ impl Parameters for Abc {
         dice.magnitude(2.5, 6.0)
     }
 
-    /// Lengths are whole packets and fractions around the thresholds. In the setup `extremes` they are the ends of the
-    /// range.
+    /// Draws a queue length in 1/16 packets: mostly whole packets, otherwise any length up to 30 packets. In the setup
+    /// `extremes`, lengths include the ends of the range.
     fn queue(&self, dice: &mut Dice, _: usize) -> u64 {
         if self.has_extreme_queues {
             return match dice.below(6) {

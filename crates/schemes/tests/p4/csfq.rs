@@ -40,9 +40,9 @@ impl Aqm {
 struct Csfq {
     constant: Time,
     aqms: Vec<Aqm>,
-    /// Initial registers of meters: index, S, bytes of the tick, tick.
+    /// Initial registers of meters: index of the meter, S, bytes in the current tick, number of this tick.
     meters: &'static [(u32, u64, u64, u64)],
-    /// Initial registers of ports: port, log2 of alpha, S of A and F, tick.
+    /// Initial registers of ports: port, log2 of alpha, S of A and of F, number of the current tick.
     states: &'static [(u16, i64, [u64; 2], u64)],
     queues: Queues,
     /// True if the packets are those of [`ties`].
@@ -136,7 +136,7 @@ impl Parameters for Csfq {
         self.constant
     }
 
-    /// The rate is a fifth to four times the link's capacity, for packets of 900 bytes at 50 Mbit/s.
+    /// The mean gap is 20 to 400 us. A packet of 900 bytes takes 144 us at 50 Mbit/s.
     fn gap_ns(&self, dice: &mut Dice) -> f64 {
         dice.magnitude(4.3, 5.6)
     }
@@ -192,8 +192,8 @@ impl Model for Arithmetic {
     }
 }
 
-/// Returns packets from a neighbour. Their random numbers alternate between the largest that causes a drop and the
-/// smallest that does not. Their times are the ends of windows.
+/// Returns packets that arrive from a neighbour at the ends of windows. Their random numbers alternate between the
+/// largest that causes a drop and the smallest that does not.
 fn ties(setup: &Setup) -> Vec<Input> {
     let mut switch = Switch::new(setup);
     let mut dice = Dice::new(setup.name);
@@ -208,7 +208,7 @@ fn ties(setup: &Setup) -> Vec<Input> {
         let recipe =
             Recipe { tags: vec![(ETHERTYPE_8021AD, control as u16)], ..Recipe::of(Ipv4Addr::new(10, 0, 1, 1).into()) };
         let input = Input {
-            // Four packets per window, which is C for packets of 1562 bytes.
+            // Four packets arrive per window. With 1562 bytes each, their rate would be C.
             now_ns: number * 250_000,
             ingress_port: 4,
             station: 6,
@@ -268,7 +268,7 @@ fn of_extremes() -> Setup {
         ],
         states: &[
             (6, 31 << 31, [u64::MAX - 5_000, u64::MAX], 0),
-            // Far below log2 of zero, the value for no estimate: differences of 256 octaves.
+            // The log2 of alpha is far below the value that means no estimate, so differences reach 256 octaves.
             (7, -256 << 31, [1 << 40, 1 << 30], 0),
             (8, -(32 << 31) + 1, [1, 0], 7),
         ],

@@ -12,7 +12,7 @@ pub struct Input {
     pub ingress_port: u16,
     /// Last byte of the destination, 02:00:00:00:00:station.
     pub station: u8,
-    /// Queue in the unit of the AQM. The switch computes virtual queues itself.
+    /// Queue length in the unit of the AQM. The switch computes virtual queues itself.
     pub queue: u64,
     /// Random bits, for schemes that need them.
     pub random: u32,

@@ -49,7 +49,7 @@ pub fn find(name: &str, variable: &str) -> Option<PathBuf> {
 }
 
 /// Compiles a program of `planes/p4/` and returns the warnings. Warnings are not errors, because they depend on the
-/// compiler. The present ones concern included code that only another program of the folder uses.
+/// compiler. The present warnings concern included code that only another program of the folder uses.
 ///
 /// # Errors
 ///

@@ -15,7 +15,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// All such schemes.
+    /// All schemes with a P4 program.
     pub const ALL: [Self; 2] = [Self::Abc, Self::Csfq];
 
     pub fn name(self) -> &'static str {
@@ -43,7 +43,7 @@ impl Scheme {
         }
     }
 
-    /// Meaning of columns in the vectors that are specific to the scheme.
+    /// Describes the columns of the vectors whose meaning depends on the scheme.
     pub fn columns(self) -> &'static str {
         match self {
             Self::Abc => abc::COLUMNS,
@@ -120,7 +120,7 @@ pub struct Judgement {
 
 /// Arithmetic and state of a scheme, computed by the library.
 pub trait Model {
-    /// Counts a packet at the edge.
+    /// Counts a packet at the edge and returns its label.
     fn meter(&mut self, packet: &Metered) -> Activity;
 
     /// Decides on a packet before it is queued. An accepted packet that exceeds the limit is dropped afterwards.

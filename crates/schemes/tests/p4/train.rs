@@ -53,7 +53,7 @@ fn usual(setup: &Setup) -> Vec<Input> {
             gap_ns = setup.scheme.gap_ns(&mut dice);
             favourites = (0..3).map(|_| source(&mut dice, setup)).collect();
             if number % 1000 == 750 {
-                // An idle time of up to 100 times the memory, which counts as an hour at most.
+                // An idle time of up to 100 times the memory, but at most an hour.
                 let memory_ns = (setup.scheme.memory().0 / 1000) as f64;
                 now_ns += (memory_ns * dice.magnitude(-2.0, 2.0)).min(3.6e12) as u64;
             }

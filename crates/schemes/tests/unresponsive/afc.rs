@@ -5,8 +5,8 @@ use serde_json::json;
 
 #[test]
 fn a_sliding_window_holds_sources_at_the_fair_share() {
-    // The model gives 49.6 kbit/s, Table 1 of afc 50.46 and 48.81. Our estimated number of flows has an error of 2.2 %,
-    // so a fair share of 10 packets in 1000 is sometimes 11.
+    // The model gives 49.6 kbit/s, and Table 1 of afc gives 50.46 and 48.81 kbit/s. Our estimated number of flows has
+    // an error of 2.2 %, so a fair share of 10 packets in 1000 is sometimes 11.
     for sources in [1, 5] {
         let mean = mean_shares(&json!({"scheme": "afc"}), sources);
         close(mean.cbr_kbps, 49.6, 0.08 * 49.6);

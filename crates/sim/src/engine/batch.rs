@@ -220,7 +220,8 @@ fn share(threads: usize, under_way: usize, left: usize) -> usize {
     (threads / (under_way + left)).max(1)
 }
 
-/// Runs a job. A panic becomes the outcome of the job and does not abort the other runs.
+/// Runs a job and returns its outcome, or `None` if it was cancelled. A panic becomes the outcome of the job and does
+/// not abort the other runs.
 fn run_guarded(
     (scenario, replication): &Job,
     threads: usize,

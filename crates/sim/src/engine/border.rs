@@ -143,7 +143,7 @@ impl Inbox {
         Self { window, present: Vec::new(), next: 0, later: BTreeMap::new(), spare: Vec::new() }
     }
 
-    /// Accepts the parcels that another part sent, and empties its list.
+    /// Accepts the parcels that another part sent, and empties `parcels`.
     pub fn take_in(&mut self, parcels: &mut Vec<Parcel>) {
         let mut rest = parcels.as_slice();
         while let Some(first) = rest.first() {

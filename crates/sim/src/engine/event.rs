@@ -17,7 +17,7 @@ pub enum Event {
     SharedDown(u32),
     /// An acknowledgement of the calendar reaches its host.
     AckCalendar,
-    /// A packet in a host's own line reaches the edge node, or an acknowledgement in it reaches the host.
+    /// A packet in a host's own line reaches the edge node, or an acknowledgement in this line reaches the host.
     Host(u32),
     /// An unresponsive source sends.
     Source(u32),

@@ -23,7 +23,7 @@ use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::discipline::QueueDiscipline;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Number of events between two checks of the cancellation flag, which take well below a millisecond.
+/// Number of events between two checks of the cancellation flag. The events take well below a millisecond.
 pub(super) const EVENTS_PER_CHECK: u64 = 4096;
 
 /// Reason for a missing record.
@@ -422,7 +422,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// Passes on the packets that a cut link has sent.
+    /// Passes the packets that a cut link has sent to the other parts.
     pub(super) fn hand_over(&mut self, link: u32) {
         let rank = self.agenda.rank_of_link(link);
         while let Some((time, mut packet)) = self.network.links[link as usize].take_sent() {
@@ -475,7 +475,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.forward_from_beside(packet, now);
     }
 
-    /// Not inlined, so that [`EventLoop::forward`] is inlined only in the loop, where most packets need it.
+    /// Forwards a packet that leaves an impairment. Not inlined, so that [`EventLoop::forward`] is inlined only in the
+    /// loop, where most packets need it.
     #[inline(never)]
     fn forward_from_beside(&mut self, mut packet: SimPacket, now: Time) {
         packet.hop += 1;
@@ -700,7 +701,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// Not inlined, so that [`EventLoop::forward`] is inlined only where most packets need it.
+    /// Forwards a packet from the edge node. Not inlined, so that [`EventLoop::forward`] is inlined only where most
+    /// packets need it.
     #[cold]
     #[inline(never)]
     fn forward_from_edge(&mut self, packet: SimPacket, now: Time) {

@@ -48,8 +48,8 @@ impl fmt::Display for WhyWhole {
     }
 }
 
-/// Approximate costs in nanoseconds, of which only the ratios matter. The costs are those of a packet at its sender and
-/// receiver (including acknowledgements), of a packet at a link, and of a parcel to another part.
+/// Approximate costs of a packet in nanoseconds, of which only the ratios matter. They are the costs at sender and
+/// receiver (including acknowledgements), at a link, and of passing the packet to another part.
 const HOST_NS: f64 = 120.0;
 const LINK_NS: f64 = 50.0;
 const PARCEL_NS: f64 = 30.0;

@@ -30,7 +30,7 @@ const COUNTS_ON_LINK: usize = 1;
 pub const MANY_FLOWS: usize = 4_000;
 
 impl Network {
-    /// Prefetches for packets of a shared queue that will reach the edge node.
+    /// Prefetches data of the next packets in a shared queue, which will reach the edge node.
     #[cold]
     #[inline(never)]
     pub fn fetch_for_edge(&self, queue: Queue) {
@@ -42,7 +42,7 @@ impl Network {
         }
     }
 
-    /// Prefetches for acknowledgements of a shared queue that will reach their senders.
+    /// Prefetches data of the next acknowledgements in a shared queue, which will reach their senders.
     #[cold]
     #[inline(never)]
     pub fn fetch_for_acks(&self, queue: Queue) {
@@ -71,7 +71,7 @@ impl Network {
         self.hosts.fetch(ack.user);
     }
 
-    /// Prefetches for packets that will reach the far end of a link.
+    /// Prefetches data of the next packets that will reach the far end of a link.
     #[cold]
     #[inline(never)]
     pub fn fetch_for_arrivals(&self, link: u32) {

@@ -7,8 +7,7 @@ use crate::engine::agenda::Agenda;
 use crate::network::Network;
 use fairlane_schemes::base::units::Time;
 
-/// Number of timers by which the flow is prefetched before its timer within a burst. The next constant is for data to
-/// which the flow points.
+/// Prefetch distance of flows, in timers of a burst. `DEADLINES_AHEAD` is that of the data to which a flow points.
 const FLOWS_AHEAD: usize = 8;
 const DEADLINES_AHEAD: usize = 4;
 
@@ -16,8 +15,7 @@ const DEADLINES_AHEAD: usize = 4;
 #[derive(Clone, Debug, Default)]
 pub struct TimersAhead {
     at: Time,
-    /// Number of timers at the current time that have been handled. The next field is the number that has been looked
-    /// up.
+    /// Number of timers at the current time that have been handled. `found` is the number that has been looked up.
     handled: usize,
     found: usize,
     flows: [u32; FLOWS_AHEAD],

@@ -54,7 +54,7 @@ pub struct CallFigures {
     pub lost: u64,
     /// Packets that arrived too late.
     pub late: u64,
-    /// Mean jitter; `None`, like the next field, if no packet arrived.
+    /// Mean jitter in seconds; `None`, like the next field, if no packet arrived.
     pub jitter_s: Option<f64>,
     /// Delay from mouth to ear.
     pub mouth_to_ear: Option<Time>,
@@ -184,7 +184,7 @@ impl CallProbes {
         self.calls.iter().filter(move |(of, _)| *of == group).map(|(_, call)| call)
     }
 
-    /// Packet delays of a group's calls; `None` if the group has no calls.
+    /// Packet delays of a group's calls; `None` or an empty histogram if the group has no calls.
     #[must_use]
     pub fn delays(&self, group: u16) -> Option<&DelayHistogram> {
         self.delays.get(usize::from(group))

@@ -16,7 +16,7 @@ pub struct Field {
     pub name: &'static str,
     /// Doc comment, with its leading space.
     pub doc: &'static str,
-    /// Kind of its value.
+    /// Kind of the field's value.
     pub kind: Kind,
 }
 
@@ -31,7 +31,7 @@ pub enum Kind {
         unit: &'static str,
         /// Unit in tables; empty if it is the same.
         shown_as: &'static str,
-        /// Better direction.
+        /// Better direction: `low`, `high`, or empty.
         better: &'static str,
         /// Heading.
         heading: &'static str,
@@ -56,13 +56,13 @@ pub enum Kind {
         fields: &'static [Field],
         /// Prefix of the names of the record's metrics, after the prefix of the enclosing record.
         prefix: &'static str,
-        /// Prefix of their headings.
+        /// Prefix of the metrics' headings.
         heading: &'static str,
         /// Prefix of the metrics' headings in words; empty if it equals `heading`.
         words: &'static str,
         /// Scope, if different from that of the enclosing record.
         of: &'static str,
-        /// Field that distinguishes its values.
+        /// Field that distinguishes the nested records.
         by: &'static str,
         /// Names of [`PLACES`](super::metric::PLACES) that replace `shown` of every number in the record, or an empty
         /// string.
@@ -95,7 +95,7 @@ impl<T: Record> Record for Vec<T> {
 /// # use fairlane_sim::metrics;
 /// # use schemars::JsonSchema;
 /// metrics! {
-///     /// What a toy measures.
+///     /// Measurements of a toy.
 ///     #[derive(JsonSchema)]
 ///     pub struct ToyRecord {
 ///         /// Name.

@@ -5,7 +5,7 @@ use serde::Serialize;
 /// A number in the results of a run, with its descriptions for people, tables and schemas.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Metric {
-    /// Name in columns, sweeps and expectations. A dot and the name of a group or link may follow there.
+    /// Name in columns, sweeps and expectations, where a dot and the name of a group or link may follow it.
     pub name: String,
     /// Scope: `run`, `group`, `user`, `flow`, `link`, `application`, and so on.
     pub scope: &'static str,

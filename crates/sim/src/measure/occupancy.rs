@@ -14,7 +14,7 @@ pub struct Occupancy {
     current: Backlog,
     /// Time spent with 0, 1, 2 ... packets waiting, in picoseconds.
     time_at: Vec<u64>,
-    /// Sum of times multiplied by the number of packets above [`LONGEST_COUNTED`].
+    /// Sum of the times with longer queues, each multiplied by the number of packets in excess of [`LONGEST_COUNTED`].
     excess_packet_time: u128,
     byte_time: u128,
     start: Time,

@@ -79,8 +79,8 @@ impl PathSeries {
         self.bin(group, now).dropped += 1;
     }
 
-    /// Adds the counts of another part of the network. A group has arrivals in only one of the two parts, so
-    /// floating-point sums do not change.
+    /// Adds the counts of another part of the network. Each group has arrivals in only one of the two parts, so the
+    /// floating-point sums are exactly those of a run in one part.
     pub fn add(&mut self, other: &Self) {
         for (own, other) in self.groups.iter_mut().flatten().zip(other.groups.iter().flatten()) {
             own.delay_s += other.delay_s;

@@ -68,7 +68,8 @@ pub struct PortProbe {
 }
 
 impl PortProbe {
-    /// Observes from time 0. `group_of_user` has an entry for each user; the range `users` crosses the port.
+    /// Creates a probe that observes from time 0. `group_of_user` has an entry for each user; the users in the range
+    /// `users` cross the port.
     #[must_use]
     pub fn new(group_of_user: Arc<[u16]>, users: Range<u32>, series: Option<Series>) -> Self {
         Self {
@@ -113,8 +114,8 @@ impl PortProbe {
         fetch(&self.arrived);
     }
 
-    /// Prefetches the counts that a transmission of `packet` touches after the packet has waited for `wait`. Call it
-    /// once the lines of [`PortProbe::fetch`] have arrived.
+    /// Prefetches the counts that a transmission of `packet` touches after the packet has waited for `wait`. Must be
+    /// called after the cache lines that [`PortProbe::fetch`] prefetches have arrived.
     #[inline]
     pub fn fetch_counts(&self, packet: &SimPacket, wait: Time) {
         self.delay[packet.class.index()].fetch(wait);
@@ -122,8 +123,8 @@ impl PortProbe {
         prefetch_index(&self.user_bytes, packet.user.wrapping_sub(self.first_user) as usize);
     }
 
-    /// Records a packet offered at `now`; `backlog` includes the packet if it was queued. `threshold` is its drop
-    /// threshold.
+    /// Records a packet offered at `now`; `backlog` includes the packet if it was queued. `threshold` is the packet's
+    /// drop threshold.
     #[inline(always)]
     pub fn offered(&mut self, now: Time, backlog: Backlog, threshold: Option<f64>) {
         self.arrived += 1;

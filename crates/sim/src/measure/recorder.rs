@@ -308,8 +308,8 @@ struct Fair {
     of_link: Vec<f64>,
 }
 
-/// Computes the max-min shares. Users of one placement have equal demands. On an access network, each user's demand is
-/// random.
+/// Computes the max-min shares. Users of one placement have equal demands, except on an access network, where each
+/// user's demand is random.
 fn fair_shares(
     scenario: &Scenario,
     network: &Network,

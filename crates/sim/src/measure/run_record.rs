@@ -54,7 +54,7 @@ metrics! {
             shown "columns summary shares objective";
         /// The links.
         links: Vec<LinkRecord>, part "" of "link";
-        /// State of the markers at the edge at the end of the run, summed over all users.
+        /// State of all markers at the edge when the run ends, summed over users.
         #[serde(default)]
         edge_state: StateRecord, part "edge_state_" heading "edge";
         /// Applications and nodes of an access network; absent on other topologies.
@@ -97,7 +97,7 @@ metrics! {
         user_goodput_bps: Vec<f64>,
             unit "bit/s" as "Mbit/s", better "high", heading "goodput", source "RFC 5166, 2.1.1", of "user",
             shown "summary";
-        /// Distribution over the users, instead of a row for each.
+        /// Distribution of users' values; absent if each has a row.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         user_summary: Option<UsersRecord>, part "user_";
         /// Max-min fair share of each user, weighted by `weight` times `reference_rate`: bits on the wire per second.
@@ -275,7 +275,7 @@ metrics! {
     pub struct PathRecord {
         /// Packets that reached their receivers.
         delivered_packets: u64, unit "packets", heading "delivered";
-        /// Packets dropped at access links and links, or lost between them.
+        /// Packets dropped or lost between host and receiver, including access links.
         dropped_packets: u64, unit "packets", better "low", heading "dropped";
         /// Packets that reached their receivers with a congestion mark (CE).
         marked_packets: u64, unit "packets", heading "marked";
@@ -466,7 +466,7 @@ metrics! {
         delay: Vec<DelayRecord>, part "delay_" by "traffic_class";
         /// Drops, by reason.
         drops: Vec<DropRecord>, part "dropped_" by "reason";
-        /// Packets dropped or lost of each user, ordered by groups and users.
+        /// Dropped or lost packets of each user, ordered by group and user.
         #[serde(default)]
         user_dropped_packets: Vec<u64>, unit "packets", better "low", heading "dropped", of "user";
         /// Packets marked (CE) instead of dropped.

@@ -24,7 +24,7 @@ metrics! {
 }
 
 metrics! {
-    /// Distribution of times as a histogram. A step is at most 6.3 % of its time wide.
+    /// Distribution of times as a histogram. The width of a step is at most 6.3 % of its time.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct DistributionRecord {
         /// Minimum, where the first step starts.

@@ -9,7 +9,7 @@ use fairlane_schemes::port::DelayHistogram;
 pub struct TransferClass {
     /// Number of transfers.
     pub completed: u64,
-    /// Sum of their times, in picoseconds.
+    /// Sum of the transfers' times, in picoseconds.
     sum_ps: u128,
 }
 
@@ -105,8 +105,8 @@ impl TransferProbe {
         self.refused += u64::from(now >= self.measured_from);
     }
 
-    /// Records that the last byte of a transfer, started at `start`, was received at `now`: `bytes` of payload,
-    /// `wire_bytes` with headers. `user` includes the extra delay of the user's path above the minimum of its group.
+    /// Records a transfer that started at `start` and whose last byte was received at `now`. It has `bytes` of payload,
+    /// `wire_bytes` with headers. `user` is the user's number and its path's delay above the minimum of the group.
     pub fn complete(&mut self, user: (u32, Time), (start, now): (Time, Time), bytes: u64, wire_bytes: u64) {
         if start < self.measured_from {
             return;

@@ -11,7 +11,7 @@
 //! | (3) | Periodic loss: every n-th packet. | [`loses`] |
 //! | (4) | Jitter: the delay of the link plus a random time of mean zero; negative sums count as zero. | [`draw_delay`] |
 //! | (5) | Without reordering, a packet arrives no earlier than the one before it on the same path. | [`Impairment::enter`] |
-//! | (6) | Detour: while it lasts, each entering packet takes longer by its delay. Without jitter, packets that enter after its end overtake these. | [`Impairment::enter`] |
+//! | (6) | Detour: while the detour lasts, each entering packet takes longer by the detour's delay. Without jitter, packets that enter after the end of the detour overtake packets that took it. | [`Impairment::enter`] |
 //!
 //! An impairment is a separate hop after a link or an access link, so links without an impairment have no extra cost.
 //!
@@ -47,7 +47,7 @@ pub enum Place {
     Access {
         /// Index of the group.
         group: u16,
-        /// Number of its first user.
+        /// Number of the group's first user.
         first_user: u32,
     },
 }
@@ -55,11 +55,11 @@ pub enum Place {
 /// Outcome for a packet that enters an impairment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It continues immediately.
+    /// The packet continues immediately.
     Passes,
-    /// It is lost.
+    /// The packet is lost.
     Lost,
-    /// It continues later.
+    /// The packet continues later.
     Waits {
         /// True if the packet is the next one to continue.
         is_next: bool,
@@ -241,7 +241,7 @@ impl Impairment {
     }
 }
 
-/// Decides whether the next packet of a path is lost (rules 1 to 3).
+/// Returns true if the next packet of a path is lost (rules 1 to 3).
 fn loses(loss: &LossConfig, path: &mut PathState, rng: &mut Rng) -> bool {
     match loss {
         LossConfig::Random(params) => rng.open01() < params.probability.0,

@@ -83,8 +83,8 @@ mod tests {
             .collect();
         assert!(delays[0] != delays[1] && delays.iter().all(|delay| (13_000_000_000..=17_000_000_000).contains(delay)));
         for (flow, delay) in found["tcp"].as_array().unwrap().iter().zip(delays) {
-            // The time is the transmission of an acknowledgement of 52 bytes at 12 Mbit/s and at 120 Mbit/s, plus both
-            // delays.
+            // The time is the transmission of an acknowledgement of 52 bytes at 12 Mbit/s and at 120 Mbit/s, plus the
+            // propagation delays of both links.
             let sent = 52 * 8 * 1_000_000 / 12 + 52 * 8 * 1_000_000 / 120;
             let back = flow["back_ps"].as_u64().unwrap();
             assert!(back.abs_diff(5_000_000_000 + delay + sent) <= 2, "{back}");

@@ -74,7 +74,7 @@ impl Hop {
 pub struct User {
     /// Index of its group.
     pub group: u16,
-    /// Payload delivered during the measurement: datagrams, and transfers of ended flows.
+    /// Bytes of payload delivered during the measurement: datagrams, and transfers of ended flows.
     pub delivered_bytes: u64,
     /// Datagrams delivered during the measurement.
     pub datagrams: u64,
@@ -89,7 +89,7 @@ pub struct Network {
     pub impairments: Vec<Impairment>,
     /// Routes from the access links to the receivers, concatenated.
     pub hops: Vec<Hop>,
-    /// Starts of the routes of TCP packets, by index of their parameters.
+    /// First hops of TCP packets, by index of the TCP parameters.
     pub first_hops: Vec<u16>,
     /// Meters of the edge: [`Network::ingresses`] for each user; empty if the scenario has no marker.
     pub meters: AnyMeterBank,
@@ -170,8 +170,8 @@ impl Network {
         self.paths.restart();
     }
 
-    /// Reports the packets dropped since the last call to the users' probes. So the code that drops packets does not
-    /// depend on the probes.
+    /// Adds the packets dropped since the last call of this function to the users' probes. So the code that drops
+    /// packets does not depend on the probes.
     pub fn count_losses(&mut self) {
         let of_links = self.links.iter_mut().map(Link::losses);
         let of_access = self.impairments.iter_mut().map(|impairment| &mut impairment.losses);

@@ -5,8 +5,9 @@
 //! ([`crate::scenario::Scenario::own_streams`]), users interact only through links, so parts of a network can run
 //! separately:
 //!
-//! - The flow number of a transfer consists of a source number, above those of all long-lived flows, and a counter of
-//!   the source's transfers from 1 to 4095, which wraps. Only the source reuses its slots.
+//! - The flow number of a transfer consists of a source number and a counter. Source numbers are above those of all
+//!   long-lived flows. The counter of the source's transfers runs from 1 to 4095 and wraps. Only the source reuses its
+//!   slots.
 //! - A connection draws its seed from a stream with its number, and the pause before the next transfer from another
 //!   stream.
 //! - Each link has a marker stream, for packets that enter the network there.

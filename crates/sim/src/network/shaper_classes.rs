@@ -12,9 +12,9 @@
 //! 1. The rates of sibling classes are reduced to fit into their parent's rate, unless `node_rates = "full"`. Otherwise
 //!    they could exceed it, because HTB lets a class send at its rate even if its parent's rate is used up. Each
 //!    sibling keeps the assured rates of the users below it, and the remainder is divided in proportion to the rates.
-//!    If these assured rates exceed the parent's rate, all are reduced by the same factor. LibreQoS 2.0 then assures
-//!    each user 1 Mbit/s or 10 kbit/s (src/LibreQoS.py, `attach_circuits`), and LibreQoS 1.4 assures more than the
-//!    parent's rate.
+//!    If these assured rates exceed the parent's rate, all are reduced by the same factor. In this case LibreQoS 2.0
+//!    assures each user 1 Mbit/s or 10 kbit/s (src/LibreQoS.py, `attach_circuits`), and LibreQoS 1.4 assures more than
+//!    the parent's rate.
 //! 2. Subscribers of nodes more than six levels below the link are in the class of the sixth level; LibreQoS merges
 //!    levels differently.
 
@@ -307,7 +307,7 @@ mod tests {
             network.links[link].discipline().state_size().records
         };
         // The link of the gateway has four classes: for the gateway, the site and two access points. The link of the
-        // site has three classes, that of an access point one.
+        // site has three classes, and the link of an access point has one.
         assert_eq!([records(0), records(2), records(4)], [4, 3, 1]);
     }
 }

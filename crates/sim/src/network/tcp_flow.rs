@@ -75,8 +75,8 @@ pub struct TcpFlow {
     pub sender: AnySender,
     /// Payload delivered before the measurement.
     pub unmeasured_bytes: u64,
-    /// Number of bytes to subtract from the receiver's bytes on the wire to get the measured bytes of this slot, which
-    /// include earlier connections. Negative if these received more than this connection did before the measurement.
+    /// Bytes on the wire that this connection received before the measurement, minus those that earlier connections in
+    /// this slot received during the measurement.
     pub(super) unmeasured_wire_bytes: i64,
     /// Payload of a finite transfer; 0 for an endless one.
     pub transfer_bytes: u64,

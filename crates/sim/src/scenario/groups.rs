@@ -134,7 +134,7 @@ pub(super) fn read_groups(
     Ok(groups)
 }
 
-/// Checks conditions that involve several groups. On an access network, sets their numbers of users.
+/// Checks conditions that involve several groups.
 pub(super) fn check_groups(groups: &[GroupConfig], topology: &TopologyConfig) -> Result<(), ConfigError> {
     let users = check_counts(groups)?;
     if topology.tree.is_none() {
@@ -205,8 +205,8 @@ pub(super) fn check_hops(hops: usize, key: &str) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Returns the hops of a route: links, impairments after links and access links, the receiver of a call, and the end of
-/// the route.
+/// Returns the number of hops of a route: links, impairments after links and access links, the receiver of a call, and
+/// the end of the route.
 fn hops(route: &[u32], access: Option<usize>, call: bool, topology: &TopologyConfig) -> usize {
     let of_link = |&link: &u32| 1 + usize::from(topology.links[link as usize].impairments.any());
     route.iter().map(of_link).sum::<usize>() + usize::from(access.is_some()) + usize::from(call) + 1
@@ -369,7 +369,7 @@ pub(super) fn access_delays(
         return Err(ConfigError::new(key("rtt_spread"), format!("{spread} has no effect without rtt")));
     }
     let rtt = least_rtt(params, route, topology) + Time(2 * delays[0].0);
-    // Half of the difference is on the upstream path, half on the downstream path.
+    // Half of a round-trip time's deviation is on the upstream path, half on the downstream path.
     let aside = Time((rtt.0 as f64 * spread / 2.0).round() as u64);
     if aside > delays[0] {
         let most = widest_spread(params, route, topology);

@@ -110,7 +110,7 @@ impl LossConfig {
     }
 }
 
-/// Extends the error about a missing key of `model` by the model to which the present keys belong.
+/// Adds a hint to the error about a missing key of `model`: the model to which the present keys belong.
 fn with_model_meant(error: ConfigError, model: LossModel, table: &mut Table<'_>) -> ConfigError {
     let own: Vec<_> = model.specs().iter().map(|spec| spec.name).collect();
     let others = LossModel::ALL.iter().flat_map(|&other| other.specs().into_iter().map(move |spec| (spec.name, other)));
@@ -156,7 +156,7 @@ params! {
         delay: Time = "50 ms", in "1 ns"..="1 h", source "our choice";
         /// Time from which packets take the longer route.
         from: Time = "0 s", in "0 s"..="1440 h", source "our choice";
-        /// Time from which packets take the shorter route again. If absent, the longer route stays.
+        /// Time from which packets take the shorter route again. If absent, packets keep the longer route.
         until: Option<Time> = null, in "1 ps"..="1440 h", source "our choice";
     }
 }

@@ -133,7 +133,7 @@ fn check_shares(groups: &[GroupConfig]) -> Result<(), ConfigError> {
 }
 
 impl Placement<'_> {
-    /// Maximum rate of a user at the location: the rate of the access link, or of the plan if that is lower.
+    /// Maximum rate of a user at the location: the rate of the plan or, without a plan, of the access link.
     #[must_use]
     pub fn most(&self, topology: &TopologyConfig) -> BitRate {
         let access = self.config.params.access_rate.unwrap_or(topology.access.access_rate);

@@ -170,7 +170,7 @@ params! {
         on: Time = "0.2 s", in "1 ns"..="24 h", source "afpft III-E; afc 4.4 states none";
         /// Mean duration of a silence.
         off: Time = "3.8 s", in "0 s"..="24 h", source "afpft III-E: (N - 1) times 0.2 s for N = 20";
-        /// Distribution of both durations.
+        /// Distribution of burst and silence durations.
         distribution: BurstDistribution = "exponential", source "afpft III-E, afc 4.4";
         /// Shape of a Pareto distribution; at 2 and below the variance is infinite.
         shape: f64 = 1.5, in 1.01..=100.0, source "ns-2 tools/pareto.cc";
@@ -204,7 +204,7 @@ impl UdpConfig {
         }
     }
 
-    /// ECN field of its packets.
+    /// ECN field of the source's packets.
     #[must_use]
     pub fn ecn(&self) -> Ecn {
         match self {
@@ -474,7 +474,7 @@ impl SourceConfig {
     }
 }
 
-/// Reads the parameters of a UDP source. Its rate has no default, since scenarios depend on it.
+/// Reads the parameters of a UDP source. The rate has no default, since the results of a scenario depend on it.
 fn read_udp<T: ParamSet>(table: &mut Table<'_>) -> Result<T, ConfigError> {
     if table.get("rate").is_none() {
         table.required::<BitRate>("rate")?;

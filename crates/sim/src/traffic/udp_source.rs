@@ -103,7 +103,7 @@ impl UdpSource {
         self.packet.user
     }
 
-    /// Length of its packets on the wire.
+    /// Length of the source's packets on the wire.
     #[must_use]
     pub fn wire_bytes(&self) -> u32 {
         u32::from(self.packet.wire_bytes)
@@ -238,7 +238,7 @@ mod tests {
         let mean = gaps.iter().sum::<f64>() / n;
         assert!((mean - 1.2e-3).abs() < 5.0 * 1.2e-3 / (12.0 * n).sqrt(), "{mean}");
         assert!(gaps.iter().all(|gap| (0.6e-3..=1.8e-3).contains(gap)));
-        // A quarter of the gaps is in each quarter of the width.
+        // A quarter of the gaps is in the lowest quarter of their range.
         let low = gaps.iter().filter(|&&gap| gap < 0.9e-3).count() as f64 / n;
         assert!((low - 0.25).abs() < 5.0 * (0.25 * 0.75 / n).sqrt(), "{low}");
     }
@@ -273,7 +273,8 @@ mod tests {
                 off: Time::from_millis(off_ms),
                 ..OnOffParams::default()
             };
-            // Mean of on/gap, see OnOffParams::mean_burst_packets: 1 + e^(-1.5/m)/(1 - e^(-1/m)).
+            // The mean number of packets is 1 + e^(-1.5/m)/(1 - e^(-1/m)), with m the mean of on/gap: see
+            // OnOffParams::mean_burst_packets.
             let gap = BitRate(rate).time_of(1000);
             let mean_on = on_ms as f64 * 1e9 / gap.0 as f64;
             let expected = 1.0 + (-1.5 / mean_on).exp() / (1.0 - (-1.0 / mean_on).exp());

@@ -55,7 +55,7 @@ pub struct VideoFigures {
     pub played: Time,
     /// Chunks received.
     pub chunks: u64,
-    /// Sum of their bitrates in bit/s.
+    /// Sum of the chunks' bitrates in bit/s.
     pub bitrates_bps: f64,
     /// Chunks whose bitrate differs from that of the previous chunk.
     pub switches: u64,
@@ -82,16 +82,16 @@ pub struct VideoPlayer {
     params: VideoParams,
     /// Start and end of the measurement.
     window: (Time, Time),
-    /// Index of its connection.
+    /// Index of the player's connection.
     pub flow: u32,
     /// Next event.
     pub awaits: Awaits,
-    /// Time of its next action; [`Time::NEVER`] while a chunk is being downloaded.
+    /// Time of the player's next action; [`Time::NEVER`] while a chunk is being downloaded.
     pub next: Time,
     playback: Playback,
     buffered: Time,
     since: Time,
-    /// Index of the bitrate of the current or last chunk. The next field is that of the chunk before.
+    /// Index of the bitrate of the current or last chunk. The next field is the index for the chunk before that.
     rung: usize,
     rung_before: Option<usize>,
     /// Time from the opening of the connection to the first picture; `None` before the first picture.

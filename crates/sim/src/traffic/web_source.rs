@@ -40,17 +40,17 @@ pub struct WebSource {
     rng: Rng,
     /// User that the source belongs to.
     pub user: u32,
-    /// Index of its TCP parameters.
+    /// Index of the source's TCP parameters.
     pub tcp: u32,
-    /// Class of its packets.
+    /// Class of the source's packets.
     pub class: TrafficClass,
     /// Ingress nodes of the user.
     pub ingresses: u32,
     /// Load-generating flows, if the source's transfers are the probes of a test of responsiveness; else empty.
     pub load: Range<u32>,
-    /// Number of its open transfers.
+    /// Number of the source's open transfers.
     pub open: u32,
-    /// Number of started transfers. They use the user's ingress nodes in turn.
+    /// Number of started transfers, which use the user's ingress nodes in turn.
     pub transfers: u64,
     /// Bytes on the wire of transfers started during the measurement: payload and headers of their segments.
     pub measured_wire_bytes: u64,
@@ -312,7 +312,7 @@ mod tests {
         }
         let n = spans.len() as f64;
         let mean = spans.iter().sum::<f64>() / n;
-        // The variance of this time is 3 * 1 + 8 * 0.0001 s^2.
+        // The variance of the time from the first to the last object is 3 * 1 + 8 * 0.0001 s^2.
         assert!((mean - 3.08).abs() < 5.0 * (3.0008 / n).sqrt(), "{mean}");
         assert!((n - 4000.0).abs() < 5.0 * 4000f64.sqrt(), "{n}");
     }

@@ -27,8 +27,8 @@ pub trait Observer {
     /// Called when the next event is at `now` and all earlier events have been handled.
     #[inline]
     fn advanced(&mut self, _now: Time, _network: &Network) {}
-    /// Called after `packet` was offered to `link`. `backlog` waits now; it includes the packet only if it was
-    /// accepted.
+    /// Called after `packet` was offered to `link`. The current `backlog` includes `packet` only if the link accepted
+    /// `packet`.
     #[inline]
     fn offered(&mut self, _link: u32, _packet: &SimPacket, _now: Time, _backlog: Backlog) {}
     /// Reports the drop threshold for the next packet offered to `link`, in the unit of the scheme's thresholds.
@@ -40,7 +40,7 @@ pub trait Observer {
     /// Called when `packet` is lost on the wire after `link` transmitted it.
     #[inline]
     fn lost(&mut self, _link: u32, _packet: &SimPacket, _now: Time) {}
-    /// Called when the transmission of `packet` on `link` starts. `backlog` still waits.
+    /// Called when the transmission of `packet` on `link` starts. `backlog` does not include `packet`.
     #[inline]
     fn transmitted(&mut self, _link: u32, _packet: &SimPacket, _start: Time, _backlog: Backlog) {}
     /// Called when `packet` reaches the far end of `link`.
@@ -50,8 +50,8 @@ pub trait Observer {
     /// from the start.
     #[inline]
     fn opened(&mut self, _index: u32, _flow: &TcpFlow, _params: &TcpParams) {}
-    /// Called when the receiver of a flow sends an acknowledgement. All its times are known, because the reverse path
-    /// loses no packets.
+    /// Called when the receiver of a flow sends an acknowledgement. `times` includes its arrival time, which is already
+    /// known because the reverse path loses no packets.
     #[inline]
     fn ack_sent(&mut self, _index: u32, _flow: &TcpFlow, _ack: &Ack, _wire_bytes: u32, _times: AckTimes) {}
     /// Called after the sender of a flow has processed an acknowledgement, which may reveal losses, and before it sends

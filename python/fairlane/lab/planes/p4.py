@@ -20,7 +20,7 @@ from fairlane.lab.setup import SERVER_MAC
 PACKETS_PER_S_AT_50_MBPS = 4170
 """Packet rate of the switch for a link of 50 Mbit/s, from p4abc 5.1."""
 MOST_WAIT_MEAN_S = 40e-6
-"""Maximum mean time that a switch may wait for a processor; above it, the queue differs from the scenario's."""
+"""Maximum mean time that a switch may wait for a processor. Longer waits would change the queue."""
 MOST_LOST_SHARE = 1e-4
 """Maximum share of arriving packets that a switch may lose before reading them, because it lacks processor time."""
 MOST_SKEW = 200
@@ -52,7 +52,7 @@ class P4Plane(Plane):
         self._reporter = self._forwarder(links, {"ports": ports})
 
     def _configure(self) -> None:
-        """Writes tables with the user's command, and then replaces the rate of full packets by the paper's rate."""
+        """Writes the table entries that `fairlane p4 commands` prints. Then replaces the packet rate by the paper's."""
         setup = self._setup
         port = {"rate": setup.table["topology"]["bottleneck_rate"], **self._managed()}
         port["queue"]["limit"] = setup.table["queue"]["limit"]

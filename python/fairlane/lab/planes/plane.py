@@ -17,7 +17,7 @@ from fairlane.lab.node import Reporter
 from fairlane.lab.setup import SERVER_ADDRESS, SERVER_MAC, Client, Setup
 
 ETHERNET_BYTES = 14
-"""Bytes of a frame's header, which links of a scenario do not have."""
+"""Size of the Ethernet header in bytes, which packets of a scenario do not have."""
 FULL_PACKET_BYTES = 1500
 SERVER_PORT = "server"
 """The node's interface towards the server."""
@@ -51,7 +51,7 @@ class Plane(ABC):
 
     @staticmethod
     def loaded(_scheme: str) -> list[str]:
-        """Files that the user loads into the node for a scheme. Like the scenario, they affect the runs."""
+        """Fingerprints of the programs that are loaded into the node for a scheme. They are part of the engine."""
         return []
 
     def close(self) -> None:
@@ -132,7 +132,7 @@ class Plane(ABC):
         }
 
     def _managed(self) -> dict[str, Any]:
-        """The scenario's queue as a port of a node, without its limit."""
+        """The scenario's queue as a port in the node's configuration, without the queue limit."""
         queue = self._setup.table["queue"]
         scheme = queue["scheme"]
         port: dict[str, Any] = {"queue": {name: queue[name] for name in ("scheme", *AQMS.get(scheme, ()))}}
@@ -163,7 +163,7 @@ def drops(packets: Mapping[str, int], arrived: int) -> list[dict[str, Any]]:
 
 
 def emulation(report: Mapping[str, Any]) -> dict[str, Any]:
-    """Accuracy of the forwarder: lateness of the worst port, and frames lost for lack of room or time."""
+    """Accuracy of the forwarder: lateness of its worst port, lost frames, and send errors."""
     ports = report["ports"]
     lateness = [port["egress"]["lateness"] for port in ports if port["egress"]["lateness"]["packets"]]
     lost = ("oversized", "without_checksum", "no_frame", "kernel_drops")

@@ -111,7 +111,7 @@ def fig9c(canvas: Canvas) -> None:
 
 
 def fig11(canvas: Canvas) -> None:
-    """Received data of an upload over time; drop-tail has no meter."""
+    """Received data of an upload over time. Drop-tail has no meter, so its curves do not depend on the memory."""
     for flows, line in zip(canvas.table.grid["f1"], LINES, strict=False):
         at = {"f1": flows, "MAM_s": "first"}
         cells = canvas.table.cells(["droptail"], ["received_MB"], at)

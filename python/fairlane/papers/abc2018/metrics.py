@@ -29,13 +29,13 @@ PACKET_BITS = 1500 * 8
 NEAR_BASE = 1.0
 """Maximum distance below Q_base, in packets, at which a drop threshold has reached Q_base."""
 STAYS_NEAR = 2.0
-"""Maximum distance below Q_base, in packets, at which the threshold must then stay for 1 s."""
+"""Maximum distance below Q_base, in packets, during the 1 s after the threshold has reached Q_base."""
 
 
 def time_to_full_rate(record: Record, _: Values) -> float | None:
     """Seconds from the flow's start until its metered rate reaches 9 Mb/s and stays above 8.5 Mb/s for 1 s.
 
-    A flow that never reaches it counts with the whole observed time.
+    Returns the whole observed time if the rate never does.
     """
     if record["series"] is None:
         return None
@@ -190,7 +190,7 @@ def rate_trace(record: Record) -> list[float]:
 
 
 def threshold_trace(record: Record) -> list[float]:
-    """Drop threshold of each interval from the flow's start; without arrivals the last threshold is repeated."""
+    """Drop threshold in packets of each interval from the flow's start; the last one if no packet arrived."""
     if record["series"] is None:
         return []
     trace: Sequence[float | None] = record["series"]["drop_threshold"][_start(record) :]

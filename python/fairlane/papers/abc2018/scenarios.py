@@ -16,16 +16,16 @@ FOLDER = Path(__file__).parent
 
 START_WINDOW_S = 15
 TRACE_S = 60
-"""Observed time of a single flow, from its start, which may be anywhere in the start window."""
+"""Time in s for which a single flow is observed from its start. The flow starts at any time in the start window."""
 TRACE_INTERVAL_S = 0.1
 
 UPLOAD_START_S = 115
-"""Start of the uploads: 100 s after the last background flow, whose start window ends at 15 s."""
+"""Start of the uploads in s: 100 s after the end of the start window, in which the background flows start."""
 UPLOAD_S = 100
-"""Observed time of the uploads."""
+"""Time in s for which the uploads are observed."""
 
 CSFQ_THRESHOLD = "12 packets"
-"""Half the buffer. The paper gives no number for this threshold or for Q_min of its amendment of CSFQ."""
+"""Half the buffer. The paper gives no number for this threshold or for Q_min, which the paper adds to CSFQ."""
 
 ENGINE_SCHEMES = {"abc_fair": "abc", "abc_old": "abc2016", "csfq_qmin": "csfq"}
 KEYS: Keys = {

@@ -151,7 +151,7 @@ def numbers(experiment: Experiment) -> list[Row]:
 
 
 def _starting(parameters: Mapping[str, Any]) -> list[Row]:
-    """Bytes until a starting user's metered rate is half of the link rate, and activity after 1 s at that rate."""
+    """MB sent until a starting user's metered rate is half of the link rate, and activity after 1 s at that rate."""
     half_mbps, memory_s = parameters["Cb_mbps"] / 2, parameters["MAM_s"]
     speeds = [(speed_mbps, memory_s, "starting_bytes") for speed_mbps in (20, 50, 100)]
     memories = [(100, seconds, "starting_scales") for seconds in (1, 3, 10)]

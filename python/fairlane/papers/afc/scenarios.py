@@ -37,7 +37,7 @@ BURST_MEAN = "0.5 s"
 WEB_NODES = 5
 """Number of nodes with sessions, N0 to N4."""
 WEB_S = 250
-"""Duration in which sessions start uniformly: the whole experiment, which is 50 s longer than other experiments."""
+"""Time in s within which sessions start uniformly: the whole experiment, which lasts 50 s longer than the others."""
 WEB_PACKETS = 15
 WEB_SHAPE = 1.2
 PACKET_B = 1000

@@ -1,4 +1,4 @@
-"""Statistics for claims that are not about a metric of a point: variation over time, farthest of several flows."""
+"""Statistics for claims that are not about a metric of a point: variation over time, largest distance of a flow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TableOf = Callable[[Mapping[str, Table]], Table | None]
 
 
 def over_time(metric: str, n_udp: int) -> TableOf:
-    """A metric of the curves over time with `n_udp` unresponsive flows, instead of their mean."""
+    """Returns the rows of Fig. 3 with `n_udp` unresponsive flows, with `metric` as the metric `udp_kbps_interval`."""
 
     def table(tables: Mapping[str, Table]) -> Table:
         own = tables["afc.fig3"]

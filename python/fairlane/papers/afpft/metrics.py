@@ -43,7 +43,7 @@ def lost_by(name: str) -> Metric:
 
 
 def timeouts_of(name: str) -> Metric:
-    """Retransmission timeouts per flow of the named group; None if it is not TCP."""
+    """Retransmission timeouts per flow of the named group; None if the group has no TCP."""
 
     def timeouts(record: Record, _: Values) -> float | None:
         found = _named(record, name)
@@ -95,7 +95,7 @@ def over_fair(record: Record, values: Values) -> float | None:
 
 
 def of_class(record: Record, values: Values) -> float | None:
-    """Percentage of completed transfers in the point's class of times."""
+    """Percentage of completed transfers in the point's class of transfer times."""
     times = _transfers(record)
     if times is None or "class" not in values:
         return None
@@ -103,7 +103,10 @@ def of_class(record: Record, values: Values) -> float | None:
 
 
 def of_transfers(name: str) -> Metric:
-    """Mean time in s or number of completed transfers; one value per run, and therefore only at the first class."""
+    """Mean time in s or number of completed transfers.
+
+    The points are classes of one run, so only the first point has a value.
+    """
 
     def number(record: Record, values: Values) -> float | None:
         times = _transfers(record) if values.get("class") == CLASSES[0] else None
@@ -113,13 +116,13 @@ def of_transfers(name: str) -> Metric:
 
 
 def link_use(record: Record, values: Values) -> float | None:
-    """Utilisation of the bottleneck; if points are groups of one run, only at the first."""
+    """Utilisation of the bottleneck. If the points are groups of one run, only the first point has a value."""
     single = any(link["name"] == "bottleneck" for link in record["links"])
     return utilisation(record, values) if single and values.get("group", 1) == 1 else None
 
 
 def total_mbps(record: Record, values: Values) -> float | None:
-    """Throughput of the bottleneck in Mb/s; if points are groups of one run, only at the first."""
+    """Throughput of the bottleneck in Mb/s. If the points are groups of one run, only the first point has a value."""
     if values.get("group", 1) != 1:
         return None
     return next((link["throughput_bps"] / 1e6 for link in record["links"] if link["name"] == "bottleneck"), None)
@@ -142,11 +145,11 @@ def mean_average_queue(record: Record, values: Values) -> float | None:
 
 
 def averaged(queue: Sequence[float], packets: Sequence[float], scheme: str, values: Values) -> list[float]:
-    """RED's averaged queue at the end of each bin, from mean queue and transmitted packets of the bins.
+    """RED's averaged queue in packets at the end of each bin, from mean queue and transmitted packets of the bins.
 
     RED takes a sample at each arrival, FRED at each enqueued packet and each departure. After n samples of a queue q
-    with weight w, the average is (1-w)^n * avg + (1-(1-w)^n) * q. Packets that RED drops at arrival (below 1 %) are not
-    counted.
+    with weight w, the average is (1-w)^n * avg + (1-(1-w)^n) * q, where avg is the average before these samples.
+    Packets that RED drops at arrival (below 1 %) are not counted.
     """
     samples = 2 if ENGINE_SCHEMES[scheme] == "fred" else 1
     weight = 0.002 if scheme == "fred_default_wq" else -math.expm1(-weight_1_over_c(values))

@@ -20,8 +20,8 @@ WEB_USERS = 500
 """Users that share the web sessions; each has separate host links, like every session of the paper."""
 
 AVERAGE_INTERVAL_S = 0.001
-"""Length of the bins of the queue in Fig. 8: a quarter of the time constant, 500 packets (1 / w_q with w_q = 0.002) at
-125 000 packets/s."""
+"""Length in s of the bins of the queue in Fig. 8: a quarter of the average's time constant. The time constant is the
+time to send 500 packets (1 / w_q with w_q = 0.002) at 125 000 packets/s."""
 
 KEYS: dict[str, tuple[str, str | None]] = {
     "Cb_mbps": ("topology.bottleneck_rate", "{} Mbit/s"),
@@ -81,7 +81,7 @@ def _groups(values: Values) -> list[Table]:
 
 
 def _started(table: Table, values: Values) -> Table:
-    """Lets the flows of a group start within the paper's window, unless the group sets other times."""
+    """Lets the flows of a group start within the paper's start window, unless the group sets other times."""
     return {"start_from": "0 s", "start_until": f"{values['flow_start_s']} s", **table}
 
 
@@ -113,7 +113,7 @@ def _rtt_groups(values: Values) -> list[Table]:
 
 
 def _across(values: Values) -> list[Table]:
-    """Fig. 9: flow 0 over all links, CBR flows over each."""
+    """Fig. 9: flow 0 crosses all links; each CBR flow crosses one link."""
     rate = values["flow0"].removeprefix("cbr ").removesuffix(" Mb/s")
     own = tcp() if values["flow0"] == "tcp_saturated" else _cbr(float(rate), values)
     cross = _cbr(values["cross_mbps"], values)

@@ -28,7 +28,7 @@ RTT_SHARE = (1000, 25, (20, 40, 80, 100))
 """Rate in Mb/s, flows per group, and round-trip times in ms, from III-C."""
 
 SHORT_S = 0.05
-"""Time scale below which the averaged queue of Fig. 8 follows the queue."""
+"""Length in s of the stretches whose mean `short_variances` subtracts, so that only fast changes remain."""
 
 
 def numbers(experiment: Experiment) -> list[Row]:
@@ -42,7 +42,7 @@ def numbers(experiment: Experiment) -> list[Row]:
 
 
 def rtt_share(rate_mbps: float, flows_per_group: int, rtts_ms: Sequence[float]) -> float:
-    """Throughput of a flow of the first group if throughput is proportional to 1/RTT."""
+    """Throughput in Mb/s of a flow of the first group if throughput is proportional to 1/RTT."""
     return rate_mbps / math.fsum(flows_per_group * rtts_ms[0] / rtt for rtt in rtts_ms)
 
 

@@ -28,7 +28,7 @@ def _rates(values: Mapping[str, Any]) -> list[Table]:
 
 
 def _newcomer(values: Mapping[str, Any]) -> list[Table]:
-    """User a joins b, each with more than its share."""
+    """User `a` joins user `b`; each of them sends more than its share."""
     late: Any = dict.fromkeys(("start_from", "start_until"), f"{values['joins_s']} s")
     source = cbr(f"{values['each_mbps']} Mbit/s", packet_size=_size(values), jitter=1.0)
     return [group("a", dict(source), **late), group("b", dict(source), **START)]

@@ -13,7 +13,7 @@ from fairlane.simulate.scenario import Scenario, Table, group, transfers
 FOLDER = Path(__file__).parent
 
 ENGINE_SCHEMES = {"tcp": "droptail", "dctcp": "red", "pifo": "stfq"}
-"""Plain TCP and DCTCP at a single queue; PIFO with start tags is STFQ."""
+"""Schemes of the simulator, by the paper's name. `tcp` and `dctcp` use a FIFO; PIFO with start tags is STFQ."""
 
 USERS = 16
 """The hosts of a leaf; each has a separate access link."""
@@ -60,7 +60,7 @@ def _queue(values: Mapping[str, Any]) -> Table:
 
 
 def hardware(_: Experiment) -> list[Row]:
-    """No rows, since the experiment needs a switch with hosts, and ranks written by hosts."""
+    """Returns no rows: the experiment needs a switch with hosts, and ranks that hosts write into packets."""
     return []
 
 

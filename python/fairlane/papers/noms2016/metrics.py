@@ -17,8 +17,8 @@ FORMULA_RATES_MBPS = {"above": 4.8, "average": 2.4, "below": 1.2}
 """Sending rate of a user of each group, for activities one above, at, and one below the average."""
 FORMULA_USERS = {"above": 1, "average": 1, "below": 4}
 """Number of users of each group. The rates of a user are 4, 2 and 1 times 1.2 Mbit/s, and the activities are +1, 0 and
--1 relative to the middle group. Their average over packets is (1*4*1 + 1*2*0 + 4*1*(-1)) / 10 = 0 (users * rate *
-activity), so the middle group has the average activity. The load is 12 Mbit/s on a link of 10 Mbit/s."""
+-1 relative to the middle group. The average activity over packets (users * rate * activity) is (1*4*1 + 1*2*0 +
+4*1*(-1)) / 10 = 0, that of the middle group. The load is 12 Mbit/s on a link of 10 Mbit/s."""
 
 
 def upload_time(record: Record, values: Values) -> float | None:
@@ -75,7 +75,7 @@ LABELS: dict[str, Callable[[Point], str]] = {
     "row": lambda at: f"{at['Db_ms']}, {at['users']}",
     "column": lambda at: f"f1={at['f1']},u1={at['u1']}",
 }
-"""The row of the gamma table, the column of the upload table."""
+"""Labels of a point: its row in the slides' gamma table, and its column in the upload table."""
 
 COMPUTED = {"noms.formula": adapted_probability}
 

@@ -19,9 +19,9 @@ KEYS = {
 
 BOTTLENECK_BPS = 10_000_000
 UPLOAD_START_S = 115
-"""Start of the uploads, 100 s after the last background flow starts."""
+"""Start of the uploads in s: at least 100 s after every background flow has started."""
 UPLOAD_S = 300
-"""Observed time of the uploads: more than three times the longest mean of the table."""
+"""Time in s for which the uploads are observed: more than three times the longest mean upload time in the table."""
 
 NO_ABC = "none"
 """Burst allowance of the table's rows without ABC."""

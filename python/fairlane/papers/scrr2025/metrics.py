@@ -8,14 +8,14 @@ from fairlane.results.metrics import jain
 
 
 def answer_ms(record: Record, _: Values) -> float | None:
-    """Mean time of an answer, from the opening of its connection."""
+    """Mean time of an answer in ms, from the opening of its connection."""
     group = next((group for group in record["groups"] if group["name"] == "answers"), None)
     mean_s = group["transfer_times"]["mean_s"] if group else None
     return None if mean_s is None else 1e3 * float(mean_s)
 
 
 def fairness(record: Record, _: Values) -> float | None:
-    """Jain's index of the users' throughputs, without users of answers."""
+    """Jain's index of the users' throughputs, without the users that receive answers."""
     groups = (group for group in record["groups"] if group["name"] != "answers")
     return jain([rate for group in groups for rate in group["user_throughput_bps"]])
 

@@ -51,7 +51,7 @@ def _queue(values: Mapping[str, Any]) -> Table:
 
 
 def testbed(_: Experiment) -> list[Row]:
-    """No rows, since the experiment needs CPU time of a kernel."""
+    """Returns no rows: the experiment needs CPU times of a kernel, which the simulator does not measure."""
     return []
 
 

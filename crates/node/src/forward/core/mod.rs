@@ -25,7 +25,7 @@ const LINE_BYTES: usize = 64;
 /// Lateness of the host above which it sends port by port.
 const FAR_BEHIND: Time = Time::from_millis(1);
 
-/// A port and the time up to which it may send before another port has an earlier packet.
+/// A port, and the time up to which it may send because no other port has an earlier packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Burst {
     /// Index of the port.

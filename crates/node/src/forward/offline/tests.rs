@@ -82,8 +82,8 @@ impl Vector {
     }
 }
 
-/// Returns the configuration of the vectors: 10 Mbit/s, 100 packets, and 12 users with a reference rate of 10 kbit/s
-/// each.
+/// Returns the configuration of the vectors: a link of 10 Mbit/s, a limit of 100 packets, and 12 users with a reference
+/// rate of 10 kbit/s each.
 fn config(scheme: Scheme) -> ForwardConfig {
     let buffer = BufferParams { limit: QueueLimit::Packets(100), ..Default::default() };
     let queue = QueueConfig::of(scheme, buffer).write();

@@ -8,7 +8,7 @@ use crate::flows::flow_table::FlowTable;
 struct Count {
     /// x_i: number among all captures in the list.
     held: u32,
-    /// Number among the captures from which the number of flows is estimated.
+    /// Number of the flow's captures among those from which the number of flows is estimated.
     counted: u32,
 }
 

@@ -3,7 +3,7 @@
 //! Sources: Burnham and Overton, "Robust estimation of population size when capture probabilities vary among animals",
 //! Ecology 60(5), 1979, for the jackknife of model Mh and the choice of its order.
 //!
-//! On `t` occasions one flow each is captured: `S` distinct flows, of which `f_j` were captured `j` times.
+//! On each of `t` occasions one flow is captured: `S` distinct flows, of which `f_j` were captured `j` times.
 //!
 //! | name | estimate |
 //! |---|---|
@@ -341,7 +341,8 @@ mod tests {
         // 40) = 0. This step is significant, and so are all further steps.
         assert_eq!(tested([40, 0, 0, 0, 0], 40), 5);
         // 20 flows are captured once and 10 twice. The step is 0.96 * 20 - 0.94 * 10 = 9.8, b_1^2 * f_1 + b_2^2 * f_2
-        // is 27.3, and the variance V is 30/29 * (27.3 - 3.2) = 24.9. So T is 1.97, and order 2 is next.
+        // is 27.3, and the variance V is 30/29 * (27.3 - 3.2) = 24.9. So T_1 is 1.97, above 1.96, and the test goes on
+        // to order 2.
         assert_eq!(tested([20, 10, 0, 0, 0], 30), 2);
     }
 

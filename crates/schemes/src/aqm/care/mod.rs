@@ -12,7 +12,7 @@
 //! | capture | each arrival is captured with probability `p_cap`, before the drop decision; the capture replaces the oldest of `t` captures | `Care::admit` |
 //! | rate | share of flow i: `x_i / t`, x_i its number of captures in the list | `Care::excess` |
 //! | drop | with probability `max(0, 1 - t / (N^ * x_i))`, that is, 1 - fair rate / rate, while the queue is at least `gate` | `Care::excess` |
-//! | number of flows N^, M0 | N^ of `S = N * (1 - (1 - 1/N)^t_n)`, at most `t_n^2/2` | `equal_catchability` |
+//! | number of flows N^, M0 | N^ solves `S = N * (1 - (1 - 1/N)^t_n)`, at most `t_n^2/2` | `equal_catchability` |
 //! | Mh, order k | `N_k = (1/k!) * sum_i=0..k (-1)^i * C(k,i) * (t_n-i)^k * S_(t_n-i)`, `S_(t_n-i) = S - sum_j f_j * [i]_j/[t_n]_j` | `coefficients`, the sum written out |
 //! | Mh, tested | first k with `abs(T_k) < 1.96`, else 5 | `tested_order` |
 //!
@@ -30,7 +30,7 @@
 //!    estimator.
 //! 2. No packet is dropped below a queue of `gate`, which corresponds to the lower threshold of other schemes. Without
 //!    it CARE would drop packets on an idle link. `gate` is compared with the current queue, not an average. Therefore
-//!    an underloaded link can reach a short gate (4 of 24 packets).
+//!    the queue of an underloaded link can reach a low gate (4 of 24 packets).
 //! 3. While there are fewer than `t` captures, the number of captures replaces `t`.
 //! 4. The fair rate is the arrival rate over N^, not the link rate over N^.
 //!

@@ -18,7 +18,7 @@ pub(super) struct FlowRecord {
     pub(super) monitor: Option<Box<Monitor>>,
 }
 
-/// State of a monitored flow: the prefilter may drop its packets.
+/// State of a monitored flow, whose packets the prefilter may drop.
 #[derive(Clone, Debug)]
 pub(super) struct Monitor {
     pub(super) probability: f64,

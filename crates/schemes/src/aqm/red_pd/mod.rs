@@ -14,8 +14,8 @@
 //! | (6) | of two intervals of a flow, `x` is the older over the newer drop rate. If `0.1 < x < 1`, the pair is bad if `rate2/rate1 > sqrt(x)`, else good. The flow counts as not reacting at 3 bad pairs and no good pair, at 4 bad and 1 good, or at 4 times as many bad as good | `Monitor::test` |
 //! | (7) | prefilter: drop with `p_f/(1-count*p_f)`; a flow that reacts, only while `avg >= min_th` and more than one packet waits | `RedPd::prefilter` |
 //!
-//! R is `target_rtt`. (4) applies to a flow with drops in the last interval whose p_f has not changed for 4 intervals
-//! and 0.4 s. (5) applies after 3 intervals, or 5 if the flow does not react. The equations of RED are in
+//! R is `target_rtt`. (4) applies to a flow that had drops in the last interval, if its p_f has not changed for 4
+//! intervals and 0.4 s. (5) applies after 3 intervals, or 5 if the flow does not react. The equations of RED are in
 //! [`super::red`].
 //!
 //! The prefilter is in front of the queue, so an idle port may drop a packet of a flow that is known not to react.
@@ -66,7 +66,7 @@ params! {
         gentle: bool = true, source "redpd2001: gentle RED";
         /// Wait mode: at least `1/p_b` packets between early drops.
         wait: bool = true, source "ns-3.26, ns-2";
-        /// Mean length of a packet, for idle times and automatic thresholds.
+        /// Mean packet length, used for idle times and automatic thresholds.
         mean_packet: Bytes = "500 B", in "1 B"..="1 MB", source "as RED";
     }
 }

@@ -57,7 +57,7 @@ impl Bins {
         }
     }
 
-    /// Applies rules (1) and (2).
+    /// Applies rule (1) to the bins of flow `key`, and returns the result of rule (2).
     pub(super) fn judge(&mut self, key: u32, now: Time, params: &SfbParams, hold: &mut Hold) -> Judgement {
         let full_at = self.full_at;
         let mut judgement = Judgement { probability: 1.0, fewest_packets: u32::MAX };

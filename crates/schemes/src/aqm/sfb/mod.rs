@@ -8,31 +8,31 @@
 //!
 //! | number | rule for a packet, in the bin of each level that its flow hashes to | code |
 //! |---|---|---|
-//! | (1) | `qlen = 0`: `p -= decrement`; `qlen >= bin_size`: `p += increment`; at most one change per `freeze` to `freeze_most` | `Bins::judge`, `Bin::change` |
+//! | (1) | `qlen = 0`: `p -= decrement`; `qlen >= bin_size`: `p += increment`; at most one change in a random time from `freeze` to `freeze_most` | `Bins::judge`, `Bin::change` |
 //! | (2) | `p_min` = smallest p over the levels | `Bins::judge` |
 //! | (3) | `p_min >= unresponsive_at`: the flow does not react; the packet passes if the rate limit has tokens, else it is dropped; a stored packet uses tokens | `Sfb::admit`, `Sfb::accepted` |
 //! | (4) | else drop or mark with `p_min` | `Sfb::admit` |
 //! | (5) | stored: `qlen += 1` in all its bins, `qlen -= 1` when it leaves | `Bins::count`, `Bins::release` |
 //!
-//! Two sets of bins have separate hash functions. One set decides. The other set warms up: it learns only from flows of
-//! rule (3), but in the last `warm_up` of an interval from all flows. At the end of the interval the sets change roles.
-//! The set that no longer decides is reset with new hash functions.
+//! Two sets of bins have separate hash functions. One set decides. The other set warms up: flows of rule (3) update its
+//! bins, and in the last `warm_up` of an interval (`rehash`) all flows do. Then the sets change roles, and the set that
+//! has decided is reset with new hash functions.
 //!
 //! By SFB's definition, rules (3) and (4) may drop a packet at an idle port.
 //!
-//! Cost: one hash per level at an arrival and at a departure, or two while both sets count; one random number. State:
-//! 24 bytes per bin and set. No state per flow, except with `penalty = "per_flow"` a bucket for each flow of rule (3),
-//! deleted when the hash functions change.
+//! Cost: per level, one hash at an arrival and one at a departure (two each while all flows update both sets); one
+//! random number. State: 24 bytes per bin and set. No state per flow, except with `penalty = "per_flow"` a token bucket
+//! for each flow of rule (3). These buckets are deleted when the hash functions change.
 //!
 //! Deviations:
 //! 1. When a packet leaves, its bins are computed again from its flow, and its enqueueing time shows which sets have
 //!    counted it. Packets carry no data for this.
-//! 2. In the paper the second set learns only from flows of rule (3) (`warm_up` 0), as in Linux late in the interval.
-//!    In the second set, every arrival of such a flow raises its bins (one change per `freeze`). Few of its packets are
-//!    stored, so their number would not show that it is non-responsive.
-//! 3. ns draws its hold time at random from 10 to 50 ms, but we do not know when. Here it is drawn whenever a bin may
-//!    change. The hold time must be far below `rehash * increment`. With 100 ms a bin needs a whole interval to reach
-//!    1, and no flow is ever limited.
+//! 2. In the paper the second set learns only from flows of rule (3) (`warm_up` 0). As in Linux late in the interval,
+//!    every arrival of such a flow raises the flow's bins in the second set (one change per `freeze`). Few packets of
+//!    the flow are stored, so their number would not show that the flow is non-responsive.
+//! 3. ns draws its hold time at random from 10 to 50 ms, but we do not know when. Here the hold time is drawn whenever
+//!    a bin may change. It must be far below `rehash * increment`. With 100 ms a bin needs a whole interval to reach 1,
+//!    and no flow is ever limited.
 //! 4. sfb2001 does not specify the rate limiter. Ours is a token bucket, shared by all flows of rule (3) or separate
 //!    for each. Only stored packets use tokens; in XNU, packets that the full buffer drops also use tokens.
 
@@ -148,8 +148,8 @@ impl Sfb {
         }
     }
 
-    /// Changes the hash functions if a change is due. A timer would do so earlier. Only packets that left in between
-    /// would be affected, and the old set no longer counts them.
+    /// Changes the hash functions at the first call after a change is due. A timer would change them earlier, which
+    /// would affect only packets that left in between. The old set no longer counts these packets.
     fn rehash(&mut self, now: Time, rng: &mut Rng) {
         let Some(first) = self.next_rehash else {
             self.sets.iter_mut().for_each(|set| set.restart(rng));
@@ -358,7 +358,7 @@ mod tests {
             held[flow] -= 1;
             delivered[flow] += u32::from(slot > 31_250);
         }
-        // The limit is 49.5 kbit/s = 309 packets in 50 s.
+        // The rate limit is 49.5 kbit/s, or 309 packets in 50 s.
         assert!(delivered[0].abs_diff(309) < 31, "{delivered:?}");
         // The other flows do not respond either and share the rest, on average 309 packets each. With two levels of 23
         // bins the shares are uneven, but half of the flows get at least two thirds of the average.
@@ -477,7 +477,7 @@ mod tests {
         // No bin counts a packet any more: all their records start with "packets: 0".
         let sfb = format!("{:?}", host.queue);
         assert!(sfb.split("packets: ").skip(1).all(|rest| rest.starts_with('0')));
-        // After many idle intervals, their changes are performed at once.
+        // After many idle intervals, the next arrival performs all pending changes at once.
         host.offer(1, Time::from_secs(1_000_000));
         assert_eq!(host.queue.backlog().packets, 1);
         assert_eq!(host.serve(Time::from_secs(2_000_000)), Some(1));

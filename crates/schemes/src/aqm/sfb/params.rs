@@ -24,7 +24,7 @@ choices! {
 choices! {
     /// Scope of the rate limit for non-responsive flows.
     pub enum Penalty {
-        /// One limit, shared by all such flows.
+        /// One limit, shared by all non-responsive flows.
         Shared = "shared",
         /// A separate limit for each flow.
         PerFlow = "per_flow",
@@ -66,9 +66,9 @@ params! {
         /// Rate limit for non-responsive flows.
         penalty_rate: BitRate = "49.5 kbit/s", in "1 bit/s"..="1 Tbit/s",
             source "afc Table 1: fair rate 5 Mbit/s / 101";
-        /// Burst allowed by that rate limit.
+        /// Burst allowed by the rate limit.
         penalty_burst: Bytes = "2 kB", in "64 B"..="1 GB", source "two packets of afc; 20 packets in Linux";
-        /// Scope of that rate limit.
+        /// Scope of the rate limit.
         penalty: Penalty = "shared", source "sfb2001; afc Table 1 with five senders needs per_flow";
         /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "flow", source "sfb2001";

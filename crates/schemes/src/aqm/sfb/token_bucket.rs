@@ -8,7 +8,7 @@ const FULL_PACKET_BITS: f64 = 12_000.0;
 /// Ticks of Linux per second.
 const HZ: f64 = 250.0;
 
-/// Rounds to whole packets, at least one, as in `tc`.
+/// Rounds an amount in bits to whole packets of 1500 bytes, at least one, as in `tc`.
 fn whole(bits: f64) -> f64 {
     f64::max(1.0, libm::round(bits / FULL_PACKET_BITS)) * FULL_PACKET_BITS
 }
@@ -34,7 +34,7 @@ impl TokenBucket {
         self.bits >= f64::from(wire_bytes) * 8.0
     }
 
-    /// Takes a token: rule (L4).
+    /// Takes a token by rule (L4). Returns false if there is none.
     pub(super) fn take_token(&mut self, now: Time, params: &SfbParams) -> bool {
         if self.bits < FULL_PACKET_BITS {
             let tick = |time: Time| (time.as_secs_f64() * HZ).floor();

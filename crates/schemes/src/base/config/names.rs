@@ -32,8 +32,8 @@ pub fn meant<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> Vec
     found.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Returns a hint for an unknown name: the most similar names or, if there are none, all known ones. At most `most`
-/// names.
+/// Returns a hint for an unknown name: the similar names or, if there are none, the known ones. If there are more than
+/// `most` known names, returns the nearest ones.
 #[must_use]
 pub fn near(unknown: &str, known: &[&str], most: usize) -> String {
     let close = meant(unknown, known.iter().copied());

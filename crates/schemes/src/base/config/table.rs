@@ -41,7 +41,7 @@ impl<'a> Table<'a> {
         if self.path.is_empty() { name.to_string() } else { format!("{}.{name}", self.path) }
     }
 
-    /// The raw value of `name`. Marks the key as known.
+    /// The raw value of `name`, if there is one. Marks the key as known.
     pub fn get(&mut self, name: &'static str) -> Option<&'a Json> {
         if !self.known.contains(&name) {
             self.known.push(name);

@@ -67,12 +67,13 @@ fn is_between<T: PartialOrd>(value: &T, min: &T, max: &T) -> bool {
     min <= value && value <= max
 }
 
-/// Compares only values of the same unit; a scheme checks its thresholds together.
+/// Returns true if `value` is within the bounds or has another unit. A scheme compares its thresholds itself.
 fn is_threshold_between(value: &Threshold, min: &Threshold, max: &Threshold) -> bool {
     value.measure() != min.measure() || (min.magnitude()..=max.magnitude()).contains(&value.magnitude())
 }
 
-/// Packets and bytes are not comparable. For bytes the bound in packets also applies, since it is the looser one.
+/// Returns true if `value` is within the bounds, which are in packets. For a limit in bytes, the minimum is the same
+/// number of bytes, and the maximum is converted with packets of 65 535 bytes.
 fn is_limit_between(value: &QueueLimit, min: &QueueLimit, max: &QueueLimit) -> bool {
     let magnitude = |limit: &QueueLimit| match *limit {
         QueueLimit::Packets(packets) => u64::from(packets),

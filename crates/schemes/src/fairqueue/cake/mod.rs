@@ -1,9 +1,9 @@
 //! CAKE: serves the queues of flows in turn. The quantum of a queue shrinks with the number of its host's flows. Each
-//! queue has a COBALT.
+//! queue runs COBALT.
 //!
 //! Source: Linux `sch_cake.c`; Hoeiland-Joergensen, Taht, Morton: "Piece of CAKE: A Comprehensive Queue Management
-//! Solution for Home Gateways", LANMAN 2018; [`crate::aqm::cobalt_core`]. MTU time is the time of a full packet on the
-//! link.
+//! Solution for Home Gateways", LANMAN 2018. The rules of COBALT are in [`crate::aqm::cobalt_core`]. MTU time is the
+//! time of a full packet on the link.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -31,14 +31,15 @@
 //! is 1. `triple`, the kernel's default, is therefore equivalent to `dual`.
 //!
 //! Packets of a flow may be reordered. When all 8 queues of a set are in use, a new flow takes over the queue of
-//! another. The other flow's next packet may then use a queue that has become free, while its older packets still wait.
+//! another flow. The other flow's next packet may then use a queue that has become free, while its older packets still
+//! wait.
 //!
 //! Cost: O(1) per packet except for (10), see [`crate::fairqueue::queue_store`]; one hash, two with hosts. State: 112
 //! bytes for each of the 1024 queues and 8 for each of 1024 hosts, used or not; no state per flow.
 //!
 //! Deviations:
 //! 1. [`crate::fairqueue::queue_store`] finds the queue with most bytes.
-//! 2. Rounds in which all queues are in debt are skipped in one step.
+//! 2. Rounds in which all queues have negative credits are skipped in one step.
 //! 3. A packet that alone exceeds the limit is dropped.
 //! 4. Credits are in 1/65 536 byte, and shares are rounded down; Linux uses whole bytes and rounds a share at random.
 //! 5. The buffer sets the limit; Linux uses 4 intervals at the link rate, at least 4 MiB. With 24 packets most drops
@@ -138,14 +139,14 @@ enum State {
     /// The queue became empty with negative credits while sparse. It waits among the bulk queues, but does not count as
     /// load.
     SparseWait,
-    /// Has exceeded its share.
+    /// The queue has exceeded its share.
     Bulk,
     /// Empty; COBALT is not at rest yet.
     Decaying,
 }
 
 impl State {
-    /// Index of its list.
+    /// Index of the list of queues in this state.
     fn list(self) -> Option<usize> {
         match self {
             Self::Idle => None,
@@ -183,7 +184,7 @@ struct Hosts {
 pub struct Cake<P> {
     queues: QueueStore<P, (), Bucket>,
     places: SetAssociative,
-    /// Exists only in modes that use the load of hosts.
+    /// State of the hosts, only in modes that use the load of hosts.
     hosts: Option<Box<Hosts>>,
     /// Indexed by [`State::list`].
     lists: [IntrusiveList; 3],
@@ -243,7 +244,7 @@ impl<P: Packet> Cake<P> {
         self.aim.spared = Time(mtu_time.0.saturating_mul(4));
     }
 
-    /// Applies rule (3) and sets the host of the queue.
+    /// Returns the queue of a packet by rule (3), and sets the host of the queue.
     fn queue_of(&mut self, packet: &P, rng: &mut Rng) -> u32 {
         let seed = *self.seed.get_or_insert_with(|| rng.bits());
         let key = if self.params.isolation == Isolation::Host { FlowKey::User } else { FlowKey::Flow };
@@ -254,7 +255,7 @@ impl<P: Packet> Cake<P> {
         if found == Found::Own && state != State::Idle {
             return queue;
         }
-        // If another host had the queue, its load moves to the new host.
+        // If another host had the queue, the queue's load moves to the new host.
         let load = u32::from(state == State::Bulk);
         bulk[before as usize] -= load;
         let host = places.place(hash(packet.user(), seed), |host| bulk[host as usize] == 0).0;
@@ -347,7 +348,7 @@ impl<P: Packet> Cake<P> {
     }
 }
 
-/// Computes rule (4), in credits.
+/// Returns the share of a queue by rule (4), in credits.
 fn share(quantum: f64, hosts: Option<&Hosts>, bucket: &Bucket) -> f64 {
     let load = hosts.map_or(1, |hosts| hosts.bulk[bucket.host as usize].max(1));
     (quantum * PER_BYTE / f64::from(load)).floor().max(1.0)

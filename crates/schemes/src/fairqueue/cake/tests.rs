@@ -44,7 +44,7 @@ fn served(isolation: Isolation, users: &[u32], served: usize) -> Vec<f64> {
     counts
 }
 
-/// A user with 10 flows and one with 1.
+/// Users of 11 flows: user 0 has 10 flows, user 1 has one.
 const HEAVY_AND_LIGHT: [u32; 11] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 
 #[test]
@@ -168,8 +168,8 @@ fn overflow_later_than_the_target_raises_blue_for_the_fattest_queue_only() {
     for ms in 1..=16 {
         queue.enqueue(packet(1, 1500), Time::from_millis(ms), &mut rng, &mut drops);
     }
-    // There are 13 overflows from 4 ms on. The one at 6 ms is the first more than 5 ms after 0, the one at 12 ms the
-    // first more than 5 ms after 6 ms.
+    // There are 13 overflows, one per millisecond from 4 ms on. The probability rises only if its last rise, or time 0,
+    // is more than 5 ms ago: at 6 ms and at 12 ms.
     assert_eq!(drops.0.len(), 13);
     let probabilities = (0..1024).map(|number| queue.queues[number].cobalt.probability());
     assert_eq!(probabilities.filter(|&probability| probability > 0.0).count(), 1);

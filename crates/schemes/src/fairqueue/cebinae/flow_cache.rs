@@ -11,9 +11,9 @@ pub(super) struct FlowCache {
     slots: Vec<Slot>,
     /// Random; drawn at the first packet.
     seeds: Option<[u64; 2]>,
-    /// Number of the current count. Counts with other numbers are invalid.
+    /// Number of the current counting period. Byte counts with another number are invalid.
     count_number: u64,
-    /// Number of the current decision. Flows with other numbers are not top.
+    /// Number of the current decision. Top flows with another number are no longer top.
     top_number: u64,
     top_flows: usize,
     /// Slots with a present count.
@@ -73,7 +73,8 @@ impl FlowCache {
         }
     }
 
-    /// Selects as top flows those with more than `part` of the largest count. Returns the bytes of these flows.
+    /// Selects as top flows those with the largest count and those with more than `part` of it. Returns the bytes of
+    /// these flows.
     pub(super) fn choose_top(&mut self, part: f64) -> u64 {
         self.choose_nobody();
         let most = self.seen.iter().map(|&index| self.slots[index as usize].bytes).max().unwrap_or(0);

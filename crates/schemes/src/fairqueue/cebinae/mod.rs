@@ -15,16 +15,16 @@
 //! | (7) | `b = max(0, b - B_head)` at the rotation | `rotate` |
 //! | (8) | the head queue is served first, the other when the head queue is empty; between the end of a round and its rotation, the queue of the next round is served first | `dequeue` |
 //!
-//! Cebinae may reorder packets of a flow that enters or leaves the top group. It may drop a packet although the queue
-//! is empty, if the packet's group has used the budgets of two rounds.
+//! Cebinae may reorder packets of a flow that enters or leaves the top group. Cebinae may drop a packet although the
+//! queue is empty, if the packet's group has used the budgets of two rounds.
 //!
 //! Cost: O(1) per packet: 1 or 2 hashes at departure, and at arrival while there are top flows. Every P rounds, one
-//! pass over the counted flows. State per port: 2 buckets, 2 x 2 budgets, a table of `2 x cache_slots` slots of 32
-//! bytes that counts flows. A flow whose two slots are taken is not counted and cannot become top.
+//! pass over the counted flows. State per port: 2 buckets, 2 x 2 budgets, a table with `2 x cache_slots` byte counters
+//! of flows, 32 bytes each. A flow whose two slots are taken is not counted and cannot become top.
 //!
 //! Deviations:
 //! 1. Time is not quantised to `vdT` (the authors' runs use 1 ns).
-//! 2. The filter drops arrivals only if the next round is limited. The top bucket is emptied when a round without
+//! 2. The filter drops arrivals only if the next round has limits. The top bucket is emptied when a round without
 //!    limits begins, because the switch program bypasses the filter while the port is not saturated. In the ns-3 model
 //!    the filter continues at rate C with the bucket's old level; overload can then block a group permanently.
 //! 3. The default round scales with the link: the time of 50 full packets or of the full buffer, whichever is longer,
@@ -62,7 +62,7 @@ params! {
         /// The port counts as saturated above `1 - port_margin` of its rate.
         port_margin: f64 = 0.01, in 0.0..=1.0, symbol "delta_port", source "46 of 62 of the authors' configurations, \
             0 in 16; 0.05 in their ns-3 model";
-        /// A flow belongs to the top group above `1 - flow_margin` of the largest flow.
+        /// A flow belongs to the top group above `1 - flow_margin` of the largest flow's bytes.
         flow_margin: f64 = 0.01, in 0.0..=1.0, symbol "delta_flow", source "60 of 62 of the authors' configurations; \
             0.05 in their ns-3 model";
         /// Unit that gets one share: `flow` or `user` (with all its flows).

@@ -15,15 +15,15 @@
 //! | (8) | `quantum = rate / r2q`, from 1000 to 200 000 bytes (`htb_change_class`) | `Htb::add` |
 //!
 //! The classes are the nodes of an access network and a leaf for each user, see [`crate::contract::class_tree`].
-//! Without an access network there is a root with the link's rate. Each user has a leaf with `rate` times its weight
-//! that borrows up to `ceil`.
+//! Without an access network there is a root with the link's rate. The assured rate of a user's leaf is `rate` times
+//! the user's weight; the leaf borrows up to `ceil`.
 //!
-//! The link is idle while ceilings block all waiting packets; [`QueueDiscipline::ready_at`] returns the time when this
-//! ends.
+//! The link is idle while ceilings block all waiting packets; [`QueueDiscipline::ready_at`] returns the end of this
+//! period.
 //!
-//! Cost: per packet a look-up of the user, one bucket per level, and O(log n) to change a class's mode or turn. State:
-//! 285 bytes per leaf, plus 32 per leaf of an access network, plus `leaf_queues` times 116 or 120 bytes for the leaf's
-//! queue.
+//! Cost: one look-up of the user and one bucket update per level for each packet, and O(log n) to change a class's mode
+//! or turn. State: 285 bytes per leaf, plus 32 bytes per leaf of an access network, plus `leaf_queues` times 116 or 120
+//! bytes for the leaf's queue.
 //!
 //! Deviations:
 //! 1. The root can always send, since the link itself limits the rate.
@@ -37,8 +37,8 @@
 //!    subscribers would need 2.4 GB.
 //! 7. Tokens are in picoseconds; Linux uses nanoseconds.
 //!
-//! Not implemented: hysteresis, which is off in Linux by default; direct packets of users without a class, which here
-//! get a leaf below the root; offload.
+//! Not implemented: hysteresis, which is off in Linux by default; unshaped packets of users without a class (here these
+//! users get a leaf below the root); offload to hardware.
 
 mod bucket;
 mod leaf;
@@ -62,7 +62,7 @@ pub struct HtbScheme;
 impl SchemeSpec for HtbScheme {
     const ABOUT: About = About {
         title: "Hierarchical token bucket, HTB",
-        kind: "tree of classes with token buckets; a queue for each user, which drops as CAKE, FQ-CoDel or drop-tail",
+        kind: "tree of classes with token buckets; each user's queue is CAKE, FQ-CoDel or drop-tail",
         summary: "Gives every class of a tree an assured rate, lets it borrow unused rates of its ancestors up to a \
                   ceiling, and keeps a queue for each user.",
         source: "Linux sch_htb",

@@ -88,7 +88,7 @@ impl Load {
     }
 }
 
-/// Asserts equality within 1 %, or a packet in 2 s.
+/// Asserts that rates are equal within 1 %, or within a packet in 2 s.
 fn assert_near(found: &[f64], expected: &[f64]) {
     let near = |(found, expected): (&f64, &f64)| (found - expected).abs() <= 0.01 * expected.max(0.6);
     assert!(
@@ -120,7 +120,7 @@ fn a_class_lends_to_its_own_children_first() {
     let inner = vec![class(0, 5.0, 6.0), class(0, 5.0, 6.0)];
     let leaves = vec![class(1, 2.0, 6.0), class(1, 3.0, 6.0), class(2, 2.0, 6.0), class(2, 3.0, 6.0)];
     let mut load = Load::of(10, inner, leaves);
-    // The rate of the silent leaf stays within its site.
+    // The rate that the silent leaf does not use stays within its site.
     load.silent = vec![1];
     assert_near(&load.rates(), &[5.0, 0.0, 2.0, 3.0]);
     // Site 2 has no active user, so site 1 borrows 1 Mbit/s from the root, up to its ceiling. Its leaves divide the

@@ -76,7 +76,7 @@ pub struct FixedCsfq {
 }
 
 impl Default for FixedCsfq {
-    /// Before its first packet, a port counts as congested and has no estimate.
+    /// Returns a port before its first packet: it counts as congested and has no estimate.
     fn default() -> Self {
         Self {
             log2_alpha: LOG2_OF_ZERO_Q31,
@@ -294,7 +294,7 @@ mod tests {
         let (mut drops, mut different, mut worst) = (0, 0, 0.0f64);
         let rates = [0.5e6, 1e6, 2e6, 4e6, 8e6];
         for i in 0..packets {
-            // Overload most of the time, and underload for the rest.
+            // The link is overloaded three quarters of the time.
             let load = if (i / 2_000) % 4 == 3 { 0.7 } else { 1.55 };
             let gap = rng.exponential(1.2e6 / load) as u64;
             now += gap;
@@ -328,8 +328,8 @@ mod tests {
             println!("{drops} drops, {different} decisions differ, log2(alpha) by {worst:e}");
             assert!(drops > 5_000, "{drops}");
             assert!(different < 50, "{different} of 50 000");
-            // A differing decision changes F by 1500 B of the 125 kB in K_alpha, 0.017, until the next window. Several
-            // such changes add up.
+            // A differing decision changes F by 1500 B of the 125 kB that arrive in K_alpha, which is 0.017 in log2,
+            // until the next window. Several such changes add up.
             assert!(different > 0 || worst < 1e-3, "{worst:e}");
             assert!(worst < 0.1, "{worst:e}");
         }
@@ -376,8 +376,8 @@ mod tests {
             assert_eq!(outcome, (false, None), "packet {number}");
             assert!(port.log2_alpha_q31().is_none_or(|alpha| alpha == half), "packet {number}");
         }
-        // Rates include packets without labels. 1000 bytes every 2 ms with K = 100 ms are S = 50 000 bytes, to within a
-        // packet by (1).
+        // Rates include packets without labels. By eq. (1), 1000 bytes every 2 ms with K = 100 ms give S = 50 000
+        // bytes, to within a packet.
         let sum = libm::exp2(port.rates().log2_sums_q31()[0] as f64 / (1u64 << 31) as f64) / 65_536.0;
         assert!((sum - 50_000.0).abs() < 1000.0, "{sum}");
         // A user of 2 Mbit/s is below the fair rate.

@@ -1,10 +1,10 @@
 //! CSFQ in integers: rates and the fair rate are logarithms, so no division is needed.
 //!
 //! Source: as in [`crate::label::csfq`], which is the reference of the tests. Implements its default variant
-//! ("amended"), in which cuts are counted and allowed again when congestion begins.
+//! ("amended"), which allows a limited number of cuts each time congestion begins.
 //!
 //! The label is log2 of a user's rate divided by its reference rate, in the format of the activity
-//! ([`super::Activity`]): reference rates are weights. The drop probability of eq. (3) is
+//! ([`super::Activity`]): reference rates act as weights. The drop probability of eq. (3) is
 //!
 //! ```text
 //! 1 - alpha/label = 1 - 2^-(log2(label) - log2(alpha))
@@ -17,8 +17,8 @@
 //! port, 30 at the edge. State of a port: 72 bytes.
 //!
 //! Deviations: 1. Packets of one tick (2^-20 to 2^-19 time constants), not of one instant, are summed and take effect
-//! at the next. 2. If time runs backwards, the elapsed time is 0. 3. Sums saturate at 2^48 bytes. 4. A label is never
-//! below 2^-32 reference rates.
+//! at the next tick. 2. If time runs backwards, the elapsed time is 0. 3. Sums saturate at 2^48 bytes. 4. A label is
+//! never below 2^-32 reference rates.
 //!
 //! Not implemented: the variants "1998" and "ton_fig4", cuts allowed per window, the bound "floor".
 

@@ -239,7 +239,7 @@ mod tests {
         for (sum, bytes) in rates.sums.iter().zip([4500.0, 1500.0]) {
             assert!((*sum as f64 / 65_536.0 / (weight * bytes) - 1.0).abs() < 1e-5, "{sum}");
         }
-        // A time in the past counts as no elapsed time.
+        // For a time in the past the elapsed time is 0.
         assert!(!rates.update(&constants, [1500, 0], 99_000_000));
     }
 
@@ -248,7 +248,7 @@ mod tests {
         let constants = RateConstants::new(Time::from_millis(1)).unwrap();
         let mut rate = FixedRates::<1>::default();
         assert!(rate.update(&constants, [u32::MAX], u64::MAX));
-        // 2^32 bytes in 2^64 ns and K = 1 ms: 2^48 / 1.845e13 units.
+        // 2^32 bytes in 2^64 ns with K = 1 ms give 2^48 / 1.845e13 = 15 units.
         assert_eq!(rate.sums, [15]);
         let mut rate = FixedRates::<1> { sums: [u64::MAX], pending: [u64::MAX - 1], last_tick: 5 };
         rate.update(&constants, [u32::MAX], 6);

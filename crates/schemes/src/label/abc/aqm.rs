@@ -35,7 +35,7 @@ params! {
     }
 }
 
-/// The rule of the activity AQM: three queue lengths in one unit.
+/// Parameters of the drop rule, eq. (10): three queue lengths in the same unit.
 #[derive(Clone, Copy, Debug)]
 pub struct AbcRule {
     /// Q_min.
@@ -54,16 +54,16 @@ impl AbcRule {
         f64::max(self.q_min, self.q_base - self.gamma * (activity - average_activity)) // eq. (10)
     }
 
-    /// Verdict on a packet that arrives at this queue length.
+    /// Verdict on a packet that arrives at a queue of length `queue`.
     #[must_use]
     #[inline]
     pub fn verdict(queue: f64, drop_threshold: f64) -> Verdict {
         if queue >= drop_threshold { Verdict::Drop } else { Verdict::Accept }
     }
 
-    /// Verdict on a packet above its threshold if marks replace drops. The packet is dropped nevertheless at a queue
-    /// that drops packets of half the average rate, whose activity is A_avg - 1 in eq. (10). Otherwise users that
-    /// ignore marks would displace the others (RFC 7567 4.2.1).
+    /// Verdict on a packet above its threshold if marks replace drops. The packet is marked only if the queue is below
+    /// `q_base + gamma`, the threshold of a user with half the average rate (activity A_avg - 1 in eq. (10)). Otherwise
+    /// it is dropped, or users that ignore marks would displace the others (RFC 7567 4.2.1).
     #[must_use]
     #[inline]
     pub fn verdict_with_ecn(&self, queue: f64) -> Verdict {
@@ -83,7 +83,7 @@ pub struct AbcAqm<const MARKS: bool = false> {
 }
 
 impl<const MARKS: bool> AbcAqm<MARKS> {
-    /// Creates the state of an idle port. The thresholds of `params` must have one unit.
+    /// Creates the state of an idle port. The thresholds of `params` must have the same unit.
     #[must_use]
     pub fn new(params: &AbcParams) -> Self {
         Self {
@@ -107,7 +107,7 @@ impl<const MARKS: bool> AbcAqm<MARKS> {
     }
 }
 
-/// Checks the thresholds together: they must have one unit, and Q_min must be below the limit.
+/// Checks that the thresholds have the same unit and that Q_min is below the limit.
 pub(super) fn check_thresholds(params: &AbcParams, limit: QueueLimit, table: &Table<'_>) -> Result<(), ConfigError> {
     let named = [("q_min", params.q_min), ("q_base", params.q_base), ("gamma", params.gamma)];
     let measure = params.q_min.measure();
@@ -356,8 +356,8 @@ mod tests {
 
     #[test]
     fn a_delay_from_departures_follows_them() {
-        // While others wait, one packet of 1500 bytes leaves every 2.4 ms, half of the link's 10 Mbit/s. So ten packets
-        // are a delay of 24 ms, the Q_base used here. The link's rate would give 12 ms.
+        // One packet of 1500 bytes leaves every 2.4 ms, which is half of the link's 10 Mbit/s. So ten waiting packets
+        // have a delay of 24 ms, the Q_base used here. The link's rate would give 12 ms.
         let of = |delay_estimate| AbcParams {
             q_min: Threshold::Delay(Time::from_millis(10)),
             q_base: Threshold::Delay(Time::from_micros(24_100)),

@@ -9,8 +9,8 @@ choices! {
     pub enum AbcMeterKind {
         /// The user's total rate. Of two users, the more active one loses packets first.
         Normal = "normal",
-        /// A random fraction of the user's rate. So equal rates are treated equally, also as parts of different total
-        /// rates (III-E).
+        /// A random fraction of the user's rate. Only users with high rates have packets with high labels, and these
+        /// packets are their excess (III-E).
         Fair = "fair",
     }
 }

@@ -2,7 +2,7 @@
 //! drops packets of more active users.
 //!
 //! Source: Menth and Zeitler, "Fair Resource Sharing for Stateless-Core Packet-Switched Networks With Prioritization",
-//! IEEE Access 2018 (abc2018), section III, with the meter TDRM-UTEMA and the mean UTEMA of Menth and Hauser, "On
+//! IEEE Access 2018 (abc2018), section III. The meter TDRM-UTEMA and the mean UTEMA are those of Menth and Hauser, "On
 //! Moving Averages, Histograms and Time-Dependent Rates for Online Measurement", ICPE 2017. The first design, of 2016,
 //! is a separate scheme, `abc2016`.
 //!
@@ -45,9 +45,9 @@
 //!    Menth and Hauser. A user that starts late begins with a low activity, the initial advantage of IV-G.
 //! 6. At t = t_0, where (2) gives T = 0, R_m is L/M_AM. This is also the value after a first packet long after t_0.
 //! 7. L is the length on the wire, including headers. The paper does not specify this; a common factor cancels out.
-//! 8. `be_offset` is 2: III-D2 and IV-A3 have 2, Table 1 has 1.5. In Fig. 3(c) BE waits at most 55.7 ms with 2 and 49.1
-//!    ms with 1.5; IV-B2 says "like 50 ms". EF waits 4.1 ms with 2 and 7.7 ms with 1.5; IV-B2 says that EF "does not
-//!    exceed 5 ms".
+//! 8. `be_offset` is 2: III-D2 and IV-A3 have 2, Table 1 has 1.5. In our Fig. 3(c) BE waits at most 55.7 ms with 2 and
+//!    49.1 ms with 1.5; IV-B2 says "like 50 ms". EF waits 4.1 ms with 2 and 7.7 ms with 1.5; IV-B2 says that EF "does
+//!    not exceed 5 ms".
 //! 9. Both classes share one limit; Q = Q_BE + Q_EF implies this.
 //! 10. If deadlines are equal MEDF serves EF. The paper does not specify this.
 //! 11. Thresholds may be packets, bytes or times; the paper suggests only times, for links whose rate varies.

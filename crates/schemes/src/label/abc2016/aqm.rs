@@ -43,7 +43,7 @@ params! {
         queue_weight: f64 = 0.002, in 0.000001..=1.0, symbol "w_q", source "ns-3.26 RED";
         /// Target delay of PIE; `base = "pie"` only.
         target: Time = "15 ms", in "10 us"..="10 s", source "RFC 8033 4.2, as the other defaults of PIE";
-        /// Mean length of a packet, for RED's average over idle times and PIE's minimum backlog.
+        /// Mean packet length, used for RED's average over idle times and PIE's minimum backlog.
         mean_packet: Bytes = "1500 B", in "1 B"..="1 MB", source "our MTU";
     }
 }
@@ -161,7 +161,7 @@ impl Abc2016Aqm {
     }
 }
 
-/// Checks that all thresholds have one unit, and their order.
+/// Checks that all thresholds have the same unit and are in ascending order.
 pub(super) fn check(params: &Abc2016Params, limit: QueueLimit, table: &Table<'_>) -> Result<(), ConfigError> {
     let measure = params.min_th.measure();
     for (name, threshold, below, least) in

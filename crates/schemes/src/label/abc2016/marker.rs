@@ -53,7 +53,7 @@ enum Reading {
     Rate(RateState),
 }
 
-/// Applies eq. (2) and (3): drains the activity for `elapsed_s`. Returns the part of this time during which it was 0.
+/// Applies eq. (2): drains the activity for `elapsed_s`. Returns the part of this time during which the activity was 0.
 #[inline]
 fn drain(activity: &mut f64, elapsed_s: f64, inertia_s: f64) -> f64 {
     if *activity == 0.0 || elapsed_s == 0.0 {

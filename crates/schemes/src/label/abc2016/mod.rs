@@ -1,7 +1,7 @@
-//! ABC of 2016, the first design: modifies the drop probability of another AQM by activity.
+//! ABC of 2016, the first design: changes another AQM's drop probability by the user's activity.
 //!
 //! Source: Menth, Zeitler, "Activity-Based Congestion Management", slides at NOMS 2016 (noms2016), and its description
-//! in abc2018 III-B and III-C3. None of our sources gives the formula of the token meter, w_A, I or the AQM.
+//! in abc2018 III-B and III-C3. Our sources name neither the formula of the token meter, nor w_A, I or the AQM.
 //!
 //! | number | equation | code |
 //! |---|---|---|
@@ -18,19 +18,19 @@
 //!
 //! Cost: per packet, the edge computes one power and one logarithm. The port computes one logarithm, two powers, and
 //! one random number if p is between 0 and 1. State: 5 numbers per user at the edge; 2 numbers and the state of the
-//! base per port; none per flow.
+//! base AQM per port; none per flow.
 //!
 //! Deviations:
-//! 1. abc2018 says values "of at most zero", but the slides' condition R_r <= C/u fits a lower bound of 0, not an upper
-//!    bound.
+//! 1. abc2018 limits activities to values "of at most zero". The slides' condition R_r <= C/u, the fair share, fits a
+//!    lower bound of zero instead.
 //! 2. (2) to (4) are our design of a token meter whose fixed point is the slides' definition. A packet adds
-//!    `L/(I*R_r)`. This is small for reference rates of 100 kbit/s (users up to C/100), but not for a user group's
-//!    default of 10 kbit/s.
-//! 3. The allowance is full at the start. The token meter refills it only while A = 0, the rate meter always.
-//! 4. w_A is 0.996, which is 0.3 s at 10 Mbit/s, the memory of abc2018. A_avg starts at 0 and includes the packet that
-//!    is decided on.
-//! 5. The base is linear in the present queue, RED without its count, or PIE without derandomisation; the sources name
-//!    no AQM. The exponent in (7) is limited to 2^±60, the range of numbers.
+//!    `L/(I*R_r)`. This is small for a reference rate of 100 kbit/s (C/100), but not for a user group's default of 10
+//!    kbit/s.
+//! 3. The allowance B is full at the start. The token meter refills it only while A = 0, the rate meter always.
+//! 4. w_A is 0.996: a memory of 0.3 s for full packets at 10 Mbit/s, as in abc2018. A_avg starts at 0 and includes the
+//!    arriving packet.
+//! 5. The base AQM is linear in the present queue, RED without its count, or PIE without derandomisation. In (7),
+//!    `gamma*(A - A_avg)` is limited to ±60; p_A is then 0 or 1 anyway.
 
 mod aqm;
 mod marker;

@@ -12,8 +12,8 @@ params! {
         aggregate_constant: Time = "100 ms", in "1 ms"..="1 h", symbol "K_alpha", source "abc2018 V-A";
         /// Window after which the fair rate is updated. The ns-2 code uses one constant for this and K_alpha.
         window: Time = "100 ms", in "1 ms"..="1 h", symbol "K_c", source "abc2018 V-A";
-        /// Queue below which the link counts as uncongested. abc2018 gives no value. Half of the limit is Q_min in
-        /// abc2018 and the fraction in afpft Table II.
+        /// Queue below which the link counts as uncongested. abc2018 gives no value. afpft Table II uses half of the
+        /// limit, as abc2018 does for Q_min.
         q_threshold: Threshold = "12 packets", in "0 packets"..="16777216 packets",
             source "our choice; 50 % as in afpft Table II";
         /// Queue below which no packet is dropped early, an improvement of abc2018. 0 gives the original CSFQ.
@@ -22,7 +22,7 @@ params! {
         variant: CsfqVariant = "amended", source "ports of the ns-2 code; abc2018 V-E1";
         /// Events that allow further cuts of the fair rate after overflows.
         cut_budget: CutBudget = "on_entry", source "ports of the ns-2 code";
-        /// Limit of these cuts.
+        /// Limit of the cuts by eq. (7).
         overflow_bound: OverflowBound = "cuts", source "ports of the ns-2 code";
     }
 }

@@ -20,7 +20,7 @@ choices! {
     pub enum CutBudget {
         /// Start of congestion, as in the ns-2 code.
         OnEntry = "on_entry",
-        /// Also the end of each congested window, as in the text of the amendment.
+        /// Start of congestion and end of each congested window, as in the text of the amendment.
         PerWindow = "per_window",
     }
 }
@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// Observation from arrival rate, accepted rate and label in Mbit/s.
+    /// Returns an observation with this arrival rate, accepted rate and label, in Mbit/s.
     fn seen(arrival: f64, accepted: f64, label: f64, is_short: bool) -> Observation {
         Observation {
             label: label * 1e6,

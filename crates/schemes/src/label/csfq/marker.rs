@@ -80,8 +80,7 @@ mod tests {
     #[test]
     fn equation_2_a_flow_is_labelled_with_its_rate_over_its_weight() {
         // One packet of 4000 bit every 4 ms is a rate of 1 Mbit/s. Three packets every 4 ms are 3 Mbit/s, or 4 Mbit/s
-        // for the user as a whole. The label of simultaneous packets is the estimate before the first of them, without
-        // the group itself.
+        // for the user as a whole. All simultaneous packets get the same label, the estimate before the first of them.
         let close = |labels: [f64; 2], expected: [f64; 2]| {
             assert!(labels.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-3 * b), "{labels:?}");
         };

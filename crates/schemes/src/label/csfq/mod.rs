@@ -5,7 +5,7 @@
 //! abc2018 V and afpft 3 use it. Equations are those of the authors' ns-2 code, as implemented in two independent ports
 //! of it.
 //!
-//! T is the time since the flow's last packet, L its length in bits, K a time constant.
+//! T is the time since the flow's last packet, L the packet's length in bits, K a time constant.
 //!
 //! | number | equation | code |
 //! |---|---|---|
@@ -17,10 +17,10 @@
 //! | (6) | A < C for a window K_c: `alpha = max label` | `FairRate::uncongested` |
 //! | (7) | at an overflow: `alpha = 0.99*alpha`, at most 30 times | `FairRate::overflow` |
 //!
-//! By (1) with K_alpha, A is the rate of arrivals and F the rate of packets that (3) accepts. If alpha = 0 there is no
+//! A is the rate of arrivals and F the rate of packets that (3) accepts, by (1) with K_alpha. If alpha = 0 there is no
 //! estimate, and every packet passes. While there is no estimate and the queue is below `q_threshold`, only the largest
 //! label is recorded. The first packet that finds a longer queue sets alpha to this label, or to C/2 if no label is
-//! recorded. (7) and the threshold are the amendments of 2003, which `variant = "1998"` omits.
+//! recorded. (7) and `q_threshold` are the amendments of 2003, which `variant = "1998"` omits.
 //!
 //! CSFQ needs the link's rate; alpha follows its changes within a few windows. A packet without a label (label 0 or
 //! below) is never dropped early. A packet of a flow above alpha may be dropped even if no packet waits.
@@ -33,10 +33,10 @@
 //! 1. The original texts of the amendments were not available. Cuts (7) are allowed again when congestion begins, as in
 //!    both ports. The text of the amendment, 25 % per window, corresponds to `cut_budget = "per_window"` and
 //!    `overflow_bound = "floor"`.
-//! 2. As in the ports, the threshold is tested while there is no estimate and at the end of an uncongested window. The
+//! 2. As in the ports, `q_threshold` is tested while there is no estimate and at the end of an uncongested window. The
 //!    test at the end of a congested window, described in abc2018 V-E1, needs `variant = "ton_fig4"`.
-//! 3. A packet that overflows counts in F, as in one of the two ports.
-//! 4. Rule (4) uses the alpha of the decision, so that a reset in the same step does not write label 0.
+//! 3. A packet dropped at a full buffer counts in F, as in one of the two ports.
+//! 4. Rule (4) uses the alpha of the drop decision, since an alpha that was reset in the same step would give label 0.
 //! 5. Below `q_min` a packet passes, counts in F and is relabelled; abc2018 V-E1 only names the rule.
 //! 6. With `variant = "1998"`, alpha = 0 at the end of a congested window counts as C. Otherwise a link that is
 //!    congested from its first packet would never drop.

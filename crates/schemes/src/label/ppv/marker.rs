@@ -63,7 +63,7 @@ enum Place {
 }
 
 /// Throughput-value function: the y-th bit/s of each user of weight 1 has the value `-log2(y)`, at most that of the
-/// first.
+/// first bit/s.
 #[inline]
 pub(super) fn value_of(y: f64) -> f64 {
     -libm::log2(f64::max(y, 1.0)) // eq. (1)
@@ -76,8 +76,8 @@ impl PpvMarker {
         f64::max(rate * self.depth_s, self.full_packet_bits)
     }
 
-    /// Applies eq. (3): fills the buckets and debits all from the lowest with at least `bits`. Returns that bucket's
-    /// rate.
+    /// Applies eq. (3): fills the buckets, and debits the lowest bucket with at least `bits` tokens and all higher
+    /// ones. Returns the rate of the lowest debited bucket.
     fn debit(&self, tokens: &mut [f64], weight: f64, bits: f64, elapsed_s: f64) -> f64 {
         let mut found = None;
         for (index, tokens) in tokens.iter_mut().enumerate() {
@@ -152,7 +152,7 @@ mod tests {
     use crate::label::meter_bank::MeterBank;
     use crate::testing::TestPacket;
 
-    /// Returns the fraction of the packets of a constant rate of 4 Mbit/s whose value is at least that of `rate` bit/s.
+    /// Returns the fraction of a 4 Mbit/s flow's packets whose value is at least that of the `rate`-th bit/s.
     fn part_below(place: PpvMarkerKind, weight: f64, rate: f64) -> f64 {
         let params = PpvMarkerParams { place, ..Default::default() };
         let spec = MeterSpec { reference_rate: BitRate(1), weight, start: Time::ZERO };

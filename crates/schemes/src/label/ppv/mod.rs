@@ -23,11 +23,11 @@
 //! Deviations:
 //! 1. V is our choice; any decreasing function gives the same shares. `-log2(y)` is the inverse of the activity of
 //!    ABC's fair meter.
-//! 2. A packet can leave a debt in the buckets above its own. In the long run, each bucket therefore limits the rate of
-//!    all values above its own.
-//! 3. Buckets hold at least one full packet; otherwise buckets below 120 kbit/s would never be used. The depth of 100
-//!    ms is our choice. If no bucket has enough tokens for a packet, the packet's value is one step below the last
-//!    bucket's.
+//! 2. A packet can leave a debt in the higher buckets. In the long run, each bucket therefore limits the rate of all
+//!    values above its own.
+//! 3. A bucket's depth is at least one full packet; otherwise buckets below 120 kbit/s would never have enough tokens.
+//!    The depth of 100 ms is our choice. If no bucket has enough tokens for a packet, the packet's value is one step
+//!    below the last bucket's.
 //! 4. Of packets with equal minimum value, the arrival is dropped first, then the last one that arrived.
 //! 5. A packet that is longer than the whole queue is dropped at once.
 //!
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use crate::testing::{Drops, TestPacket};
 
-    /// Offers (flow, value, bytes). Returns the flows of dropped and of served packets.
+    /// Offers packets given as (flow, value, bytes). Returns the flows of dropped and of served packets.
     fn run(limit: QueueLimit, offers: &[(u32, f64, u32)]) -> (Vec<(u32, DropReason)>, Vec<u32>) {
         let mut queue = PpvQueue::new(&BufferParams { limit, ..Default::default() });
         let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());

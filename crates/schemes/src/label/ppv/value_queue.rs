@@ -3,7 +3,7 @@
 //! Packets are in a slab, linked in the order of arrival, and a binary heap orders their slots by value. Every slot
 //! stores its position in the heap.
 //!
-//! Cost: insertion and removal O(log n) comparisons. State: 36 bytes per packet in addition to the packet; memory is
+//! Cost: O(log n) comparisons per insertion or removal. State: 36 bytes per packet in addition to the packet; memory is
 //! reused.
 
 use crate::contract::prelude::*;

@@ -33,9 +33,9 @@ pub(super) const UP_LINES: u32 = 2;
 /// acknowledgement that waits at its access link may arrive after later acknowledgements of other hosts. It then goes
 /// into the next line.
 const DOWN_LINES: u32 = 4;
-/// Maximum backlog of an access link whose packets may be in the second shared line.
+/// Maximum backlog, in packets, of an access link whose packets may be in the second shared line.
 const MOST_IN_BURST: u32 = 60_000;
-/// Maximum backlog of an access link whose packets go into the calendar.
+/// Maximum backlog, in packets, of an access link whose packets go into the calendar.
 const MOST_WAITING: u32 = 10_000;
 
 /// Access link of one host, in one cache line.
@@ -133,8 +133,8 @@ pub(super) struct Access {
     pub params: HostParams,
     pub up: Serialiser,
     pub down: Serialiser,
-    /// First shared downstream line, for acknowledgements in order. The next field is the end of the lines for other
-    /// acknowledgements.
+    /// First shared downstream line, for acknowledgements in order. The lines after it, up to `end_down` (exclusive),
+    /// are for other acknowledgements.
     pub first_down: u32,
     pub end_down: u32,
     /// First shared upstream line, for packets sent on an idle access link. The next line is for packets sent while the
@@ -149,8 +149,8 @@ pub(super) struct Access {
 }
 
 impl HostParams {
-    /// Returns a lower bound of an acknowledgement's delay. `to_edge` is the delay to the edge node without a reverse
-    /// path.
+    /// Returns a lower bound of an acknowledgement's delay. `to_edge` is the delay to the edge node if there is no
+    /// reverse path.
     pub(super) fn least_way_back(&self, to_edge: Time) -> Time {
         self.way_back.map_or(to_edge, |way| way.out_delay + way.delay) + self.delay_down
     }
@@ -232,7 +232,7 @@ impl Access {
     /// Returns true if a packet fits in the buffer of a host whose packets go into the calendar.
     ///
     /// The calendar has no list of a host's waiting packets. But from the second packet of a burst on, all packets in
-    /// the calendar have the same length, so their number follows from the end of the last transmission. The first
+    /// the calendar have the same length. So their number follows from the end of the last transmission. The first
     /// packet of another length, and all later packets until the link is idle, go into the line of the host and are
     /// counted there.
     #[inline]

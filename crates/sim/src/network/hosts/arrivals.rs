@@ -1,7 +1,7 @@
 //! Arrivals in one direction: packets at their edge nodes, or acknowledgements at their hosts.
 //!
 //! An arrival waits in the first of three queues that can take it:
-//! - a [`SharedLine`], if the arrival keeps the time order of the arrivals of other hosts;
+//! - a [`SharedLine`], if the arrival is not earlier than those of other hosts in the line;
 //! - the [`Calendar`], for hosts whose access links have individual delays;
 //! - the line of its host.
 //!
@@ -65,8 +65,9 @@ impl<T: OfUser + Copy> Arrivals<T> {
         self.calendar.is_some()
     }
 
-    /// Adds an arrival to this shared line if it keeps the order. Otherwise, if `CALENDAR`, adds it to the calendar if
-    /// it is in range at `now`. Otherwise returns `None`, and the caller must add the arrival to the line of its host.
+    /// Adds an arrival to this shared line if the line stays in order. Otherwise, if `CALENDAR`, adds it to the
+    /// calendar if the arrival is in the calendar's range at `now`. Otherwise returns `None`, and the caller must add
+    /// the arrival to the line of its host.
     // Always inlined, so that the caller knows the event.
     #[inline(always)]
     pub(super) fn enter<const CALENDAR: bool>(

@@ -21,12 +21,12 @@ pub struct Calendar<T> {
     present: Vec<Entry>,
     /// Number of the open day since time 0.
     open: u64,
-    /// All other days, indexed by their number modulo [`DAYS`]. The next field is the set of non-empty days.
+    /// All other days, indexed by their number modulo [`DAYS`]. `occupied` is the set of non-empty days.
     days: Vec<Vec<Entry>>,
     occupied: [u64; DAYS / BITS],
     values: Vec<T>,
-    /// Free slots in `values`, as a stack: the most recently freed slot is at the end. The next field is a stack of the
-    /// memory of past days.
+    /// Free slots in `values`, as a stack: the most recently freed slot is at the end. `spare` is a stack of the memory
+    /// of past days.
     free: Vec<u32>,
     spare: Vec<Vec<Entry>>,
 }

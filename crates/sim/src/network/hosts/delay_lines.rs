@@ -55,7 +55,7 @@ impl DelayLine {
 #[derive(Clone, Copy, Debug)]
 pub struct WatchedDelayLine {
     line: DelayLine,
-    /// First value not passed by [`DelayLines::pass`]. The next field is the number of values from this one to the end.
+    /// First value not passed by [`DelayLines::pass`]. `left` is the number of values from this one to the end.
     unpassed: u32,
     left: u32,
 }

@@ -80,8 +80,8 @@ pub struct Hosts {
     access: Vec<Access>,
     /// Additional delay of each access link above [`HostParams`], in each direction; empty if there is none.
     longer: Vec<Time>,
-    /// For each access link to an edge node in another part of the network: packets that may wait there. Empty if the
-    /// network has no other parts.
+    /// For each access link to an edge node in another part of the network: packets that may wait at the access link.
+    /// Empty if the network has no other parts.
     over: Vec<WatchedDelayLine>,
     arrived: u64,
     dropped: u64,
@@ -246,7 +246,7 @@ impl Hosts {
 
     /// Like [`Hosts::send`], for a packet that is passed immediately to an edge node in another part of the network.
     /// Returns the arrival time at that node, or `None` if the packet is dropped. Stores only packets that may wait,
-    /// without an event, to count the buffer.
+    /// without an event, to know the backlog of the buffer.
     pub fn send_over(&mut self, packet: &SimPacket, now: Time) -> Option<Time> {
         self.over.resize(self.hosts.len(), WatchedDelayLine::EMPTY);
         let longer = self.longer(packet.user);
@@ -288,7 +288,8 @@ impl Hosts {
         self.down.own.pop(&mut self.hosts[user as usize].down)
     }
 
-    /// Sends an acknowledgement for a packet of `packet_bytes` that reached the end of its route at `now`.
+    /// Sends an acknowledgement for a packet of `packet_bytes` that reached the end of its route at `now`. Returns its
+    /// times and the event that moved to an earlier time.
     // Always inlined: otherwise the result is passed through memory.
     #[inline(always)]
     pub fn acknowledge(
@@ -318,7 +319,8 @@ impl Hosts {
         (AckTimes { sent, at_edge, at_host }, earlier)
     }
 
-    /// Stores an acknowledgement that would break the order of the first shared line.
+    /// Stores an acknowledgement that would break the order of the first shared line. Returns the event that moved to
+    /// an earlier time.
     #[inline(never)]
     fn acknowledge_out_of_step(&mut self, ack: &FlowAck, at_host: Time, now: Time) -> Earlier {
         let host = &mut self.hosts[ack.user as usize];

@@ -119,7 +119,7 @@ fn an_ack_takes_both_transmissions_and_both_delays() {
     assert_eq!((acknowledge(7), acknowledge(8)), (Earlier::SharedLine(0, first), Earlier::Nothing));
     assert_eq!(hosts.down.first(Queue::SharedLine(0)), (first, 0));
     assert_eq!(hosts.down.pop(Queue::SharedLine(0)).0.flow, 7);
-    // The second packet waits for the first only at the bottleneck, since the access link is ten times faster.
+    // The second ACK waits for the first only at the bottleneck, since the access link is ten times faster.
     assert_eq!(hosts.down.first(Queue::SharedLine(0)), (first + Time::from_nanos(43_200), 0));
 }
 

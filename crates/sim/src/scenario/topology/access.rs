@@ -33,11 +33,11 @@ params! {
     pub struct SubscriberParams {
         /// Share of the subscribers below `node` that the group represents. It determines the group's number of users.
         share: f64 = 1.0, in 0.0..=1.0, source "our choice";
-        /// Path of its packets.
+        /// Path of the group's packets.
         direction: Direction = "down", source "our choice";
-        /// Site or access point of these subscribers; by default the whole network.
+        /// Site or access point of the group; by default the whole network.
         node: Option<String> = null, source "our choice";
-        /// Rate of their plan, if different from that of the topology or the file.
+        /// Rate of the group's plan, if different from that of the topology or file.
         plan: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
         /// Rate that the edge or the tree of shapers enforces instead of the plan, to simulate a configuration error.
         configured_plan: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
@@ -408,7 +408,7 @@ pub struct Dealt {
 
 impl AccessNetwork {
     /// Distributes the subscribers among the groups of each direction in proportion to the shares of the groups, node
-    /// by node. Among any consecutive subscribers, the number of a group differs from its share by at most one.
+    /// by node. Among consecutive subscribers, the number in a group differs from the group's share by at most one.
     #[must_use]
     pub fn deal(&self, groups: &[(SubscriberParams, Option<u32>)]) -> Vec<Dealt> {
         let active = self.active_share();

@@ -57,7 +57,7 @@ pub struct LinkConfig {
     pub schedule: Vec<RateChange>,
     /// Trace that replaces the constant rate of the link. Its rate may be reported to schemes.
     pub trace: Option<TraceConfig>,
-    /// Impairments in addition to its delay.
+    /// Impairments in addition to the link's delay.
     pub impairments: Impairments,
     /// Queue, if different from the scenario's.
     pub queue: Option<QueueConfig>,

@@ -17,7 +17,7 @@ const MOST_OPPORTUNITIES: usize = 10_000_000;
 const LEAST_RATE: BitRate = BitRate(1000);
 
 params! {
-    /// Keys of a link that follows a recorded trace, except its file and content.
+    /// Keys of a link that follows a recorded trace, except the trace's file and content.
     pub struct TraceParams {
         /// Bytes on the wire that a delivery opportunity carries.
         opportunity: Bytes = "1500 B", in "1 B"..="65535 B", source "mm-link(1): an MTU";

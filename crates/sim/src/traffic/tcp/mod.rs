@@ -129,10 +129,10 @@
 //!     window grows only if it limits sending: if the window is full, or at least half full in slow start. In QUIC the
 //!     window must be full, or would be full without pacing. Depending on `after_idle`, the window shrinks when more
 //!     than a timeout has passed since the last segment and nothing is outstanding.
-//! 28. *Pacing*: after ten segments, data are sent in chunks. The time from one chunk to the next is that of the first
-//!     one at the pacing rate. The congestion control sets the rate. With `pacing = "on"` and no such rate, the rate is
-//!     2 cwnd / SRTT while cwnd < ssthresh / 2, else 1.2 cwnd / SRTT. A chunk has the bytes of 2^-10 s at this rate, at
-//!     least two segments, and at most `tso`.
+//! 28. *Pacing*: after ten segments, data are sent in chunks. Each chunk starts after the time that the previous one
+//!     takes at the pacing rate. The congestion control sets the rate. With `pacing = "on"` and no such rate, the rate
+//!     is 2 cwnd / SRTT while cwnd < ssthresh / 2, else 1.2 cwnd / SRTT. A chunk has the bytes of 2^-10 s at this rate,
+//!     at least two segments, and at most `tso`.
 //! 29. *Accurate ECN*: each ACK carries the number of marked segments. This makes the ACK 12 bytes longer, or 8 bytes
 //!     with two SACK blocks. With three blocks, which fill the option space, its length does not change.
 //! 30. *QUIC* (`packet_threshold`): a packet is lost if a packet with a number higher by `dupack_threshold` is
@@ -251,7 +251,7 @@
 //! 24. Without timestamps ns-2 times one segment per RTT; here each ACK gives a sample (rule 9), in ticks of 10 ms as
 //!     in ns-2. The tick is also the minimum of the variation.
 //! 25. An idle period does not change the window. In ns-2 the timer keeps running while nothing is outstanding, and its
-//!     timeout leaves one segment (`slow_start_restart_`, `restart_bugfix_`).
+//!     timeout reduces the window to one segment (`slow_start_restart_`, `restart_bugfix_`).
 //! 26. The window is unlimited: ssthresh starts at its largest value and the buffer has 2 MiB. In ns-2 the initial
 //!     ssthresh and the buffer are `window_` = 20 packets. To get this, set `socket_buffer` and `initial_ssthresh`.
 //! 27. ns-2 forgets SRTT above a backoff of 8 (tcp.cc rtt_backoff) and backs off to at most 64 times the timeout.
@@ -273,8 +273,8 @@
 //!     count when they are sent. Data above a gap reduce the window, but its right edge never moves back
 //!     (tcp_select_window). The delayed ACK has a fixed 40 ms. No ACK waits until the application has read
 //!     (tcp_backlog_ack_defer).
-//! 32. Pacing and the SYN have exact timers. In Linux a pacing timer may be 0.1 ms late, and a SYN timer ticks. Undo
-//!     restores the previous threshold; Linux sets it to at least 3/4 of cwnd (tcp_current_ssthresh).
+//! 32. Pacing and the SYN have exact timers. In Linux a pacing timer may be 0.1 ms late, and the SYN timer fires at a
+//!     tick. Undo restores the previous threshold; Linux sets it to at least 3/4 of cwnd (tcp_current_ssthresh).
 //! 33. tcp_cwnd_application_limited is not implemented. The function shrinks a window that has not been full for the
 //!     duration of a timeout. This never happens: tcp_cong_avoid restarts this duration at each ACK, and without ACKs
 //!     the connection is idle. On Linux 6.18 a window of 134 segments was unchanged after 10 s with 17 segments in
@@ -286,8 +286,8 @@
 //!     with a new number. The handshake is that of TCP in datagrams of QUIC's size, and gives the first RTT.
 //! 35. An ACK has the three ranges that changed last. More ranges would not add information, since the reverse path
 //!     loses no ACK. The ACK does not report its delay. Its 8 bytes per range are more than in QUIC.
-//! 36. A probe timeout sends one packet; the RFC allows two (6.2.4). It prefers a lost packet, then new data, then the
-//!     packet that has been in flight longest.
+//! 36. A probe timeout sends one packet; the RFC allows two (6.2.4). The probe is a lost packet, otherwise new data,
+//!     otherwise the packet that has been in flight longest.
 //! 37. Where section 5.3 and appendix A.7 of RFC 9002 differ, the variation follows A.7: it uses the difference from
 //!     the old smoothed RTT.
 //! 38. RTT samples are taken as in TCP: from the first packet that an ACK newly acknowledges, including the delay of

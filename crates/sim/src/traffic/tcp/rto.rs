@@ -30,7 +30,7 @@ impl Rto {
         self.srtt
     }
 
-    /// Processes a measurement and returns its rounded value. As in ns-3, zero means no measurement.
+    /// Processes an RTT sample and returns its rounded value. As in ns-3, zero means no sample; returns `None`.
     pub(super) fn sample(&mut self, params: &TcpParams, rtt: Time) -> Option<Time> {
         if rtt == Time::ZERO {
             return None;
@@ -69,7 +69,7 @@ impl Rto {
         self.current = estimate.max(params.min_rto);
     }
 
-    /// Doubles the timeout (RFC 6298 5.5), up to its maximum (2.5).
+    /// Doubles the timeout (RFC 6298, rule 5.5), up to the maximum `max_rto` (rule 2.5).
     pub(super) fn back_off(&mut self, params: &TcpParams) {
         //= RFC 6298 5.5-1: A timeout doubles RTO.
         //= RFC 6298 2.5-1: The timeout is bounded, by 60 s or more.

@@ -284,8 +284,8 @@ mod tests {
 
     #[test]
     fn packets_are_as_long_as_the_simulated_ones_without_their_link_layer() {
-        // Packets of abc2018 have 2 bytes of PPP. Those of Linux have no link layer and all options, those of ns-2
-        // neither.
+        // Packets of abc2018 have 2 bytes of PPP. Packets of Linux have all options and no link layer. Packets of ns-2
+        // have neither options nor a link layer.
         assert_eq!(lengths(&plan(54, 58, 1 << 21)), (52, 56));
         assert_eq!(lengths(&plan(52, 60, 1 << 22)), (52, 60));
         assert_eq!(lengths(&plan(40, 40, 1 << 21)), (40, 40));

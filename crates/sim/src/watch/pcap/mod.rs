@@ -103,7 +103,7 @@ struct Connection {
 }
 
 impl Connection {
-    /// Advances `echo` to the sender's state at `sent`. Packets of a flow keep their order.
+    /// Updates `echo` to the time `sent`, which never decreases, since packets of a flow keep their order.
     fn know(&mut self, sent: Time) {
         while let Some(&(_, value)) = self.later_echoes.front().filter(|(arrival, _)| *arrival <= sent) {
             self.echo = value;

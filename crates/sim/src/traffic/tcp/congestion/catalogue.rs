@@ -10,19 +10,20 @@ use serde::Serialize;
 pub struct ControlInfo {
     /// Name in a scenario.
     pub name: &'static str,
-    /// Name of its module and of its chapter in the documentation.
+    /// Name of the control's module and of its chapter in the documentation.
     pub module: &'static str,
     /// Summary, in one sentence.
     pub summary: &'static str,
-    /// Part of the window that it sets.
+    /// Part of the window that the control sets.
     pub decides: &'static str,
-    /// Feedback on congestion marks that it uses, if its connection has `ecn`.
+    /// Feedback on congestion marks that the control uses, if the connection has `ecn`.
     pub marks: &'static str,
-    /// True if it responds to every mark, which requires `ecn`; otherwise it responds to one mark per round trip.
+    /// True if the control responds to every mark, which requires `ecn`. Other controls respond to one mark per round
+    /// trip.
     pub every_mark: bool,
-    /// Values of `loss_detection` that support it.
+    /// Values of `loss_detection` that support the control.
     pub loss_detection: &'static str,
-    /// Keys of the `[tcp]` table that belong to it.
+    /// Keys of the `[tcp]` table that belong to the control.
     pub params: Vec<ParamSpec>,
 }
 

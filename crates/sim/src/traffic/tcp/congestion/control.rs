@@ -167,7 +167,7 @@ pub struct Sample {
     pub rtt: Option<Time>,
     /// True if `rtt` comes from a timestamp in whole milliseconds, so that it may be wrong by up to 1 ms.
     pub rtt_in_milliseconds: bool,
-    /// Arrival time minus echoed timestamp, a one-way difference in whole milliseconds of both clocks.
+    /// Arrival time minus echoed timestamp, both rounded to whole milliseconds as in Linux's timestamps.
     pub since_echo: Time,
     /// Smoothed RTT.
     pub srtt: Time,
@@ -199,15 +199,16 @@ pub struct Sample {
     pub delivered_ce: u64,
     /// C.delivered when the newest segment that the ACK delivers was sent (P.delivered, RS.prior_delivered).
     pub prior_delivered: u64,
-    /// Bytes in flight just after that segment was sent, including the segment (RS.tx_in_flight).
+    /// Bytes in flight just after the newest delivered segment was sent, including this segment (RS.tx_in_flight).
     pub tx_in_flight: u32,
-    /// Bytes lost since that segment was sent (RS.lost).
+    /// Bytes lost since the newest delivered segment was sent (RS.lost).
     pub lost_since_sent: u64,
     /// Interval of the delivery rate (RS.interval); [`Time::ZERO`] without a rate.
     pub interval: Time,
     /// Delivery rate (RS.delivery_rate); `None` if nothing is delivered or the interval is below the minimum RTT.
     pub delivery_rate: Option<BitRate>,
-    /// True if the sender had too few data to fill the window when that segment was sent (RS.is_app_limited).
+    /// True if the sender had too few data to fill the window when the newest delivered segment was sent
+    /// (RS.is_app_limited).
     pub app_limited: bool,
     /// Time until pacing permits the next segment.
     pub until_release: Time,
@@ -289,20 +290,20 @@ pub struct Moment {
 /// A classic sender only calls [`Control::avoid`], [`Control::reduce`] and [`Control::timed_out`]. A sender with a
 /// record per segment also passes samples and events.
 pub trait Control: Debug {
-    /// Keys of the `[tcp]` table that belong to it.
+    /// Keys of the `[tcp]` table that belong to the control.
     type Params: ParamSet;
 
-    /// Part of the window that it sets after an ACK.
+    /// Part of the window that the control sets after an ACK.
     const AUTHORITY: Authority = Authority::Avoidance;
-    /// True if it requires samples and events.
+    /// True if the control requires samples and events.
     const NEEDS_SAMPLES: bool = false;
-    /// True if it uses [`Event::SegmentLost`], which is otherwise not sent.
+    /// True if the control uses [`Event::SegmentLost`], which is otherwise not sent.
     const HEARS_LOSSES: bool = false;
-    /// Keys of the connection that the control reads, of those that not every control reads.
+    /// Keys of the connection that the control reads, except those that every control reads.
     const READS: &'static [&'static str] = &[];
-    /// Pairs of its keys; the first must not exceed the second.
+    /// Pairs of the control's keys; the first value of a pair must not exceed the second.
     const ORDERED: &'static [(&'static str, &'static str)] = &[];
-    /// Feedback on congestion marks that it needs.
+    /// Feedback on congestion marks that the control needs.
     const ECN: EcnUse = EcnUse::Classic;
     /// True if a loss causes a second reduction while a mark is reducing the window.
     const LOSS_AFTER_MARK: bool = false;

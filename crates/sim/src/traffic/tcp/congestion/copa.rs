@@ -21,7 +21,7 @@
 //! Mbit/s next to a Reno flow with 9.3 Mbit/s. In competitive mode it gets 1.8 Mbit/s next to CUBIC and 5.2 Mbit/s next
 //! to Reno.
 //!
-//! Cost: four windowed extremes and three divisions per ACK; 400 bytes.
+//! Cost: four windowed extremes and three divisions per ACK; 400 bytes of state.
 //!
 //! Deviations:
 //! 1. Windowed extremes keep three candidates, as in Linux; the paper does not specify them.
@@ -32,8 +32,7 @@
 //! 4. The window is at least two segments, as in the authors' code.
 //! 5. As in the paper, the default mode does not respond to losses, except for deviation 9. After a timeout the window
 //!    is the data in flight plus one segment, and slow start begins again; the paper does not mention timeouts.
-//! 6. The five RTTs of competitive mode count from the end of slow start, since the queue of slow start must drain
-//!    first.
+//! 6. The five RTTs of competitive mode begin at the end of slow start, since the queue of slow start must drain first.
 //! 7. Competitive mode is off by default, because its detector fires without a competitor; Meta's mvfst does not have
 //!    the mode. The queue of a single flow oscillates between 0 and 2.5 / delta = 5 segments with a mean period of five
 //!    round trips (section 3). The detector waits for a queue of less than half a segment within five round trips. But
@@ -42,25 +41,25 @@
 //!    1.7, ... segments. Also, a period is often longer than its mean. Once a flow is in competitive mode, 1 / delta
 //!    grows faster than the oscillation, and the queue is never empty again. We tried 120 combinations of a rate from 1
 //!    to 100 Mbit/s and an RTT from 10 to 200 ms. With the mode, one flow kept more than 10 segments in the queue in 43
-//!    of them, two flows more than 20 segments in 83, and four flows more than 40 segments in 100. Without the mode,
-//!    these numbers are 0, 4 and 0. The authors' code has the same detector, but v does not change with the direction,
-//!    and doubles from the second round trip on. This empties the queue more often but not always, and left 57 % of a
-//!    link of 20 Mbit/s unused here.
+//!    combinations, two flows more than 20 segments in 83, and four flows more than 40 segments in 100. Without the
+//!    mode, these numbers are 0, 4 and 0. The authors' code has the same detector, but v does not change with the
+//!    direction, and doubles from the second round trip on. This empties the queue more often but not always, and left
+//!    57 % of a link of 20 Mbit/s unused here.
 //! 8. RTTs come from the records of segments. Linux gets the RTT of an ACK of retransmitted segments from timestamps in
 //!    whole milliseconds. If such an RTT is too short by a fraction of a millisecond, RTTmin becomes a value that never
 //!    occurs again. Then d_q is this fraction even at an empty queue, and the target is a few hundred segments at any
 //!    rate. An ACK without an RTT moves the window according to the previous delays.
 //! 9. If the round trip before a recovery delivered less than nine tenths of the window, the window becomes the
 //!    delivered amount, and slow start ends. The paper does not specify this. If the buffer is a fraction of a
-//!    bandwidth-delay product, the window in slow start far exceeds product plus buffer before the target shows this.
-//!    From then on each ACK releases a new segment and a retransmission. The resulting bursts have twice the rate of
-//!    the link, so half of each burst is lost. Between bursts the queue is empty and the target infinite, so the window
-//!    hardly shrinks. The threshold of nine tenths is our choice. The authors' code reduces the window by 30 % if more
-//!    than 30 % of the packets are lost within two round trips, which does not remove such bursts.
+//!    bandwidth-delay product, the window in slow start far exceeds product plus buffer before the target falls below
+//!    the window. From then on each ACK releases a new segment and a retransmission. The resulting bursts have twice
+//!    the rate of the link, so half of each burst is lost. Between bursts the queue is empty and the target infinite,
+//!    so the window hardly shrinks. The threshold of nine tenths is our choice. The authors' code reduces the window by
+//!    30 % if more than 30 % of the packets are lost within two round trips, which does not remove such bursts.
 //! 10. The bursts remain if the send buffer is smaller than the bandwidth-delay product, or if the link's buffer is a
 //!     few hundredths of this product. They result from pacing at twice the rate of the link into an empty pipe.
 //!
-//! Not implemented: the authors' reduction, see deviation 9.
+//! Not implemented: the reduction by 30 % in the authors' code, see deviation 9.
 
 use super::control::{Authority, Connection, Control, Event, Moment, Output, Sample};
 use super::model::rounds::Rounds;
@@ -72,13 +71,13 @@ use fairlane_schemes::params;
 const STEADY_ROUNDS: u32 = 3;
 /// Minimum window in segments (deviation 4).
 const LEAST_WINDOW: f64 = 2.0;
-/// RTTs for which the queue must not be nearly empty to detect a buffer-filling flow, and over which the
-/// maximum of the queue is measured (section 2.2).
+/// A buffer-filling flow is assumed if the queue was never nearly empty for this number of RTTs. The next constant is
+/// the number of RTTs over which the maximum of the queueing delay is measured (section 2.2).
 const ROUNDS_OF_MODE: u64 = 5;
 const ROUNDS_OF_MOST: u64 = 4;
-/// Fraction of its maximum below which the queue is nearly empty (section 2.2).
+/// The queue is nearly empty if the queueing delay is below this fraction of its maximum (section 2.2).
 const NEARLY_EMPTY: f64 = 0.1;
-/// Fraction of a window that a round trip must deliver for losses to be ignored (deviation 9).
+/// Losses are ignored if a round trip delivers at least this fraction of a window (deviation 9).
 const LEAST_DELIVERED: f64 = 0.9;
 
 params! {

@@ -14,17 +14,17 @@
 //! [RED](../schemes/red.md) with `weight = 1`, `max_p = 1`, `max_th` one packet above `min_th`, `ecn = true`, and
 //! `gentle`, `wait`, `hard_drop` off.
 //!
-//! Cost: two additions per ACK, a division per round trip; 64 bytes.
+//! Cost: two additions per ACK, a division per round trip. State: 64 bytes.
 //!
 //! Deviations:
-//! 1. RFC 8257 3.2: each ACK has the number of all marks so far, as with accurate ECN. In the RFC one bit reports the
-//!    marks of the segments that the ACK covers. As in the RFC, segments that wait for a delayed ACK are acknowledged
-//!    at once when marks begin or end.
+//! 1. RFC 8257 3.2: each ACK reports the number of all marks so far, as with accurate ECN. In the RFC one bit reports
+//!    the marks of the segments that the ACK covers. As in the RFC, segments that wait for a delayed ACK are
+//!    acknowledged at once when marks begin or end.
 //! 2. RFC 8257 3.3: segments reported by SACK blocks also count as acknowledged, as in Linux (`net/ipv4/tcp_dctcp.c`).
 //! 3. With `whole_windows` the reduction by a mark is rounded down to segments, as in `dctcp_ssthresh` of Linux. Alpha
 //!    is exact. In Linux alpha is a multiple of 1/1024 (`dctcp_alpha_steps`), so one mark in a window of more than 64
 //!    segments does not raise alpha. If 2 % of the packets are marked at random, the window in Linux is therefore more
-//!    than three times as large.
+//!    than three times as large as here.
 //! 4. RFC 8257 3.3: if the sender has proportional rate reduction, the window shrinks over a round trip and does not
 //!    grow meanwhile, as in Linux. The response to a mark on the last ACK of a window uses alpha as it was in that
 //!    window.
@@ -161,13 +161,13 @@ mod tests {
     fn section_3_3_alpha_moves_by_a_sixteenth_towards_the_share_marked() {
         let mut flow = flow();
         round(&mut flow, 0);
-        // The first ACK is a separate window (alpha = 15/16); the other nine belong to the next one.
+        // The first ACK ends a window, so alpha is 15/16. The other nine ACKs belong to the next window.
         assert_eq!(flow.control.alpha, 0.9375);
-        // The window ends with the first ACK of this round. Of its ten segments only this one is marked.
+        // That window ends with the first ACK of this round, which reports the only mark among its ten segments.
         round(&mut flow, 3);
         assert!((flow.control.alpha - (0.9375 * 0.9375 + 0.1 / 16.0)).abs() < 1e-12, "{}", flow.control.alpha);
         let alpha = flow.control.alpha;
-        // This window contains two marks of the previous round, the next window none.
+        // The window that ends now contains the two other marks of the previous round.
         round(&mut flow, 0);
         assert!((flow.control.alpha - (alpha * 0.9375 + 0.2 / 16.0)).abs() < 1e-12, "{}", flow.control.alpha);
     }
@@ -196,7 +196,8 @@ mod tests {
         for (window, alpha, left) in [(34, 0.02, 34), (100, 0.03, 99), (2, 1.0, 1)] {
             let mut flow = Flow::<Dctcp>::new(DctcpParams { dctcp_initial_alpha: alpha, ..Default::default() });
             flow.of.whole_windows = true;
-            // The reduction is also in whole segments if the window is not, after growth as in Reno.
+            // The window has a fraction of a segment, as after growth like Reno's. The reduction is nevertheless in
+            // whole segments.
             flow.output.cwnd = window * MSS + 700;
             assert_eq!(flow.reduce(Cause::Mark), left * u64::from(MSS), "{window} segments, alpha {alpha}");
         }
@@ -204,7 +205,8 @@ mod tests {
 
     #[test]
     fn alpha_in_steps_gains_nothing_from_one_mark_in_more_than_64_segments_and_falls_to_zero_below_16_of_1024() {
-        // 1024 / 16 / 64 = 1; 1024 / 16 / 65 < 1. 100 - 100 / 16 = 94; 17 - 1 = 16; 15 / 16 < 1, so all of it.
+        // Increases: 1024 / 16 / 64 = 1, but 1024 / 16 / 65 is less than 1. Decreases: 100 - 100 / 16 = 94 and 17 - 1 =
+        // 16; for 15, a sixteenth is less than 1, so alpha becomes 0.
         for (alpha, marked, left) in
             [(0, 1.0 / 64.0, 1), (0, 1.0 / 65.0, 0), (100, 0.0, 94), (17, 0.0, 16), (15, 0.0, 0), (1024, 1.0, 1024)]
         {

@@ -53,7 +53,7 @@ impl Congestion {
         }
     }
 
-    /// Grows the window. If an ACK makes the window cross `ssthresh`, its remainder counts in congestion avoidance.
+    /// Grows the window. If the window reaches `ssthresh`, the other segments of the ACK count in congestion avoidance.
     #[inline]
     pub fn grow(&mut self, params: &TcpParams, window: Window<'_>, ssthresh: u32, mut progress: Progress) {
         let Window { cwnd, counted } = window;

@@ -39,7 +39,7 @@ pub struct Sent {
     pub bytes: u32,
     /// Transmission number, from 1 on; in QUIC the packet number.
     pub number: u32,
-    /// True if it is a retransmission.
+    /// True if the segment is a retransmission.
     pub again: bool,
     /// Bytes in flight, including this segment.
     pub in_flight: u32,
@@ -56,11 +56,11 @@ pub struct Delivered {
     pub sent: Time,
     /// Payload in bytes.
     pub bytes: u32,
-    /// Number of its last transmission.
+    /// Number of the segment's last transmission.
     pub number: u32,
-    /// True if the sender had too few data to fill the window when it was sent.
+    /// True if the sender had too few data to fill the window when the segment was last sent.
     pub app_limited: bool,
-    /// RTTs before the sample of this ACK, if it gives one.
+    /// Round-trip times of the connection before the RTT sample of this ACK.
     pub rtts: Rtts,
 }
 

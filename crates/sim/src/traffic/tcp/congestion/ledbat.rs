@@ -15,7 +15,7 @@
 //! (29 ms), LEDBAT gets 4.7 Mbit/s and a CUBIC flow 5.3 Mbit/s, over 100 s with the profile `linux`. With a buffer of
 //! 264 packets (317 ms), LEDBAT gets 0.5 Mbit/s and CUBIC 9.5 Mbit/s.
 //!
-//! Cost: per ACK, a minimum of ten numbers, a minimum of four, and a division; 560 bytes.
+//! Cost: per ACK, a minimum of ten numbers, a minimum of four, and a division; 560 bytes of state.
 //!
 //! Deviations:
 //! 1. RFC 6817 2.2: the delay is the round-trip time of the newest segment that an ACK delivers. It is not the one-way
@@ -27,8 +27,8 @@
 //!    timeout the window is one segment, and the next ACK raises it to `ledbat_min_window`.
 //! 4. RFC 6817 does not specify the start. With `ledbat_slow_start` a flow uses the slow start of Reno (and its
 //!    `byte_counting`) until the window exceeds the threshold, as in ns-3. Slow start is repeated after each timeout.
-//! 5. RFC 6817 2.4.2: newly acknowledged and outstanding data are those by the cumulative acknowledgement number. SACK
-//!    blocks do not change the window.
+//! 5. RFC 6817 2.4.2: newly acknowledged and outstanding data follow from the cumulative acknowledgement number only.
+//!    SACK blocks do not change the window.
 //!
 //! Not implemented: delay noise filters other than the minimum; a higher gain for decrease (RFC 6817 2.5).
 
@@ -68,7 +68,7 @@ params! {
         /// Minutes over which LEDBAT takes the minimum delay as its base delay.
         ledbat_base_history: u32 = 10, in 2..=20, symbol "BASE_HISTORY", source "RFC 6817 2.5";
         //= RFC 6817 2.5-7: The filter has four samples of a round trip, if there are so many.
-        /// Maximum number of delays in the last round trip of which LEDBAT takes the minimum.
+        /// Maximum number of delays of the last round trip whose minimum LEDBAT uses.
         ledbat_current_filter: u32 = 4, in 1..=16, symbol "CURRENT_FILTER", source "RFC 6817 2.5";
         /// Lets LEDBAT start with slow start, until the first loss.
         ledbat_slow_start: bool = false, source "RFC 6817 leaves it open; true in ns-3, tcp-ledbat.cc SSParam";

@@ -18,12 +18,12 @@
 //! On a link of 10 Mbit/s with an RTT of 40 ms and a buffer of 24 packets (29 ms), LEDBAT++ gets 2.0 Mbit/s and a CUBIC
 //! flow 7.7 Mbit/s.
 //!
-//! Cost: per ACK, a minimum of ten numbers, a minimum of four, and two divisions; 590 bytes.
+//! Cost: per ACK, a minimum of ten numbers, a minimum of four, and two divisions; 590 bytes of state.
 //!
 //! Deviations:
 //! 1. The initial window is the connection's `initial_window` (10 with the profile `linux`), not 2.
 //! 2. A loss halves the window as in Reno, and ends slow start or a slowdown. After a timeout the modified slow start
-//!    leads up to the threshold.
+//!    raises the window to the threshold.
 //! 3. The next slowdown starts two round trips after a loss that ended slow start or a slowdown, or after the slow
 //!    start that follows a timeout.
 //!
@@ -37,10 +37,10 @@ use fairlane_schemes::params;
 
 /// Window of a slowdown in segments, and minimum window (section 4.4).
 const LEAST_WINDOW: u32 = 2;
-/// Number of round trips for which a slowdown keeps this window, and from the end of slow start to the first slowdown
-/// (section 4.4).
+/// Number of round trips for which a slowdown keeps the window at [`LEAST_WINDOW`]. The first slowdown starts the same
+/// number of round trips after the end of slow start (section 4.4).
 const FROZEN_ROUNDS: u64 = 2;
-/// Fraction of the target at which the first slow start ends (section 4.1).
+/// Queueing delay at which the first slow start ends, as a fraction of the target (section 4.1).
 const END_OF_SLOW_START: f64 = 0.75;
 /// Maximum fraction by which the window shrinks in a round trip (section 4.3).
 const MOST_DECREASE: f64 = 0.5;
@@ -58,7 +58,7 @@ params! {
         ledbat_pp_slowdown_interval: u32 = 9, in 1..=1000, source "draft 4.4";
         /// Minutes over which LEDBAT++ takes the minimum RTT as its base delay.
         ledbat_pp_base_history: u32 = 10, in 2..=20, symbol "BASE_HISTORY", source "RFC 6817 2.5";
-        /// Maximum number of RTTs in the last round trip of which LEDBAT++ takes the minimum.
+        /// Maximum number of RTTs of the last round trip whose minimum LEDBAT++ uses.
         ledbat_pp_current_filter: u32 = 4, in 1..=16, symbol "CURRENT_FILTER", source "draft 4.5; RFC 6817 2.5";
     }
 }
@@ -273,8 +273,8 @@ mod tests {
         // * 0.1 = -1.5 segments. The change is slightly smaller because the window shrinks during the round trip.
         let change_above = change(&mut flow(FOREVER), MS(66));
         assert!((-1500..=-1350).contains(&change_above), "{change_above}");
-        // At a queueing delay of 600 ms the window shrinks by at most half per round trip. Each of 20 ACKs takes 1/40
-        // of the window, so at least 20 * (1 - 1/40)^20 segments are left.
+        // At a queueing delay of 600 ms the window shrinks by at most half per round trip. Each of 20 ACKs reduces the
+        // window by at most 1/40, so at least 20 * (1 - 1/40)^20 segments are left.
         let mut far = flow(FOREVER);
         let change_far = change(&mut far, MS(600));
         assert!((-10_000..=-7_500).contains(&change_far), "{change_far}");
@@ -302,8 +302,8 @@ mod tests {
             rounds += 1;
         }
         assert_eq!(rounds, 2);
-        // The window grows from 2 to 20 segments by half a window per round trip. This takes six round trips: 1.5^6 =
-        // 11.4.
+        // The window grows from 2 to 20 segments, by half a window per round trip. This takes six round trips, since
+        // 1.5^5 = 7.6 is less than 10 and 1.5^6 = 11.4 is more.
         while matches!(flow.control.stage, Stage::Ramp { .. }) {
             change(&mut flow, Time::ZERO);
             rounds += 1;

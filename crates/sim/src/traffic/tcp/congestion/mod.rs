@@ -89,7 +89,7 @@ macro_rules! congestion_controls {
                 match self { $( Self::$Variant => stringify!($module), )+ Self::External(_) => "external" }
             }
 
-            /// Keys of the `[tcp]` table that belong to it.
+            /// Keys of the `[tcp]` table that belong to the control.
             #[must_use]
             pub fn params(self) -> Vec<ParamSpec> {
                 match self {
@@ -98,7 +98,7 @@ macro_rules! congestion_controls {
                 }
             }
 
-            /// Keys of the connection that this control reads, of those that not every control reads.
+            /// Keys of the connection that this control reads, except those that every control reads.
             pub(super) fn reads(self) -> &'static [&'static str] {
                 match self {
                     $( Self::$Variant => <$module::$Type as Control>::READS, )+
@@ -107,13 +107,13 @@ macro_rules! congestion_controls {
                 }
             }
 
-            /// Pairs of its keys; the first must not exceed the second.
+            /// Pairs of the control's keys; the first value of a pair must not exceed the second.
             #[must_use]
             pub fn ordered(self) -> &'static [(&'static str, &'static str)] {
                 match self { $( Self::$Variant => <$module::$Type as Control>::ORDERED, )+ Self::External(_) => &[] }
             }
 
-            /// Part of the window that it sets after an ACK.
+            /// Part of the window that the control sets after an ACK.
             #[must_use]
             #[inline]
             pub fn authority(self) -> Authority {
@@ -123,7 +123,7 @@ macro_rules! congestion_controls {
                 }
             }
 
-            /// Returns true if it requires a sender with a record per segment.
+            /// Returns true if the control requires a sender with a record per segment.
             #[must_use]
             pub fn needs_samples(self) -> bool {
                 match self {
@@ -132,7 +132,7 @@ macro_rules! congestion_controls {
                 }
             }
 
-            /// Returns true if each lost segment is reported to it.
+            /// Returns true if each lost segment is reported to the control.
             #[inline]
             pub(super) fn hears_losses(self) -> bool {
                 match self {
@@ -149,8 +149,8 @@ macro_rules! congestion_controls {
                 }
             }
 
-            /// Returns true if multiplying all times and dividing all rates by the same factor does not change its
-            /// behaviour.
+            /// Returns true if multiplying all times and dividing all rates by the same factor does not change the
+            /// behaviour of the control.
             #[must_use]
             pub fn is_scale_free(self) -> bool {
                 match self {
@@ -159,7 +159,7 @@ macro_rules! congestion_controls {
                 }
             }
 
-            /// Feedback on congestion marks that it needs.
+            /// Feedback on congestion marks that the control needs.
             #[must_use]
             #[inline]
             pub fn ecn_use(self) -> EcnUse {

@@ -18,7 +18,7 @@
 //!
 //! Data carry ECT(1), and receivers count marks (accurate ECN). Prague is designed for the queue DualPI2.
 //!
-//! Cost: about 20 floating-point operations per ACK; 120 bytes.
+//! Cost: about 20 floating-point operations per ACK; 120 bytes of state.
 //!
 //! Deviations:
 //! 1. Windows and alpha are not rounded to fixed point. The actual window follows the computed one by a segment per
@@ -69,7 +69,7 @@ pub struct Prague {
     /// C.delivered and C.delivered_ce at the start of this estimate of the marked share.
     delivered: u64,
     delivered_ce: u64,
-    /// Time of the last update of alpha, and of the last response to a mark.
+    /// Time of the last update of alpha. The next field is the time of the last response to a mark.
     alpha_stamp: Time,
     answered: Time,
     /// Computed window in segments (frac_cwnd).

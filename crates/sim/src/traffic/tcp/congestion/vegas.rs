@@ -20,7 +20,7 @@
 //!
 //! Deviations:
 //! 1. As in Linux, Diff is computed from the window and the minimum RTT of the round trip. The paper uses the data sent
-//!    during the RTT of one distinguished segment, which it measures in the middle of bursts.
+//!    during the RTT of one distinguished segment in the middle of a burst.
 //! 2. As in Linux, a round trip with fewer than three RTT samples grows the window as Reno does, since all samples may
 //!    come from delayed ACKs.
 //! 3. As in Linux, the window at the end of slow start is `cwnd BaseRTT / RTT + 1` segments. The paper does not specify
@@ -90,7 +90,7 @@ params! {
 pub struct Vegas {
     /// BaseRTT; [`Time::NEVER`] before the first sample.
     base_rtt: Time,
-    /// Minimum RTT of this round trip, and number of its samples.
+    /// Minimum RTT of this round trip. The next field is the number of its RTT samples.
     min_rtt: Time,
     samples: u32,
     rounds: Rounds,
@@ -197,7 +197,7 @@ impl Vegas {
         output.cwnd < output.ssthresh && self.rounds.count.is_multiple_of(u64::from(params.vegas_slow_start_rounds))
     }
 
-    /// Makes the decision of a round trip. The window grows only if it `may_grow`.
+    /// Adapts the window at the end of a round trip. The window grows only if `may_grow` is true.
     fn adjust(&mut self, of: Connection, params: &VegasParams, output: &mut Output, sample: &Sample, may_grow: bool) {
         let window = f64::from(output.cwnd) / f64::from(of.mss);
         let extra = self.extra_segments(params, window);
@@ -216,8 +216,8 @@ impl Vegas {
             output.cwnd = output.cwnd.saturating_add(of.mss);
         }
         output.cwnd = output.cwnd.max(2 * of.mss);
-        // The threshold is three quarters of the window (`tcp_current_ssthresh`). With whole windows, half and quarter
-        // are rounded down separately.
+        // The threshold is raised to three quarters of the window (`tcp_current_ssthresh`). With whole windows, half
+        // and quarter are rounded down separately.
         let unit = if of.whole_windows { of.mss } else { 1 };
         let window = output.cwnd / unit;
         output.ssthresh = output.ssthresh.max((window / 2 + window / 4) * unit);

@@ -147,8 +147,8 @@ impl Receiver {
         };
         self.quick |= u8::from(is_prompt);
         // ns-3.26 ProcessOptionTimestamp: an ACK echoes only the segment that the last ACK requested. With SACK, where
-        // every echo gives a sample, RFC 7323 4.3 (2) applies: also a segment that is retransmitted because its ACK was
-        // lost.
+        // every echo gives a sample, RFC 7323 4.3 (2) applies: an ACK also echoes a segment that was retransmitted
+        // because its ACK was lost.
         //= RFC 7323 4.3-1: An ACK echoes the stamp of the earliest segment that it answers.
         //= RFC 7323 4.3-3: An ACK of a segment beyond a gap echoes the last stamp in order.
         //= RFC 7323 4.3-4: An ACK of the segment that fills a gap echoes its stamp.
@@ -201,7 +201,7 @@ impl Receiver {
         self.early.fetch(seq);
     }
 
-    /// Sends the delayed ACK if it is due. Harmless if called early.
+    /// Returns the delayed ACK if its timer has expired. Harmless if called early.
     pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
         (now >= self.timer).then(|| self.ack())
     }
@@ -272,8 +272,8 @@ impl Receiver {
     }
 
     /// Counts a mark if the receiver reports each mark. If a run of marked or unmarked segments begins with this
-    /// segment, the pending ACK is sent first. With `quickack`, as in Linux, the segment's ACK is also sent
-    /// immediately.
+    /// segment, returns the pending ACK, which must be sent first. With `quickack`, as in Linux, the ACK of this
+    /// segment is also sent immediately.
     fn note_mark(&mut self, params: &TcpParams, marked: bool) -> Option<Ack> {
         let changed = std::mem::replace(&mut self.congestion_echo, marked) != marked;
         //= RFC 8257 3.2-1: A receiver acknowledges at once what was pending when marks begin or end.
@@ -328,8 +328,8 @@ impl Receiver {
         self.beyond > PROMPT
     }
 
-    /// Delays the ACK of segment `seq`. If ACKs are already delayed and this one must report a third run, it is sent at
-    /// once, so that no run is omitted (tcp_sack_new_ofo_skb).
+    /// Delays the ACK of segment `seq`. If other ACKs are already delayed and this one must report a third run, returns
+    /// it to be sent at once, so that no run is omitted (tcp_sack_new_ofo_skb).
     fn wait_for_more(&mut self, params: &TcpParams, seq: u32, now: Time) -> Option<Ack> {
         let is_known = self.sacks.iter().take(KEPT_RUNS).any(|block| block.touches(seq));
         let others_wait = self.beyond > PROMPT + 1;
@@ -347,7 +347,7 @@ impl Receiver {
         None
     }
 
-    /// Acknowledges a segment that has already arrived, with a D-SACK if the sender uses D-SACKs.
+    /// Returns the ACK of a segment that had already arrived, with a D-SACK if the sender uses D-SACKs.
     fn answer_duplicate(&mut self, params: &TcpParams, seq: u32) -> Ack {
         let mut ack = self.ack();
         self.quick = params.quickack as u8;

@@ -337,10 +337,10 @@ fn what_waits_is_acknowledged_when_marks_begin_or_end_if_each_is_echoed() {
     // The first segment is acknowledged immediately, then every second segment. Before a change of marks, a pending
     // segment is also acknowledged.
     assert_eq!(acks(&dctcp, marked), [(1, 0), (2, 0), (4, 2), (6, 2), (7, 3)]);
-    // Without such a control, one ACK may cover marked and unmarked segments.
+    // With a congestion control other than DCTCP, one ACK may cover marked and unmarked segments.
     let classic = TcpParams { congestion_control: CongestionControl::Reno, ..dctcp.clone() };
     assert_eq!(acks(&classic, marked), [(1, 0), (3, 1), (5, 2), (7, 3)]);
-    // With quick ACKs as in Linux, the segment with the change is also acknowledged immediately.
+    // With quick ACKs as in Linux, the first segment after a change of marks is also acknowledged immediately.
     let linux = TcpParams { quickack: 1, ..dctcp };
     assert_eq!(acks(&linux, marked), [(1, 0), (3, 1), (5, 2), (7, 3), (8, 3)]);
 }

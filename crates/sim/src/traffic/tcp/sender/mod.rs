@@ -365,8 +365,8 @@ impl Sender {
         self.rto.sample(params, now.saturating_sub(ack.echo))
     }
 
-    /// Takes an RTT sample of the oldest outstanding segment (rule 9), unless it was retransmitted (Karn's rule, as in
-    /// ns-3.26 EstimateRtt).
+    /// Returns the RTT sample of the oldest outstanding segment (rule 9), or `None` if this segment was retransmitted
+    /// (Karn's rule, as in ns-3.26 EstimateRtt). Updates the timeout.
     fn sample_rtt(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
         self.resent_any = self.resent_any && self.una < self.resent_below;
         //= RFC 6298 3-1: A segment that was sent twice gives no sample, unless time stamps tell which.

@@ -18,7 +18,7 @@ enum Next {
 }
 
 impl Sender {
-    /// Processes any ACK, with or without new data.
+    /// Processes any ACK, with or without new data. Returns its RTT sample, if any.
     pub(super) fn on_selective_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
         let selective = self.selective.as_deref_mut()?;
         let acked = ack.ack - self.una;
@@ -158,8 +158,8 @@ impl Sender {
         Some(self.send(params, seq, now))
     }
 
-    /// Chooses the next segment (rule 14, NextSeg of RFC 6675 section 4), if the window has room (step (C) of section
-    /// 5) or if `forced`.
+    /// Returns the next segment to send (rule 14, NextSeg of RFC 6675 section 4), if the window has room (step (C) of
+    /// section 5) or if `forced`.
     fn next_segment(&self, params: &TcpParams, forced: bool) -> Option<Next> {
         let selective = self.selective.as_deref()?;
         let mss = u64::from(params.segment_payload);

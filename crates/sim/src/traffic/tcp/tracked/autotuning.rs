@@ -80,8 +80,8 @@ impl ReceiveWindow {
         self.sent = 0;
     }
 
-    /// Records the transmission of a segment that has `new` segments of new data. Returns true if it widens the window
-    /// when it arrives. The maximum window is `buffer`.
+    /// Records the transmission of a segment that has `new` segments of new data. Returns true if the segment widens
+    /// the window when it arrives. The maximum window is `buffer`.
     #[inline]
     pub(super) fn on_send(&mut self, now: Time, rtt: Time, new: u64, mss: u32, buffer: u64) -> bool {
         let mss = u64::from(mss);
@@ -179,12 +179,12 @@ mod tests {
         let mut window = ReceiveWindow::new(MSS);
         round(&mut window, Time::ZERO, 9);
         round(&mut window, RTT, 20);
-        // The next segment ends the round trip of 20 segments: the window grows, until their loss is detected.
+        // The next segment ends the round trip of 20 segments, so the window grows. Then their loss is detected.
         round(&mut window, Time(2 * RTT.0), 1);
         assert_eq!((window.most, window.space), (167_000, 20_000));
         window.on_loss();
         assert_eq!((window.most, window.space, window.sent), (64_536, 10_000, 0));
-        // Once 19 of them are delivered, the round trip has 20 again.
+        // The retransmissions fill the gap: 19 segments are counted now and one at the next call, 20 in all.
         (0..19).for_each(|_| window.on_fill(MSS));
         round(&mut window, Time(3 * RTT.0), 1);
         assert_eq!((window.most, window.space), (167_000, 20_000));

@@ -29,7 +29,7 @@ pub(super) struct HyStart {
     round_start: Time,
     last_ack: Time,
     round_end: u32,
-    /// Minimum RTT of this round and of the previous one, [`Time::NEVER`] if there is none.
+    /// Minimum RTT of this round; [`Time::NEVER`] without a sample. The next field is that of the previous round.
     current: Time,
     previous: Time,
     samples: u32,
@@ -50,7 +50,7 @@ pub(super) struct Sign {
     pub(super) nxt: u32,
     /// Congestion window in segments.
     pub(super) cwnd: u32,
-    /// Rate, if known, and true if segments are paced at it.
+    /// Pacing rate that follows from the window, if known. The next field is true if the sender paces.
     pub(super) rate: Option<BitRate>,
     pub(super) paced: bool,
 }
@@ -106,7 +106,7 @@ impl HyStart {
         (self.previous, self.current, self.samples) = (self.current, Time::NEVER, 0);
     }
 
-    /// Applies HyStart (`tcp_cubic.c` cubictcp_acked, hystart_update).
+    /// Applies HyStart (`tcp_cubic.c` cubictcp_acked, hystart_update). Returns true if slow start ends.
     fn classic(&mut self, sign: &Sign) -> bool {
         let Some(rtt) = sign.rtt else { return false };
         self.least = self.least.min(rtt);
@@ -133,7 +133,8 @@ impl HyStart {
         sign.now - self.round_start > threshold
     }
 
-    /// Returns true if, after eight samples, the minimum RTT of the round exceeds that of the connection by too much.
+    /// Returns true if, after eight samples, the minimum RTT of the round exceeds that of the connection by more than
+    /// [`rise`] permits.
     fn rtt_has_risen(&mut self, rtt: Time) -> bool {
         self.current = self.current.min(rtt);
         if self.samples < SAMPLES {
@@ -143,7 +144,7 @@ impl HyStart {
         self.current > self.least.saturating_add(rise(self.least))
     }
 
-    /// Applies HyStart++ (RFC 9406 4.2).
+    /// Applies HyStart++ (RFC 9406 4.2). Returns true if slow start ends.
     fn plus_plus(&mut self, sign: &Sign) -> bool {
         let mut ends = false;
         if sign.una > self.round_end || self.round_start == Time::ZERO {

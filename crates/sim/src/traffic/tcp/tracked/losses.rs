@@ -12,8 +12,8 @@ const TIME_THRESHOLD: (u64, u64) = (9, 8);
 const GRANULARITY: Time = Time::from_millis(1);
 
 impl TrackedSender {
-    /// Returns false if [`TrackedSender::detect_losses`] cannot find a loss. With RACK and in QUIC, this is so if all
-    /// data in flight were sent after the last delivered segment, as at most ACKs.
+    /// Returns false if [`TrackedSender::detect_losses`] cannot find a loss. With RACK and in QUIC, no loss can be
+    /// found if all data in flight were sent after the last delivered segment. This is the case at most ACKs.
     #[inline]
     pub(super) fn may_have_lost(&self, params: &TcpParams) -> bool {
         let is_older = |seq| self.records.at(seq).number <= self.rack.number();

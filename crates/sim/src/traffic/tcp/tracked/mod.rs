@@ -101,7 +101,7 @@ pub struct TrackedSender {
     /// True if no ACK of new data has arrived in this recovery.
     before_partial_ack: bool,
     /// Number of ACKs with new SACK information (DupAcks), outside recovery. An ACK without such information that
-    /// advances SND.UNA resets it.
+    /// advances SND.UNA resets the number.
     duplicates: u32,
     /// True if F-RTO checks whether the timeout was spurious.
     watches_timeout: bool,

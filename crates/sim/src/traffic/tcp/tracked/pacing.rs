@@ -1,5 +1,5 @@
 //! Pacing as in Linux (`tcp_output.c` tcp_update_skb_after_send, tcp_tso_autosize). Data are sent in chunks. The time
-//! between two chunks is that of the first one at the pacing rate.
+//! between the starts of two chunks is the size of the first chunk divided by the pacing rate.
 
 use fairlane_schemes::base::units::{BitRate, Time};
 
@@ -23,7 +23,7 @@ impl Pacer {
         Self { next: Time::ZERO, late: Time::ZERO, left: 0, taken: 0, sent: 0 }
     }
 
-    /// Time at which the next segment may leave. It is in the past if a chunk is partly sent.
+    /// Time at which the next segment may leave; zero if a chunk is partly sent.
     #[inline]
     pub(super) fn next(&self) -> Time {
         if self.left > 0 { Time::ZERO } else { self.next }
@@ -65,8 +65,8 @@ impl Pacer {
     }
 }
 
-/// Pacing rate in percent of the window per SRTT, if the congestion control sets no rate. In Linux this applies while
-/// the window is below half of the threshold. The next constants are for Linux afterwards, and for QUIC.
+/// Pacing rate in percent of the window per SRTT, if the congestion control sets no rate. Linux uses this value while
+/// the window is below half of ssthresh, and the next constant otherwise. QUIC always uses the third constant.
 pub(super) const PERCENT_IN_SLOW_START: u64 = 200;
 pub(super) const PERCENT_IN_AVOIDANCE: u64 = 120;
 pub(super) const PERCENT_OF_QUIC: u64 = 125;
@@ -120,7 +120,7 @@ mod tests {
             assert!(pacer.next() <= US(0));
             send(&mut pacer, US(0), 2 * MSS);
         }
-        // The ninth segment starts a chunk, and the tenth completes it. The 2000 bytes take 2 ms.
+        // The ninth segment starts a chunk, and the tenth completes it. The 2000 bytes of this chunk take 2 ms.
         send(&mut pacer, US(0), 2 * MSS);
         assert_eq!(pacer.next(), US(2000));
         send(&mut pacer, US(2000), 2 * MSS);

@@ -283,8 +283,7 @@ impl Records {
         }
     }
 
-    /// Returns the SACKed segment with `count - 1` SACKed segments above it, or `None` if there are fewer. All are
-    /// below `end`.
+    /// Returns the `count`-th highest of the SACKed segments below `end`, or `None` if there are fewer.
     pub(super) fn highest_sacked(&self, count: u32, end: u32) -> Option<u32> {
         if self.sacked < count {
             return None;
@@ -293,7 +292,8 @@ impl Records {
         (self.una..end).rev().filter(|&seq| self.at(seq).fate == Fate::Sacked).nth(count as usize - 1)
     }
 
-    /// Looks for the first segment above `una` that is lost, retransmitted or SACKed. Returns true if it is not SACKed.
+    /// Returns true if there is a segment above `una` that is lost, retransmitted or SACKed, and the first such segment
+    /// is not SACKed.
     pub(super) fn next_known_is_lost(&self) -> bool {
         let known =
             (self.una..self.nxt).skip(1).map(|seq| self.at(seq)).find(|of| of.fate != Fate::InFlight || of.resent);
@@ -304,7 +304,7 @@ impl Records {
         (self.una..self.nxt).rev().find(|&seq| self.at(seq).fate != Fate::Sacked)
     }
 
-    /// Removes `seq` from its count and, if it is in flight, from the list.
+    /// Subtracts segment `seq` from the count of its state. If `seq` is in flight, removes it from the list.
     #[inline]
     fn take_out(&mut self, seq: u32) {
         let Record { fate, older, newer, resent, .. } = *self.at(seq);

@@ -69,8 +69,8 @@ impl TrackedSender {
         }
     }
 
-    /// Counts an ACK outside recovery, or one that has just `repaired` all losses. Returns true if this ACK starts the
-    /// next recovery. Lost segments are retransmitted in either case.
+    /// Counts an ACK outside recovery if it has new SACK information. `repaired` is true if the ACK has just repaired
+    /// all losses. Returns true if this ACK starts the next recovery. Lost segments are retransmitted in either case.
     fn counts_duplicate(&mut self, params: &TcpParams, news: &News, repaired: bool) -> bool {
         if repaired || !news.sacked {
             if repaired || news.in_order > 0 {
@@ -93,7 +93,7 @@ impl TrackedSender {
         }
     }
 
-    /// Sets the timer for a segment that is lost at `due`.
+    /// Sets the timer for a segment that will be considered lost at `due`.
     pub(super) fn await_order(&mut self, params: &TcpParams, due: Time, now: Time) {
         let more = if Self::is_numbered(params) { Time::ZERO } else { LEAST_TIMEOUT };
         self.timer = Timer::Reordering(params.due(now, due.saturating_sub(now).saturating_add(more)));
@@ -200,7 +200,8 @@ impl TrackedSender {
             return self.open(params, now);
         }
         if self.watches_timeout {
-            // Step 3 b: a segment that was sent only once has arrived. The timeout was spurious, so `undo` reverts it.
+            // Step 3 b: a segment that was sent only once has arrived. The timeout was spurious, so `undo` reverts the
+            // reduction.
             if news.original && params.undo {
                 self.undo_reduction(params, true, now);
                 return self.open(params, now);
@@ -260,8 +261,8 @@ impl TrackedSender {
         self.timer = Timer::Timeout(params.due(now, self.rtt.rto()));
     }
 
-    /// Marks segments as lost after a timeout: the first one and all older than the RTT (RFC 8985 6.3). With the
-    /// scoreboard, marks all segments in flight (RFC 6675 5.1).
+    /// Marks segments as lost after a timeout: the first one, and all sent longer ago than the RTT (RFC 8985 6.3). With
+    /// the scoreboard, marks all segments in flight (RFC 6675 5.1).
     fn lose_overdue(&mut self, params: &TcpParams, now: Time) {
         let una = self.records.una();
         let mut next = self.records.oldest();
@@ -322,7 +323,7 @@ impl TrackedSender {
 
     /// Starts to move the window to the threshold: at once, or by PRR. The current ACK covers `acked` segments.
     pub(super) fn begin_reduction(&mut self, params: &TcpParams, acked: u32) {
-        // RFC 9937 6.1: RecoverFS includes the data acknowledged by the ACK that starts it.
+        // RFC 9937 6.1: RecoverFS includes the data acknowledged by the ACK that starts recovery.
         let flight = match params.loss_detection {
             LossDetection::Scoreboard => (self.records.outstanding() + acked).saturating_mul(params.segment_payload),
             _ => self.output.cwnd / params.segment_payload,

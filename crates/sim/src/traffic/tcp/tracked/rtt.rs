@@ -1,8 +1,8 @@
 //! Round-trip times and the retransmission timeout as Linux computes them (`tcp_input.c` tcp_rtt_estimator).
 //!
-//! The variation term of the timeout is the largest mean deviation in a round trip, but never below the minimum
-//! timeout. It shrinks by a quarter of the difference per round trip. RFC 6298 and `scoreboard` use the last deviation
-//! instead.
+//! The timeout is SRTT plus a variation term. This term is the largest mean deviation in a round trip, but never below
+//! the minimum timeout. When the largest mean deviation decreases, the term shrinks by a quarter of the difference per
+//! round trip. RFC 6298 and `scoreboard` use the last deviation instead.
 
 use fairlane_schemes::base::units::Time;
 
@@ -129,8 +129,8 @@ impl RttEstimator {
         }
     }
 
-    /// Processes a sample by RFC 9002 A.7. The timeout is the probe timeout of 6.2.1. A.7, like RFC 6298, uses the
-    /// difference from the old smoothed_rtt; section 5.3 uses the difference from the new one.
+    /// Processes a sample by RFC 9002 A.7. The timeout is the probe timeout of section 6.2.1. Like RFC 6298, A.7 uses
+    /// the difference from the old smoothed_rtt; section 5.3 uses the difference from the new one.
     fn sample_of_quic(&mut self, params: &TcpParams, rtt: Time) {
         self.estimate(rtt);
         //= RFC 9002 6.2.1-1: PTO = smoothed_rtt + max(4 rttvar, kGranularity) + max_ack_delay.
@@ -145,7 +145,7 @@ impl RttEstimator {
         let off = rtt.0.abs_diff(self.srtt.0);
         let fell = rtt < self.srtt;
         self.srtt = Time(if fell { self.srtt.0 - off / 8 } else { self.srtt.0 + off / 8 });
-        // `deviation` is four times the deviation, so it changes by off - deviation / 4.
+        // The field is four times the mean deviation, so it changes by off - deviation / 4.
         let quarter = self.deviation.0 / 4;
         if off >= quarter {
             let step = off - quarter;
@@ -213,8 +213,8 @@ mod tests {
         let params = params();
         let mut rtt = RttEstimator::new(&params);
         rtt.sample(&params, MS(800), 0, 10);
-        // `deviation` is 1600 ms, a quarter of it 400 ms. The sample is 480 ms below SRTT. The difference is a step of
-        // 80 ms, of which an eighth counts.
+        // `deviation` is 1600 ms, and a quarter of it is 400 ms. The sample is 480 ms below SRTT. An eighth of the step
+        // of 480 - 400 = 80 ms counts, so `deviation` grows by 10 ms.
         rtt.sample(&params, MS(320), 5, 20);
         assert_eq!(rtt.deviation, MS(1610));
     }

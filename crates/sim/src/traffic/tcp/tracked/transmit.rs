@@ -293,8 +293,8 @@ impl TrackedSender {
             self.undo.on_resend(now);
             self.records.resend(seq, record);
         }
-        // The timer runs while any segment is outstanding. A retransmission of the first segment restarts it, unless it
-        // waits for reordered segments (tcp_xmit_retransmit_queue).
+        // The timer runs while any segment is outstanding. A retransmission of the first segment restarts it, unless
+        // the timer waits for reordered segments (tcp_xmit_retransmit_queue).
         let by_records = params.loss_detection != LossDetection::Scoreboard;
         let head_again = by_records && !new && seq == self.records.una() && self.phase == Phase::Recovery;
         let awaits_order = matches!(self.timer, Timer::Reordering(_));
@@ -326,7 +326,7 @@ impl TrackedSender {
         match params.congestion_control.ecn_use() {
             _ if !params.ecn || self.falls_back => Ecn::NotEct,
             //= RFC 3168 6.1.5-1: A segment that is sent again is not ECN-capable.
-            // RFC 9000 13.4.1: In QUIC data that are sent again are in a packet like any other.
+            // RFC 9000 13.4.1: QUIC sends lost data in a new packet, which is ECN-capable like any other.
             EcnUse::Classic if again && !Self::is_numbered(params) => Ecn::NotEct,
             //= RFC 3168 6.1.2-1: New data carry ECT(0).
             EcnUse::Classic => Ecn::Ect0,

@@ -5,7 +5,7 @@ use super::super::control::Sample;
 use super::super::model::byte_rate::ByteRate;
 use fairlane_schemes::base::units::Time;
 
-/// Rounds after which the older half of the window is dropped (bbr_extra_acked_win_rtts).
+/// Number of rounds in each half of the time window (bbr_extra_acked_win_rtts). After a half, the older one is dropped.
 const HALF_WINDOW_ROUNDS: u32 = 5;
 /// Maximum number of segments in an epoch (bbr_ack_epoch_acked_reset_thresh).
 const MOST_SEGMENTS: u64 = 1 << 20;
@@ -19,7 +19,7 @@ pub struct Aggregation {
     epoch: Time,
     /// Bytes delivered since the start of the epoch.
     acked: u64,
-    /// Largest excess in the current half of the window, and in the previous one.
+    /// Largest excess in the current half of the time window, and in the previous half.
     extra: [u64; 2],
     rounds: u32,
 }

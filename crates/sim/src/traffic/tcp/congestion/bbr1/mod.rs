@@ -18,8 +18,8 @@
 //! | bbr_lt_bw_sampling | two lossy intervals of equal rate indicate a policer; its rate is used for 48 rounds | `bbr1/policer.rs` |
 //! | bbr_update_ack_aggregation | extra_acked: data that ACKs deliver in excess of bw, over 5 to 10 rounds | `bbr1/aggregation.rs` |
 //!
-//! Cost: about 15 floating-point operations per ACK while bandwidth and minimum RTT do not change, about 40 otherwise;
-//! 392 bytes.
+//! Cost: about 15 floating-point operations per ACK while bandwidth and minimum RTT do not change, about 40 otherwise.
+//! State: 392 bytes.
 //!
 //! Deviations:
 //! 1. Where draft and Linux differ, the code follows Linux. These parameters select the draft instead:
@@ -57,7 +57,7 @@ use target::Target;
 
 /// Phases of ProbeBW (4.3.4.1).
 const CYCLE_LENGTH: u8 = 8;
-/// Growth of the rate in a round below which the pipe may be full (4.3.2.2).
+/// The pipe may be full if the rate grows by less than this factor in a round (4.3.2.2).
 const FULL_BW_GROWTH: f64 = 1.25;
 /// Rounds without such growth after which the pipe is full (4.3.2.2).
 const FULL_BW_ROUNDS: u32 = 3;
@@ -85,7 +85,7 @@ pub struct Bbr1 {
     min_rtt_stamp: Time,
     /// Initial window in bytes.
     initial_cwnd: u64,
-    /// Index of the phase in ProbeBW's cycle, and its start time.
+    /// Index of the phase in ProbeBW's cycle. The next field is the start time of this phase.
     cycle_index: u8,
     cycle_stamp: Time,
     /// Earliest end of ProbeRTT (probe_rtt_done_stamp).

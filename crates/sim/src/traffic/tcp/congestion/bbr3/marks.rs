@@ -2,7 +2,7 @@
 
 /// Weight of a round trip in the moving average (Linux v3, bbr_ecn_alpha_gain).
 const ALPHA_GAIN: f64 = 1.0 / 16.0;
-/// Share of the average by which a round trip with marks reduces the window (Linux v3, bbr_ecn_factor).
+/// A round trip with marks reduces the window by this multiple of the average (Linux v3, bbr_ecn_factor).
 const FACTOR: f64 = 1.0 / 3.0;
 
 /// Marks of a flow.

@@ -58,7 +58,7 @@ impl Bbr3 {
         if self.rounds.started {
             self.rounds_since_probe_up += 1;
         }
-        // 5.5.4: an application-limited sample counts only if it is higher.
+        // 5.5.4: an application-limited sample counts only if it is not below the maximum.
         if ack.delivery_rate.0 > 0.0 && (ack.delivery_rate >= self.max_bw || !ack.app_limited) {
             self.max_bw_filter[1] = self.max_bw_filter[1].max(ack.delivery_rate);
             self.max_bw = self.max_bw_filter[0].max(self.max_bw_filter[1]);

@@ -11,21 +11,21 @@
 //! W_est += alpha * segments_acked / cwnd                             eq. (4)
 //! ```
 //!
-//! t counts from the start of the epoch, the first growth in congestion avoidance after congestion. cwnd_epoch is the
-//! window at that time.
+//! t is the time since the start of the epoch, the first growth in congestion avoidance after congestion. cwnd_epoch is
+//! the window at that time.
 //!
-//! Linux (`net/ipv4/tcp_cubic.c` bictcp_update, `tcp_cong.c` tcp_cong_avoid_ai) and ns-3 (`tcp-cubic.cc`), which
-//! follows Linux, differ from the RFC in the same points. The code follows Linux and ns-3 in deviations 1, 2, 5 and 6.
+//! Deviations 1, 2, 5 and 6 are those of Linux (`net/ipv4/tcp_cubic.c` bictcp_update, `tcp_cong.c` tcp_cong_avoid_ai)
+//! and of ns-3 (`tcp-cubic.cc`), which follows Linux.
 //!
 //! With `clock_tick` the code follows Linux, in `cubic/ticked.rs`: it computes in whole segments at most once per tick,
 //! or once per 1/32 s while the window is constant.
 //!
-//! Cost: a cube root per epoch, a cube and three divisions per ACK; 112 bytes.
+//! Cost: a cube root per epoch, a cube and three divisions per ACK. State: 112 bytes.
 //!
 //! Deviations:
-//! 1. The window grows by whole segments: one for each `cwnd / (target - cwnd)` acknowledged segments, rounded down, at
-//!    least two (sections 4.4 and 4.5: (target - cwnd) / cwnd for each ACK). So the window follows eq. (1) under
-//!    delayed ACKs too. W_max and the distance of the target from W_max are rounded down.
+//! 1. The window grows by one segment for every `cwnd / (target - cwnd)` acknowledged segments, rounded down, at least
+//!    two. In sections 4.4 and 4.5 it grows by `(target - cwnd) / cwnd` for each ACK. So here the window follows eq.
+//!    (1) under delayed ACKs too. W_max and the distance of the target from W_max are rounded down.
 //! 2. In the Reno-friendly region the window is not W_est. It follows W_est as a target, in whole segments, and never
 //!    shrinks. alpha does not change above cwnd_prior, where section 4.3 makes it 1.
 //! 3. After congestion marks too, the window is at least two segments (section 4.6 permits one).
@@ -35,7 +35,8 @@
 //! 6. Without `clock_tick` the target follows each ACK and the smoothed RTT, as in ns-3. With `clock_tick` the cube is
 //!    not in fixed point. delay_min is the minimum RTT of the connection; Linux resets it at a timeout.
 //!
-//! Not implemented: restoring more than window and threshold after spurious congestion (section 4.9), as in Linux.
+//! Not implemented: restoring more than window and slow-start threshold after spurious congestion (section 4.9), as in
+//! Linux.
 
 mod rules;
 mod ticked;
@@ -53,13 +54,13 @@ pub struct Cubic {
     epoch: Time,
     /// W_max; 0 before the first congestion and after a timeout.
     w_max: f64,
-    /// W_max of this epoch: the window at its start, if that is above W_max.
+    /// The larger of W_max and the window at the start of this epoch.
     plateau: f64,
     k: f64,
     w_est: f64,
     /// Time of the last ACK or end of an idle period, for `cubic_clock = "in_use"`.
     clock_read: Time,
-    /// State used instead if the clock ticks; only `clock_read` is used in both cases.
+    /// State used with `clock_tick`, instead of all other fields except `clock_read`.
     ticked: Ticked,
 }
 
@@ -134,7 +135,7 @@ impl Control for Cubic {
         }
     }
 
-    /// Lets the epoch after a timeout start at its W_max, like the first epoch of a connection (section 4.8).
+    /// Handles a timeout: the next epoch starts with K = 0, like the first epoch of a connection (section 4.8).
     fn timed_out(&mut self) {
         self.w_max = 0.0;
         self.ticked = Ticked::default();
@@ -143,7 +144,7 @@ impl Control for Cubic {
 }
 
 impl Cubic {
-    /// Number of segments to acknowledge for one segment of growth.
+    /// Returns the number of segments that must be acknowledged for one segment of growth.
     fn update(&mut self, params: &CubicParams, cwnd: f64, progress: Progress) -> f64 {
         if self.epoch == Time::NEVER {
             self.begin_epoch(params, cwnd, progress.now);
@@ -226,7 +227,7 @@ mod tests {
         Flight { cwnd: bytes, outstanding: u64::from(bytes), pipe: u64::from(bytes), cause: Cause::Loss }
     }
 
-    /// CUBIC with the segments that its sender has counted.
+    /// CUBIC, and the number of segments acknowledged since the window last grew.
     struct Counting(Congestion, u32);
 
     /// Returns CUBIC after congestion at `w_max` segments, and its window in bytes.
@@ -277,7 +278,8 @@ mod tests {
             let t = f64::from(to);
             let closed_form = 0.4 * (t - k).powi(3) + 1000.0;
             assert!((closed_form - w).abs() < 0.1, "{closed_form} at {t} s is not the value by hand, {w}");
-            // The window aims one RTT ahead and gets there one RTT late: the error is within the growth of an RTT.
+            // The target is W_cubic one RTT ahead, and the window reaches its target within an RTT. So the error is at
+            // most the growth in an RTT.
             let slope = 3.0 * 0.4 * (t - k).powi(2) * RTT.as_secs_f64();
             assert!((window(cwnd) - closed_form).abs() < slope + 1.0, "{} is not {closed_form} at {t} s", window(cwnd));
         }
@@ -292,7 +294,7 @@ mod tests {
             acknowledge(&mut congestion, &params, &mut cwnd, 2, now);
             now += Time(2 * RTT.0 * u64::from(MSS) / u64::from(cwnd));
         }
-        // As above, the window at 6 s is 988.2 segments. Its slope is 1.1 segments per RTT.
+        // By eq. (1) the window is 988.2 segments at 6 s, and grows by 1.1 segments per RTT.
         assert!((window(cwnd) - 988.2).abs() < 2.2, "{}", window(cwnd));
     }
 
@@ -305,8 +307,8 @@ mod tests {
         // whole segments, one round trip later.
         run(&mut congestion, &params, &mut cwnd, Time::ZERO, 1.0);
         assert!((18.0..=19.3).contains(&window(cwnd)), "{}", window(cwnd));
-        // W_est is 14 + 16.33 * 0.529 = 22.6 after 1.633 s. alpha does not become 1 at the window before the loss, 20,
-        // as in section 4.3; then W_est would be 25. W_cubic is 20 - 0.4 * 0.836^3 = 19.8.
+        // After 1.633 s, W_est is 14 + 16.33 * 0.529 = 22.6 and W_cubic is 20 - 0.4 * 0.836^3 = 19.8. In section 4.3,
+        // alpha becomes 1 once W_est is 20, the window before the loss, and W_est would be 25 (deviation 2).
         run(&mut congestion, &params, &mut cwnd, Time::from_secs(1), 0.633);
         assert!((21.0..=22.6).contains(&window(cwnd)), "{}", window(cwnd));
     }
@@ -315,7 +317,8 @@ mod tests {
     fn without_friendliness_a_short_round_trip_follows_the_cubic_curve_alone() {
         let params = with(CubicParams { tcp_friendliness: false, ..Default::default() });
         let (mut congestion, mut cwnd) = reduced(&params, 20);
-        // As above, 20 - 0.4 * 0.836^3 = 19.8 after 1.633 s, where W_est is 22.6; the distance from 20 is rounded down.
+        // After 1.633 s, W_cubic is 20 - 0.4 * 0.836^3 = 19.8. The distance from W_max = 20 is rounded down to 0. W_est
+        // would be 22.6.
         run(&mut congestion, &params, &mut cwnd, Time::ZERO, 1.633);
         assert_eq!(window(cwnd), 20.0);
     }
@@ -361,8 +364,8 @@ mod tests {
             acknowledge(&mut congestion, &params, cwnd, 1, now);
         };
         grow(&mut cwnd, Time::ZERO);
-        // After an hour eq. (1) gives billions of segments, so the target is its maximum, 1.5 cwnd. The first ACK still
-        // counts for the earlier, slower growth.
+        // After an hour eq. (1) gives billions of segments, so the target is its maximum, 1.5 cwnd. The first ACK only
+        // completes a segment of the earlier, slower growth.
         grow(&mut cwnd, Time::from_secs(3600));
         let before = cwnd;
         (0..10).for_each(|_| grow(&mut cwnd, Time::from_secs(3600)));

@@ -10,7 +10,7 @@ choices! {
     pub enum CubicClock {
         /// Time during which the window limits sending.
         InUse = "in_use",
-        /// All time except idle periods; these last from the last segment before them to the first one after them.
+        /// All time except idle periods, from the last segment before a pause to the first one after it.
         Sending = "sending",
         /// All time.
         Always = "always",

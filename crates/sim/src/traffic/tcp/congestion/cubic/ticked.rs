@@ -117,8 +117,9 @@ mod tests {
         Connection { whole_windows: true, clock_tick: MS(4), ..OF }
     }
 
-    /// Creates CUBIC's state after congestion at `w_max` segments. The returned function passes an ACK of one segment
-    /// at a window in segments and a time in ms, and returns the segments per segment of growth.
+    /// Creates CUBIC's state after congestion at `w_max` segments. The returned function passes an ACK of one segment;
+    /// its arguments are the window in segments and the time in ms. It returns the number of segments to acknowledge
+    /// for one segment of growth.
     fn reduced(w_max: u32) -> impl FnMut(u32, u64) -> u32 {
         let mut ticked = Ticked::default();
         ticked.reduce(&CubicParams::default(), w_max);

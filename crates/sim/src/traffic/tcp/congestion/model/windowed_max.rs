@@ -31,7 +31,7 @@ impl WindowedMax {
         self.candidates[0].value
     }
 
-    /// Adds `value` at time `at`, and ignores values from before `at - window`. Returns the largest value.
+    /// Adds `value` at time `at`, and discards values older than `at - window`. Returns the largest value.
     #[inline]
     pub fn update(&mut self, window: u64, at: u64, value: f64) -> f64 {
         let new = Candidate { at, value };
@@ -49,7 +49,7 @@ impl WindowedMax {
         self.get()
     }
 
-    /// Drops old candidates, and ensures that the others differ in age.
+    /// Drops old candidates, and ensures that the remaining ones differ in age.
     fn expire(&mut self, window: u64, new: Candidate) {
         let [first, second, third] = &mut self.candidates;
         let age = new.at - first.at;

@@ -204,7 +204,7 @@ where
 }
 
 impl<C: Control> Flow<C> {
-    /// Executes a random operation that the control's authority permits. Returns the ACK, if it is one.
+    /// Executes a random operation that the control's authority permits. Returns the ACK if the operation is one.
     fn act(&mut self, random: &mut Rng) -> Option<Sample> {
         match random.bits() % 8 {
             0 => {

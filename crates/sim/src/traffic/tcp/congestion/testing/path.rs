@@ -88,7 +88,7 @@ impl<C: Modelled> PathFlow<C> {
         self.control.on_event(OF, &self.params, &mut self.output, event, &at);
     }
 
-    /// Passes an ACK whose newest segment was sent at C.delivered = `prior`.
+    /// Passes an ACK whose newest segment was sent at C.delivered = `prior`. Returns the new state of the control.
     pub fn ack(&mut self, prior: u64, told: Told) -> C::State {
         self.delivered += u64::from(told.acked);
         self.lost += u64::from(told.lost);
@@ -126,7 +126,7 @@ impl<C: Modelled> PathFlow<C> {
         self.control.state()
     }
 
-    /// Passes an ACK that starts a round trip, an RTT after the last ACK.
+    /// Passes an ACK that starts a round trip, an RTT after the last ACK. Returns the new state of the control.
     pub fn round(&mut self, told: Told) -> C::State {
         self.now += RTT;
         self.ack(self.delivered, told)

@@ -91,8 +91,8 @@ fn marks_during_recovery_are_the_same_congestion() {
 
 #[test]
 fn marked_packets_reduce_the_window_and_nothing_is_sent_again() {
-    // Segments 15 to 30 are sent at 500 ms. Five of them are marked. They belong to one window, so there is only one
-    // reduction. Transmission 60 belongs to a later window.
+    // Segments 15 to 30 are sent at 500 ms. The five marks on segments 20 to 24 are in one window, so there is only one
+    // reduction. A mark on transmission 60 is in a later window and causes a second reduction.
     for (marks, reductions) in
         [((|n| (20..25).contains(&n)) as fn(u64) -> bool, 1), (|n| n == 20 || n == 60, 2), (|_| false, 0)]
     {

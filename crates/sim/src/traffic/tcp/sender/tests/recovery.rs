@@ -212,8 +212,8 @@ fn no_recovery_starts_until_what_was_sent_before_a_timeout_is_acknowledged() {
     // RFC 6675 5.1: an ACK of RecoveryPoint is sufficient.
     sack(&mut sender, &params, 16, &[], ms(1300));
     assert_eq!(sender.phase, Phase::Open);
-    // That ACK covers no segment above RecoveryPoint, so cwnd is 1. After the next three ACKs it is 4, and 19 to 22 are
-    // outstanding. 19 is lost: cwnd = 2, pipe = 0.
+    // The ACK of RecoveryPoint covers no segment above, so cwnd is 1. After the next three ACKs cwnd is 4 and segments
+    // 19 to 22 are outstanding. Segment 19 is lost: cwnd = 2, pipe = 0.
     assert_eq!((sender.cwnd(), sender.nxt), (segments(1), 17));
     (17..=19).for_each(|number| drop(sack(&mut sender, &params, number, &[], ms(1400))));
     assert_eq!(sack(&mut sender, &params, 19, &[(20, 23)], ms(1500)), [19, 23]);
@@ -222,7 +222,7 @@ fn no_recovery_starts_until_what_was_sent_before_a_timeout_is_acknowledged() {
 
 #[test]
 fn a_lost_last_segment_waits_for_the_timeout() {
-    // The timeout has the same effect as without SACK, since no segment above is SACKed.
+    // No segment above the lost one is SACKed, so only the timeout repairs the loss, as without SACK.
     let mut wire = Wire::new(sack_each(), Some(segments(10)), lose_once(&[9]));
     wire.run_to_completion();
     assert_eq!(wire.sent_at(9), [ms(400), ms(1500)]);

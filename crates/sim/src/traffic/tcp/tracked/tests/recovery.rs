@@ -92,8 +92,8 @@ fn an_ack_that_reports_by_sack_may_be_a_duplicate_even_if_its_number_moves() {
     };
     // At 200 ms the ACKs of segments 0 to 2 have widened the window to 13 segments. The receiver delays the ACK of
     // segment 3 until segment 5 arrives. This ACK, with the SACK of segment 5, arrives at 220 ms, before two more
-    // SACKs. If it is a duplicate, the window becomes half of 13 segments; otherwise it grows the window first, which
-    // becomes half of 15. The timeout is one second after the last ACK that restarts the timer.
+    // SACKs. If this ACK counts as a duplicate, 13 segments are halved. Otherwise it first increases the window to 15
+    // segments, which are then halved. The timeout is one second after the last ACK that restarts the timer.
     assert_eq!(run(true), (6500, vec![(220, 4), (1200, 4)]));
     assert_eq!(run(false), (7500, vec![(220, 4), (1220, 4)]));
 }
@@ -131,7 +131,7 @@ fn a_lone_segment_waits_for_a_delayed_ack_before_it_is_probed() {
 }
 
 /// Sends ten segments, of which the last is subject to `lot` and is repeated by a probe at 500 ms. 30 more segments are
-/// sent before the ACK of the probe.
+/// sent before the ACK of the probe. Returns the final ssthresh and the sender's counters.
 fn window_after_a_probe(lot: Lot) -> (u64, SenderStats) {
     let mut path = Path::new(plain(), Some(10), |seq, time| if (seq, time) == (9, 0) { lot } else { Lot::Arrives });
     path.run_until(MS(550));

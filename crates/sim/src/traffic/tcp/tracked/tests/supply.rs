@@ -124,8 +124,8 @@ fn the_last_of_a_burst_of_several_segments_asks_for_an_ack() {
         let params = TcpParams { tso_defer, tso: Bytes(tso), autotuning: false, ..plain() };
         let mut path = Path::new(params, Some(20), |_, _| Lot::Arrives);
         path.run_to_completion();
-        // Two of the first ten segments are sent as one burst, the minimum. Then each ACK of one segment releases two
-        // segments.
+        // The first ten segments are sent in bursts of two, the minimum. Then each ACK of one segment releases a burst
+        // of two segments.
         assert_eq!(path.prompt, prompt, "{tso_defer} {tso}");
     }
 }

@@ -38,7 +38,7 @@ impl Flow {
 #[test]
 fn the_first_rate_is_the_initial_window_in_the_first_rtt_times_the_gain() {
     let flow = Flow::new(Bbr1Params::default());
-    // 4.2.1, with the margin of Linux: gain 2.885, margin 0.99, initial window 10 kB per RTT of 0.1 s.
+    // 4.2.1: the pacing rate is 2.885 * 10 kB / 0.1 s, times 0.99 by the margin of Linux.
     assert_eq!(flow.output.pacing, Some(BitRate(2_284_920)));
 }
 
@@ -54,7 +54,7 @@ fn startup_ends_after_three_rounds_that_grow_by_less_than_a_quarter_and_drain_wi
     let queued = Told { in_flight: 2 * BDP, ..CALM };
     let states = [(); 4].map(|()| flow.round(queued));
     assert_eq!(states, [State::Startup, State::Startup, State::Startup, State::Drain]);
-    // 4.3.3: rate 8 Mbit/s, margin 0.99, gain 1 / 2.885.
+    // 4.3.3: the pacing rate is 0.99 * 8 Mbit/s / 2.885.
     assert_eq!(flow.output.pacing, Some(BitRate(2_745_233)));
     // 4.2.3.2: the target is a BDP and 3 quanta of 2 segments each.
     assert_eq!(flow.within(Told { in_flight: 106 * MSS + 1, ..CALM }), State::Drain);

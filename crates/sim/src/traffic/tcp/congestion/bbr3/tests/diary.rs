@@ -81,7 +81,8 @@ impl<F: FnMut(Option<&Page>, &Page)> Observer for Diary<F> {
     }
 }
 
-/// Runs the scenario and calls `each` with the last and the new snapshot whenever the first flow's sender acts.
+/// Runs the scenario and calls `each` with the last and the new snapshot whenever the first flow's sender acts. Returns
+/// the record of the run, and the changes of BBR's state.
 pub fn run(document: &Json, each: impl FnMut(Option<&Page>, &Page)) -> (RunRecord, Vec<Turn>) {
     let scenario = Scenario::read(document).unwrap_or_else(|error| panic!("{error}"));
     let mut diary = Diary { each, last: None, turns: Vec::new() };

@@ -59,7 +59,7 @@ fn a1_startup_ends_on_a_plateau_with_the_bandwidth_within_two_percent() {
 fn a2_startup_ends_on_losses_though_the_application_limits() {
     let mut limited = 0;
     let (_, turns) = run(&document("02-startup-loss.toml"), |_, page| {
-        // Counts only rounds with growth, so that losses end Startup.
+        // Counts ACKs in Startup while the rate still grows. So losses, not a plateau, end Startup.
         limited += u32::from(page.bbr.state == State::Startup && page.bbr.full_bw_count == 0);
     });
     let end = turn(&turns, State::Startup, State::Drain);
@@ -101,7 +101,7 @@ fn a4_drain_ends_after_three_rounds_though_more_than_a_bdp_is_in_flight() {
 fn a5_probe_up_ends_on_a_plateau_of_three_rounds_without_losses() {
     let (record, turns) = run(&document("05-up-plateau.toml"), |_, _| {});
     let end = turn(&turns, State::Up, State::Down);
-    // The round at whose end Down starts also starts the count of the next search.
+    // The estimator found the third round without growth, and Down starts at the end of this round.
     assert!(end.after.bbr.full_bw_now && end.after.bbr.full_bw_count == 3);
     assert!(!end.after.bbr.prev_probe_too_high);
     assert_eq!(record.links[0].accounting.dropped, 0);
@@ -122,7 +122,7 @@ fn a7_without_losses_the_application_never_ends_startup_or_probe_up() {
     let mut document = document("07-app-limited.toml");
     let (mut last, turns) = final_page(&document);
     assert!(turns.is_empty() && last.bbr.state == State::Startup, "{:?}", states(&turns));
-    // The same test from the first ProbeBW_UP on.
+    // Now the application limits the flow only from the first ProbeBW_UP on.
     document["tcp"]["app_limited_from"] = "2.04 s".into();
     let (page, turns) = final_page(&document);
     last = page;
@@ -157,7 +157,7 @@ fn a9_probe_down_ends_after_its_time_though_the_queue_stays() {
     let turns = turns_of("09-down-time.toml");
     let end = turn(&turns, State::Down, State::Refill);
     let waited = end.after.now - end.before.bbr.cycle_stamp;
-    // At 9 Mbit/s an ACK for two packets arrives every 2.7 ms.
+    // At 9 Mbit/s an ACK for two packets arrives every 2.7 ms, so Down ends at most 2.7 ms late.
     let late = waited - end.before.bbr.bw_probe_wait;
     assert!(late > Time::ZERO && late < Time::from_micros(2700), "{late:?}");
     assert!(end.before.bbr.rounds_since_probe_up < 63, "nor for the number of rounds");
@@ -228,7 +228,7 @@ fn a13_cruise_fills_the_link_where_acks_come_in_clumps() {
         if after.bbr.state == State::Cruise {
             let bbr = &after.bbr;
             assert!(bbr.extra_acked > 0);
-            // Without limits of the model the window is 2 BDP plus the allowance for aggregation.
+            // If the model does not limit the window, it is 2 BDP plus the allowance for aggregation.
             if after.output.cwnd == before.output.cwnd && bbr.inflight_longterm == UNBOUNDED {
                 let window = bbr.bdp(bbr.bw, 2.0) + bbr.extra_acked;
                 assert!(u64::from(after.output.cwnd) <= window.max(3 * u64::from(after.output.quantum)));

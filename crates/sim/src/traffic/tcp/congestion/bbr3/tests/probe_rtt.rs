@@ -4,7 +4,7 @@ use super::*;
 
 const SLOWER: Told = Told { rtt: Time::from_millis(120), ..CALM };
 
-/// Flow in ProbeRTT: no RTT in the last 5 s was lower than the first.
+/// Returns a flow in ProbeRTT, because no RTT in the last 5 s was lower than the first one.
 fn in_probe_rtt() -> Flow {
     let mut flow = Flow::cruising(Bbr3Params::default());
     flow.now = flow.control.probe_rtt_min_stamp + Time::from_secs(5);
@@ -19,7 +19,7 @@ fn without_a_lower_rtt_for_five_seconds_half_a_bdp_is_kept_for_200_ms_and_a_roun
     let mut flow = in_probe_rtt();
     assert_eq!(flow.output.cwnd, BDP / 2);
     assert_eq!(flow.output.pacing, Some(BitRate(7_920_000)));
-    // The 200 ms start once the data in flight fit into the window.
+    // The 200 ms of ProbeRTT start once the data in flight fit into the window.
     flow.now += Time::from_millis(50);
     assert_eq!(flow.within(Told { in_flight: BDP / 2, ..CALM }), State::ProbeRtt);
     let start = flow.now;
@@ -64,7 +64,7 @@ fn probe_rtt_in_startup_returns_to_startup() {
     flow.round(low);
     flow.now += Time::from_millis(200);
     assert_eq!(flow.round(low), State::Startup);
-    // Startup continues: the pacing rate is 2.77 * 0.99 times the rate.
+    // Startup continues: the pacing rate is 2.77 * 0.99 times the bandwidth estimate.
     assert_eq!(flow.output.pacing, Some(BitRate(21_938_400)));
 }
 

@@ -16,12 +16,12 @@ fn rate_and_window_double_each_round_while_the_delivery_rate_does() {
         let rate = BitRate(1_000_000 << round);
         let bytes = (rate.0 / 80) as u32; // in an RTT of 0.1 s
         assert_eq!(flow.round(Told { rate: Some(rate), acked: bytes, in_flight: bytes, ..CALM }), State::Startup);
-        // 2.77 * 0.99 of the rate, if that exceeds the first one.
+        // The pacing rate is 2.77 * 0.99 times the delivery rate, if that exceeds the initial pacing rate.
         let paced = (2.7423 * rate.0 as f64).max(2_216_000.0);
         assert!((flow.output.pacing.unwrap().as_f64() - paced).abs() < 1.0, "{:?} of {rate:?}", flow.output);
     }
-    // The last rate is 16 Mbit/s, for which the window would be twice 200 kB. Acknowledged data limit it to 10 + 12.5 *
-    // (1 + 2 + 4 + 8 + 16) kB.
+    // The last rate is 16 Mbit/s. Twice its BDP would be a window of 400 kB, but the window starts at 10 kB and grows
+    // only by acknowledged data: 10 + 12.5 * (1 + 2 + 4 + 8 + 16) = 397.5 kB.
     assert_eq!(flow.output.cwnd, 397_500);
 }
 
@@ -53,8 +53,8 @@ fn rounds_that_the_application_limits_never_end_startup() {
     }
 }
 
-/// A flow in Startup and in recovery, in a round with `reports` ACKs that report losses; the round's last ACK lost 5 %
-/// of its flight.
+/// A flow in Startup and in recovery, in a round with `reports` ACKs that report losses. The last of these ACKs reports
+/// the loss of 5 % of the data in flight.
 fn startup_with_losses(reports: u32) -> Flow {
     let mut flow = Flow::new(Bbr3Params::default());
     flow.round(CALM);
@@ -74,8 +74,8 @@ fn losses_end_startup_if_a_round_of_recovery_has_six_and_more_than_two_percent_e
     let flow = startup_with_losses(6);
     assert_eq!(flow.control.state, State::Drain);
     assert!(flow.control.full_bw_now && flow.control.full_bw_reached);
-    // 5.3.1.3: the maximum delivered in the round, 100 segments plus 5 since the first was sent, which is more than a
-    // BDP.
+    // 5.3.1.3: inflight_longterm becomes the larger of a BDP, 100 segments, and the largest volume delivered while a
+    // segment was in flight, 105 segments.
     assert_eq!(flow.control.inflight_longterm, u64::from(105 * MSS));
 }
 

@@ -7,12 +7,12 @@ fn the_window_is_two_bdps_and_what_acks_delivered_in_excess() {
     let mut flow = Flow::cruising(Bbr3Params::default());
     flow.control.extra_acked_filter = super::super::WindowedMax::new(0.0);
     (flow.control.extra_acked_delivered, flow.control.extra_acked_interval_start) = (0, flow.now);
-    // 30 segments are delivered at once after 10 ms. Only 10 segments were expected in this time.
+    // In each 10 ms, 10 segments are expected. First 1 byte is delivered, then 30 segments at once.
     flow.now += Time::from_millis(10);
     flow.within(Told { acked: 1, ..CALM });
     flow.now += Time::from_millis(10);
     flow.within(Told { acked: 30 * MSS, ..CALM });
-    // 1 byte started the interval. With it, 30 001 bytes were delivered where 10 000 were expected.
+    // 1 byte is less than the 10 000 bytes expected, so the interval restarts and all 30 000 bytes are in excess.
     assert_eq!(flow.control.extra_acked, 30_000);
     assert_eq!(flow.output.cwnd, 2 * BDP + 30_000);
 }
