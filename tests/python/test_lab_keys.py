@@ -65,8 +65,8 @@ NEEDED = {
     "rtt_spread": ("groups[0].rtt", "40 ms"),
 }
 """Other settings that a key needs to have an effect."""
-ALWAYS_IN_LINUX = "tso_defer"
-"""Linux always does this, so both values are accepted."""
+ALWAYS_IN_LINUX = ("tso_defer", "ack_delay_adapts")
+"""Linux always does these, so both values are accepted."""
 REFUSED_FIRST = ("tcp.app_rate", "groups[0].rtt")
 """Keys in `NEEDED` that the lab rejects before it reads the tested key."""
 READER = {own["name"]: control["name"] for control in fairlane.congestion_controls() for own in control["params"]}

@@ -490,6 +490,7 @@ fn slowed_control(control: CongestionControl, k: u32) -> Json {
         "syn_timeout": time(1000),
         "clock_tick": "0 s", "sack_delay": "0 s", // both round times, so scaled times differ
         "tso_defer": false, // a fixed time of a millisecond
+        "ack_delay_adapts": false, // compares times rounded to microseconds and ticks
         "autotuning": false, // compares the time of a round trip with SRTT, which is rounded to picoseconds
     });
     set_if_it_has_an_effect(&mut source, "hystart", "off"); // has fixed times as thresholds

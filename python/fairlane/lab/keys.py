@@ -41,6 +41,7 @@ _TCP = {
     "congestion_control": Honoured("option -C of iperf3; `bbr1` is the kernel's bbr"),
     "ecn": Honoured("net.ipv4.tcp_ecn of the client", only=FORWARDER),
     "tso_defer": Refused("Linux always defers", same=(True,)),
+    "ack_delay_adapts": Refused("Linux always adapts it", same=(True,)),
     "tso": Refused("all offloads of the lab's hosts are off", same=("0 B",)),
 }
 _UDP: dict[str, Rule] = {

@@ -32,6 +32,7 @@ _TCP: dict[str, Rule] = {
     "congestion_control": Honoured("socket option TCP_CONGESTION; `bbr1` is the kernel's bbr"),
     "ecn": Honoured("net.ipv4.tcp_ecn of the sender"),
     "tso_defer": Refused("Linux always defers", same=(True,)),
+    "ack_delay_adapts": Refused("Linux always adapts it", same=(True,)),
     "tso": Honoured("gso_max_segs of the host: `65536 B`, or `0 B` for one segment"),
     "segment_payload": Honoured("socket option TCP_MAXSEG, at most 1448 bytes"),
     "socket_buffer": Honoured("net.ipv4.tcp_rmem, which limits the window; tcp_wmem is so large that it never limits"),

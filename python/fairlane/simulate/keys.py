@@ -39,6 +39,9 @@ class TcpKeys(TypedDict, total=False):
     """Number of in-order segments that one ACK acknowledges; 1 acknowledges each segment."""
     delayed_ack_timeout: str
     """Maximum delay of an ACK."""
+    ack_delay_adapts: bool
+    """Adapts the delay of an ACK to the gaps between segments, from `delayed_ack_timeout` to 200 ms. A delay above
+    `delayed_ack_timeout` is at most the RTT of the handshake."""
     min_rto: str
     """Minimum retransmission timeout, at most `max_rto`."""
     max_rto: str
@@ -330,6 +333,9 @@ class WebKeys(TypedDict, total=False):
     """Number of in-order segments that one ACK acknowledges; 1 acknowledges each segment."""
     delayed_ack_timeout: str
     """Maximum delay of an ACK."""
+    ack_delay_adapts: bool
+    """Adapts the delay of an ACK to the gaps between segments, from `delayed_ack_timeout` to 200 ms. A delay above
+    `delayed_ack_timeout` is at most the RTT of the handshake."""
     min_rto: str
     """Minimum retransmission timeout, at most `max_rto`."""
     max_rto: str

@@ -591,7 +591,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
             acts = true;
         }
         if flow.receiver.timer() <= now
-            && let Some(ack) = flow.receiver.on_timer(now)
+            && let Some(ack) = flow.receiver.on_timer(params, now)
         {
             let full = params.segment_payload + params.header_bytes;
             self.send_ack(index, user, ack, full, now);

@@ -186,9 +186,8 @@ mod tests {
 
     #[test]
     fn both_ends_of_a_flow_begin_their_lines() {
-        // The receiver's second half ends 8 bytes before the end of the second line; the sender begins 8 bytes into the
-        // third.
-        assert_eq!((offset_of!(TcpFlow, armed), offset_of!(TcpFlow, sender)), (120, 136));
+        // The receiver ends with the second line; the sender begins 16 bytes into the third.
+        assert_eq!((offset_of!(TcpFlow, armed), offset_of!(TcpFlow, sender)), (128, 144));
         assert_eq!(align_of::<TcpFlow>(), 64);
     }
 }

@@ -264,15 +264,15 @@
 //!     arrived (RFC 8985 6.2).
 //! 29. Deviation 6 of CUBIC applies. The tick is that of CONFIG_HZ=250, as in Debian. The minimum RTT of HyStart is
 //!     that of slow start; Linux uses all samples except those of the first second of a CUBIC epoch.
-//! 30. With `tso_defer` the sender does not defer the rest of a buffer (skb). The first buffer has 16 KiB, as measured,
-//!     each later one 64 KiB; in Linux a buffer also grows at the expense of the next while it waits (tcp_grow_skb). No
+//! 30. With `tso_defer` the sender does not defer the rest of a send buffer (skb). The application writes 64 KiB at a
+//!     time while fewer than 128 KiB are unsent, and fills the last buffer up (tcp_sendmsg_locked). Buffers consist of
+//!     whole segments; in Linux a buffer also grows at the expense of the next while it waits (tcp_grow_skb). No
 //!     socket buffer limits a sender (tcp_sndbuf_expand), and no queue below it delays it (TSQ). GRO merges by time
 //!     (`gro_timeout`, off in the profile), not by polls of a device.
 //! 31. The receive window is that of 6.12, computed at the sender from sent data. Data of the round trip before a
 //!     detected loss count when an ACK reports the gap as filled, half a round trip late; data sent in a recovery also
 //!     count when they are sent. Data above a gap reduce the window, but its right edge never moves back
-//!     (tcp_select_window). The delayed ACK has a fixed 40 ms. No ACK waits until the application has read
-//!     (tcp_backlog_ack_defer).
+//!     (tcp_select_window). No ACK waits until the application has read (tcp_backlog_ack_defer).
 //! 32. Pacing and the SYN have exact timers. In Linux a pacing timer may be 0.1 ms late, and the SYN timer fires at a
 //!     tick. Undo restores the previous threshold; Linux sets it to at least 3/4 of cwnd (tcp_current_ssthresh).
 //! 33. tcp_cwnd_application_limited is not implemented. The function shrinks a window that has not been full for the

@@ -33,6 +33,10 @@ params! {
         delayed_ack: u32 = 2, in 1..=1000, source "tcp-socket.cc DelAckCount, RFC 5681 4.2";
         /// Maximum delay of an ACK.
         delayed_ack_timeout: Time = "0.2 s", in "1 us"..="10 s", source "tcp-socket.cc DelAckTimeout, RFC 1122 4.2.3.2";
+        /// Adapts the delay of an ACK to the gaps between segments, from `delayed_ack_timeout` to 200 ms. A delay above
+        /// `delayed_ack_timeout` is at most the RTT of the handshake.
+        ack_delay_adapts: bool = false,
+            source "tcp_input.c tcp_event_data_recv, tcp_output.c tcp_send_delayed_ack of Linux";
         /// Minimum retransmission timeout, at most `max_rto`.
         min_rto: Time = "1 s", in "1 us"..="1 h", source "tcp-socket-base.cc MinRto, RFC 6298 2.4";
         /// Upper limit when the retransmission timeout doubles. As in ns-3, it does not limit the estimate.
@@ -230,6 +234,7 @@ impl TcpParams {
             // Linux 6.18, which has 32 MiB.
             socket_buffer: Bytes(4 * 1024 * 1024),
             delayed_ack_timeout: Time::from_millis(40),   // TCP_DELACK_MIN
+            ack_delay_adapts: true,                       // icsk_ack.ato
             min_rto: Time::from_millis(200),              // TCP_RTO_MIN
             max_rto: Time::from_secs(120),                // TCP_RTO_MAX
             initial_rto: Time::from_secs(1),              // TCP_TIMEOUT_INIT, RFC 6298 2.1

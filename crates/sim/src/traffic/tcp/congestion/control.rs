@@ -217,6 +217,8 @@ pub struct Sample {
     pub cwnd_limited: bool,
     /// Phase of the connection after the ACK.
     pub phase: Phase,
+    /// True while a mark reduces the window (TCP_CA_CWR of Linux).
+    pub reducing: bool,
 }
 
 /// Events other than samples.

@@ -125,11 +125,12 @@ impl Control for Vegas {
             self.min_rtt = self.min_rtt.min(rtt);
             self.samples += 1;
         }
-        let was_open = std::mem::replace(&mut self.open, sample.phase == Phase::Open);
+        let was_open = std::mem::replace(&mut self.open, sample.phase == Phase::Open && !sample.reducing);
         if self.open && !was_open {
             self.begin_anew(params, sample.delivered, sample.in_flight);
         }
-        if sample.phase == Phase::Recovery || sample.acked == 0 || sample.ece || sample.duplicate {
+        let shrinks = sample.phase == Phase::Recovery || sample.reducing;
+        if shrinks || sample.acked == 0 || sample.ece || sample.duplicate {
             return;
         }
         if params.vegas_early_round {

@@ -1,10 +1,13 @@
 //! Receiving end of a connection: reassembly, delayed ACKs, timestamp echo, SACK blocks, congestion echo.
 
+mod ack_delay;
 #[cfg(test)]
 mod tests;
 
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::packet::Ecn;
+
+use ack_delay::AckDelay;
 
 use super::blocks::{SackBlock, SackBlocks};
 use super::ring::BitRing;
@@ -71,6 +74,8 @@ pub struct Receiver {
     /// Number of ACKs of segments above gaps since RCV.NXT advanced. The first [`PROMPT`] were sent at once, the others
     /// are delayed.
     beyond: u8,
+    /// Delay of ACKs, with `ack_delay_adapts`.
+    ack_delay: AckDelay,
 }
 
 impl Receiver {
@@ -96,6 +101,7 @@ impl Receiver {
             congestion_echo: false,
             open: false,
             beyond: 0,
+            ack_delay: AckDelay::default(),
         }
     }
 
@@ -120,7 +126,21 @@ impl Receiver {
             self.echo = segment.timestamp;
         }
         self.next += 1;
+        self.note_arrival(params, now);
         self.delay_ack(params, now)
+    }
+
+    /// Adapts the delay of ACKs to an in-order segment.
+    #[inline]
+    fn note_arrival(&mut self, params: &TcpParams, now: Time) {
+        if params.ack_delay_adapts && self.ack_delay.on_segment(params, self.handshake_rtt(), now) {
+            self.quick = self.quick.max(params.quickack as u8);
+        }
+    }
+
+    #[inline]
+    fn handshake_rtt(&self) -> Time {
+        Time::from_micros(u64::from(self.handshake & !TIMED))
     }
 
     /// Does the work of [`Receiver::on_segment`] for any segment and state.
@@ -181,6 +201,7 @@ impl Receiver {
             }
             return Some(self.ack());
         }
+        self.note_arrival(params, now);
         if !self.gap {
             self.next += 1;
             // If this segment is acknowledged at once, its ACK replaces the ACK for the previous segments.
@@ -202,8 +223,14 @@ impl Receiver {
     }
 
     /// Returns the delayed ACK if its timer has expired. Harmless if called early.
-    pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
-        (now >= self.timer).then(|| self.ack())
+    pub fn on_timer(&mut self, params: &TcpParams, now: Time) -> Option<Ack> {
+        if now < self.timer {
+            return None;
+        }
+        if params.ack_delay_adapts && self.unacked > 0 {
+            self.ack_delay.on_timeout(params);
+        }
+        Some(self.ack())
     }
 
     /// Timestamp that ACKs echo: the send time of the last in-order segment.
@@ -267,6 +294,7 @@ impl Receiver {
         self.marks = self.marks.wrapping_add(u16::from(segment.ecn == Ecn::Ce));
         if params.quickack > 0 && segment.ecn == Ecn::Ce && !echoes {
             self.quick = self.quick.max(QUICK_AFTER_MARK); // tcp_data_ecn_check
+            self.ack_delay.reset(params);
         }
         None
     }
@@ -341,7 +369,7 @@ impl Receiver {
             return Some(self.ack());
         }
         if self.timer == Time::NEVER {
-            let rtt = Time::from_micros(u64::from(self.handshake & !TIMED));
+            let rtt = self.handshake_rtt();
             self.timer = now.saturating_add(params.sack_delay.min(Time(rtt.0 / RTT_SHARE)) + SACK_SLACK);
         }
         None
@@ -351,6 +379,7 @@ impl Receiver {
     fn answer_duplicate(&mut self, params: &TcpParams, seq: u32) -> Ack {
         let mut ack = self.ack();
         self.quick = params.quickack as u8;
+        self.ack_delay.reset(params);
         if params.is_tracked() {
             // RFC 2883 section 4: the duplicate is the first block; blocks of runs above gaps follow.
             ack.sacks = ack.sacks.behind(SackBlock { start: seq, end: seq + 1 });
@@ -392,7 +421,12 @@ impl Receiver {
         }
         if self.timer == Time::NEVER {
             //= RFC 5681 4.2-3: An ACK comes within 500 ms.
-            self.timer = params.due(now, params.delayed_ack_timeout);
+            let delay = if params.ack_delay_adapts {
+                self.ack_delay.delay(params, self.handshake_rtt())
+            } else {
+                params.delayed_ack_timeout
+            };
+            self.timer = params.due(now, delay);
         }
         None
     }

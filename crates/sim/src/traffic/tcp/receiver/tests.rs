@@ -57,8 +57,8 @@ fn sends_the_delayed_ack_after_its_timeout() {
     let mut receiver = warm();
     assert_eq!(data(&mut receiver, 3, 10), None);
     assert_eq!(receiver.timer(), ms(210));
-    assert_eq!(receiver.on_timer(ms(209)), None);
-    assert_eq!(receiver.on_timer(ms(210)), Some(Ack { ack: 4, echo: ms(10), ..Ack::default() }));
+    assert_eq!(receiver.on_timer(&params(), ms(209)), None);
+    assert_eq!(receiver.on_timer(&params(), ms(210)), Some(Ack { ack: 4, echo: ms(10), ..Ack::default() }));
     assert_eq!(receiver.timer(), Time::NEVER);
     // The count of unacknowledged segments restarts, so the ACK of the next segment is delayed.
     assert_eq!(data(&mut receiver, 4, 220), None);
@@ -253,7 +253,7 @@ fn gro_acknowledges_a_burst_as_one() {
     // The second segment schedules an ACK after 50 us. The third segment does not prolong this delay.
     assert_eq!(at(4, 110), (None, Time::from_micros(160)));
     assert_eq!(at(5, 150), (None, Time::from_micros(160)));
-    assert_eq!(receiver.on_timer(Time::from_micros(160)).unwrap().ack, 6);
+    assert_eq!(receiver.on_timer(&params, Time::from_micros(160)).unwrap().ack, 6);
     // 66 segments of 1000 bytes exceed 64 KiB.
     let mut at = |seq| {
         let segment = Segment { seq, payload: MSS, ..Segment::default() };

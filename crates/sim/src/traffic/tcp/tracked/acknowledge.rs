@@ -277,6 +277,7 @@ impl TrackedSender {
             app_limited: rate.app_limited,
             cwnd_limited: self.is_cwnd_limited(params),
             phase: self.phase,
+            reducing: self.reducing,
         }
     }
 

@@ -66,6 +66,11 @@ impl ReceiveWindow {
         self.end
     }
 
+    /// Window that the sender knows, in bytes.
+    pub(super) fn offered(&self) -> u64 {
+        self.offered
+    }
+
     /// Records that the gap before a segment of `mss` bytes is filled. Only now does the receiver count the segment.
     #[inline]
     pub(super) fn on_fill(&mut self, mss: u32) {

@@ -20,6 +20,7 @@ mod rack;
 mod records;
 mod recovery;
 mod rtt;
+mod send_buffers;
 mod supply;
 #[cfg(test)]
 mod tests;
@@ -45,6 +46,7 @@ use prr::Prr;
 use rack::Rack;
 use records::Records;
 use rtt::RttEstimator;
+use send_buffers::SendBuffers;
 use std::mem::offset_of;
 use supply::Supply;
 use timer::{Probe, Timer};
@@ -134,8 +136,8 @@ pub struct TrackedSender {
     deferred: bool,
     /// Segments of the current burst that have not left yet.
     burst_left: u32,
-    /// End of the send buffer (skb) with the next new segment, as a segment number.
-    buffer_end: u32,
+    /// Buffers of unsent data, with `tso_defer`.
+    send_buffers: SendBuffers,
     /// True if the segment to send is the last of a burst of several.
     ends_burst: bool,
     /// True if the connection has no ECN because its SYN was retransmitted.
@@ -225,7 +227,7 @@ impl TrackedSender {
             retries: 0,
             deferred: false,
             burst_left: 0,
-            buffer_end: 0,
+            send_buffers: SendBuffers::default(),
             ends_burst: false,
             falls_back: false,
             has_sent: false,

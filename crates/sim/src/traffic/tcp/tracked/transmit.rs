@@ -4,6 +4,7 @@ use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::contract::packet::Ecn;
 
 use super::pacing::chunk_bytes;
+use super::send_buffers::BufferSize;
 use super::timer::Timer;
 use super::{Forced, SYN_TRIES, TrackedSender};
 use crate::traffic::tcp::congestion::control::{EcnUse, Event};
@@ -13,9 +14,6 @@ use crate::traffic::tcp::{LossDetection, Pacing, Prompt, Segment, TcpParams};
 
 /// Divisor of the window: segments are never deferred if at least a third of the window is free (tcp_tso_win_divisor).
 const TSO_WIN_DIVISOR: u32 = 3;
-/// Size of the first send buffer of a connection. Measured with Linux 6.12, where the buffer ends after 11 full
-/// segments.
-const FIRST_BUFFER_BYTES: u64 = 16 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
@@ -114,7 +112,7 @@ impl TrackedSender {
             && room < most
             // A buffer grows to the free part of the congestion window (tcp_grow_skb), so the end of the buffer matters
             // only in these cases.
-            && (receive_room < congestion_room || room < self.left_in_buffer(params))
+            && (receive_room < congestion_room || room < self.send_buffers.left(self.records.nxt()))
             && TSO_WIN_DIVISOR * room < cwnd.min(offered)
             // The next ACK is expected soon.
             && next_ack.is_some_and(|due| due <= now + Time(srtt.0 / 2).min(Time::from_micros(1000)));
@@ -126,15 +124,12 @@ impl TrackedSender {
         defers
     }
 
-    /// Number of unsent segments in the first send buffer (skb), which is full. A full buffer has the maximum size for
-    /// offloads (tcp_xmit_size_goal).
-    pub(super) fn left_in_buffer(&mut self, params: &TcpParams) -> u32 {
-        let (mss, next) = (params.segment_payload, self.records.nxt());
-        while self.buffer_end <= next {
-            let bytes = if self.buffer_end == 0 { FIRST_BUFFER_BYTES } else { params.tso.0 };
-            self.buffer_end += u32::try_from(bytes).unwrap_or(u32::MAX).max(mss) / mss;
-        }
-        self.buffer_end - next
+    /// Sizes for the next send buffers: at most half of the receive window (tcp_bound_to_half_wnd).
+    fn buffer_size(&self, params: &TcpParams) -> BufferSize {
+        let window = if params.autotuning { self.receive_window.offered() } else { params.socket_buffer.0 };
+        let (mss, half_window) = (params.segment_payload, window / 2);
+        let segments = params.tso.0.min(half_window) / u64::from(mss);
+        BufferSize { mss, segments: u32::try_from(segments).unwrap_or(u32::MAX).max(1), half_window }
     }
 
     /// Maximum number of segments in a burst (tcp_tso_segs).
@@ -212,7 +207,12 @@ impl TrackedSender {
     fn end_batch(&mut self, params: &TcpParams, now: Time) {
         self.window_due = false;
         self.new_data_only = false;
-        let mss = u64::from(params.segment_payload);
+        let (next, payload) = (self.records.nxt(), params.segment_payload);
+        if params.tso_defer && self.phase != Phase::SynSent && self.send_buffers.are_low(next, payload) {
+            let size = self.buffer_size(params);
+            self.send_buffers.write(next, size);
+        }
+        let mss = u64::from(payload);
         let limited = std::mem::take(&mut self.deferred)
             || (u64::from(self.records.in_flight()) + 1) * mss > u64::from(self.output.cwnd);
         self.burst_left = 0;
@@ -311,8 +311,10 @@ impl TrackedSender {
         let (mss, buffer) = (params.segment_payload, params.socket_buffer.0);
         let widens =
             params.autotuning && self.receive_window.on_send(now, self.rtt.latest(), u64::from(new), mss, buffer);
-        // The last of several segments in one buffer carries PSH (__tcp_transmit_skb).
-        let prompt = match (widens, std::mem::take(&mut self.ends_burst)) {
+        // PSH marks the last of several segments sent at once (__tcp_transmit_skb), and the last segment of a buffer
+        // (tcp_push).
+        let ends_buffer = params.tso_defer && new && self.send_buffers.sent(seq + 1) && self.burst_left == 0;
+        let prompt = match (widens, std::mem::take(&mut self.ends_burst) || ends_buffer) {
             (true, _) => Prompt::Always,
             (false, true) => Prompt::InOrder,
             (false, false) => Prompt::No,

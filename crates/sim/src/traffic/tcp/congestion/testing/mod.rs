@@ -137,6 +137,7 @@ impl<C: Control> Flow<C> {
             app_limited: false,
             cwnd_limited: true,
             phase: Phase::Open,
+            reducing: false,
         }
     }
 
@@ -268,6 +269,7 @@ impl<C: Control> Flow<C> {
             app_limited: flags & 128 == 0,
             cwnd_limited: flags & 2 == 0,
             phase: phases[(random.bits() % 4) as usize],
+            reducing: false,
             ..self.sample(self.delivered)
         }
     }

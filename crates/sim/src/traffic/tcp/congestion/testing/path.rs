@@ -121,6 +121,7 @@ impl<C: Modelled> PathFlow<C> {
             app_limited: told.app_limited,
             cwnd_limited: told.cwnd_limited,
             phase: told.phase,
+            reducing: false,
         };
         self.control.on_sample(OF, &self.params, &mut self.output, &sample);
         self.control.state()

@@ -44,7 +44,7 @@ fn ack(sender: &mut Sender, params: &TcpParams, number: u32, now: Time) -> Vec<u
 fn state_is_as_small_as_documented() {
     assert_eq!(size_of::<Sender>(), 144);
     assert_eq!(std::mem::offset_of!(Sender, recover), 64);
-    assert_eq!(size_of::<crate::traffic::tcp::Receiver>(), 104);
+    assert_eq!(size_of::<crate::traffic::tcp::Receiver>(), 112);
     assert_eq!(size_of::<Selective>(), 88);
 }
 

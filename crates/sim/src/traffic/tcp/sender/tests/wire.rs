@@ -152,7 +152,7 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
                 Packet::Ack(ack) => self.deliver_ack(ack),
             },
             _ if self.receiver.timer() == self.now => {
-                let ack = self.receiver.on_timer(self.now).expect("the timer is due");
+                let ack = self.receiver.on_timer(&self.params, self.now).expect("the timer is due");
                 self.emit(Packet::Ack(ack), 0);
             }
             _ => self.fire_sender_timer(),

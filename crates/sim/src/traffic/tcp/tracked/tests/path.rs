@@ -128,7 +128,7 @@ impl<F: FnMut(u32, u32) -> Lot> Path<F> {
             }
             None => {
                 if self.receiver.timer() <= self.now
-                    && let Some(ack) = self.receiver.on_timer(self.now)
+                    && let Some(ack) = self.receiver.on_timer(&self.params, self.now)
                 {
                     self.emit(Packet::Ack(ack), MS(50));
                 }

@@ -129,19 +129,3 @@ fn the_last_of_a_burst_of_several_segments_asks_for_an_ack() {
         assert_eq!(path.prompt, prompt, "{tso_defer} {tso}");
     }
 }
-
-#[test]
-fn a_buffer_holds_64_kib_and_the_first_one_a_quarter_of_it() {
-    let params = TcpParams { tso_defer: true, ..plain() };
-    let mut path = Path::new(params.clone(), None, |_, _| Lot::Arrives);
-    let mut ends = Vec::new();
-    while ends.last().is_none_or(|&end| end < 200) {
-        let end = path.sender.records.nxt() + path.sender.left_in_buffer(&params);
-        if ends.last() != Some(&end) {
-            ends.push(end);
-        }
-        path.step();
-    }
-    // With segments of 1000 bytes, 16 fit into 16 640 bytes and 65 into 65 536 bytes.
-    assert_eq!(ends, [16, 81, 146, 211]);
-}

@@ -86,7 +86,9 @@ impl Path {
                 }
                 None => {
                     self.sender.on_timer(&self.params, self.now);
-                    (self.receiver.timer() <= self.now).then(|| self.receiver.on_timer(self.now)).flatten()
+                    (self.receiver.timer() <= self.now)
+                        .then(|| self.receiver.on_timer(&self.params, self.now))
+                        .flatten()
                 }
             };
             if let Some(ack) = ack {
