@@ -60,7 +60,7 @@ Found = dict[tuple[str, ...], dict[str, Interval]]
 
 
 def share(group: str, percentile: str = "p50") -> Measure:
-    """Percentile over a group's users of the throughput divided by the max-min share."""
+    """Percentile, over the users of a group, of a user's throughput divided by its max-min share."""
 
     def of(run: Run) -> float | None:
         found = {one["name"]: one["user_summary"]["share"] for one in run["groups"]}

@@ -23,7 +23,7 @@ from .harness import ROOT, Report, Skipped, bench
 SOURCES = ROOT / "crates/schemes/src"
 SCHEMES = {path.stem for path in (ROOT / "tests" / "vectors").glob("*.txt")}
 VARIANTS = {"drr": ["drr_lds"]}
-"""Schemes with code in another scheme's module, by that scheme. Their tests count for that module."""
+"""Schemes whose code is in the module of another scheme, by that other scheme. Their tests count for that module."""
 SHARED = "what schemes share"
 NOT_COUNTED = {"lib.rs", "tests.rs"}
 """Files without code, and files that contain only tests."""

@@ -1,7 +1,7 @@
 """Measures cost, memory and fairness from 100 to a million users and on 1 to 10 bottlenecks (about 15 minutes).
 
 Every point is a separate process, so that peak memory is that of one run. The measured values are stored in the tables
-of the page, from which laws and figures are computed. Times are CPU times of one thread. The largest point takes
+of docs/scaling.md, from which laws and figures are computed. Times are CPU times of one thread. The largest point takes
 minutes.
 """
 
@@ -76,7 +76,7 @@ def users_scenario(scheme: str, users: int, warmup: float, measure: float, *, sp
 
 
 def path_scenario(scheme: str, bottlenecks: int, *, spread: bool = False) -> Json:
-    """Returns a row of links. Half of the users of a link cross all links, the others only that link.
+    """Returns a row of links. Half of the users of a link cross all links. The other half crosses only that link.
 
     So all users have the same max-min share.
     """
@@ -190,8 +190,8 @@ def column(rows: Sequence[tuple[float, Json]], name: str, least: float = 0) -> l
 def laws_text(by_users: Rows, by_path: Rows) -> str:
     """The laws of the tables, as Markdown."""
     lines = [
-        "The laws are fitted by least squares of the logarithms. Each factor is the greatest ratio of point to line.",
-        "Laws of users are fitted to points with at least 10 000 users.",
+        "The laws are fitted by least squares of the logarithms; n is the number of users. Each factor is the largest",
+        "ratio between point and line. Laws of users are fitted to points with at least 10 000 users.",
         "",
     ]
     for label, rows in by_users.items():

@@ -24,7 +24,7 @@ PLANES = ("simulator", "kernel")
 UDP, TCP = 1470 / 1500, 1448 / 1500
 
 Case = tuple[Scenario, Mapping[str, object], Sequence[float]]
-"""A scenario, changed keys, and the expected goodputs in Mbit/s, computed by hand."""
+"""A scenario, the keys that the case changes in it, and the expected goodputs in Mbit/s, computed by hand."""
 
 
 def datagrams() -> Scenario:

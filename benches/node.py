@@ -154,7 +154,7 @@ def forward(seconds: int = SECONDS) -> tuple[float, float]:
 @turns(21)
 @click.option("--parts", is_flag=True, help="Compare the parts of ABC instead.")
 def main(report: Report, tool: str | None, turns: int, parts: bool) -> int:
-    """Measures with and without the programs of TOOL (default: built). Returns 1 if ABC costs over 10 % of the rate."""
+    """Measures forwarding with and without the programs of TOOL. Returns 1 if ABC costs over 10 % of the rate."""
     if tool is None:
         cargo("run", *FEATURES, "--example", "bench_node")
         tool = str(cargo("build", *FEATURES) / "fairlane-node")

@@ -1,6 +1,6 @@
 """Draws where the kernel spends its time on a forwarding node with meter and ABC; see docs/costs.md.
 
-Samples the path of the bench `node` at intervals of the processor's clock. Needs root, iperf3, perf and inferno
+Samples the packet path of the bench `node` at intervals of the processor's clock. Needs root, iperf3, perf and inferno
 (`cargo install inferno`), which folds and draws the stacks.
 """
 
@@ -50,7 +50,7 @@ def part_of(stack: str) -> str:
 
 
 def folded(recording: Path, inferno: str) -> Counter[str]:
-    """Returns the nanoseconds of each stack of sender and receiver, including softirqs in their context."""
+    """Returns the time in ns of each call stack of sender and receiver, including softirqs that interrupt them."""
     script = ["perf", "script", "--force", "-i", str(recording)]
     text = subprocess.run(script, check=True, capture_output=True, text=True).stdout
     lines = subprocess.run([inferno], input=text, check=True, capture_output=True, text=True).stdout.splitlines()

@@ -48,7 +48,7 @@ class Pair:
         first: One scheme.
         second: The other scheme.
         ours: 1 if the first scheme has the larger value in Fairlane, -1 if the smaller, 0 if the intervals overlap.
-        theirs: The same for the other side.
+        theirs: Order on the other side, with the same values.
         same_means: True if the means are in the same order, regardless of the intervals. Equal means have no order.
     """
 

@@ -50,7 +50,7 @@ class Rfc:
 
 
 def heads(path: Path) -> str:
-    """Heads of the modules in a folder and in its parents, one line each."""
+    """Text of all module heads in the folder of `path`, and of the heads of its parent modules, as one line."""
     files = [*path.parent.glob("*.rs"), *(folder / "mod.rs" for folder in path.parents if (folder / "mod.rs").exists())]
     lines = re.findall(r"^//!(.*)", "\n".join(file.read_text(encoding="utf-8") for file in files), re.MULTILINE)
     return " ".join(line.strip() for line in lines)

@@ -117,7 +117,7 @@ def problems_of_sdist(sdist: Path) -> Iterator[str]:
 
 
 def write_sboms(wheel: Path, out: Path) -> None:
-    """Writes two CycloneDX files: the linked crates (also in the wheel), and the packages of an installation."""
+    """Writes two CycloneDX SBOMs: of the linked crates, copied from the wheel, and of the installed Python packages."""
     stem = "-".join(wheel.name.split("-")[:2])
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():

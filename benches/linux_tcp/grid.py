@@ -134,7 +134,7 @@ class Cell(OneLink):
 
 
 def older() -> list[Cell]:
-    """Returns 48 of the 72 cells of the comparison in real time: those with a queue of Linux."""
+    """Returns 48 of the 72 cells of the older comparison in real time: those whose scheme Linux implements."""
     mixes = (("reno",) * 2, ("cubic",) * 2, ("bbr1",) * 2, ("reno", "cubic"), ("cubic", "bbr1"), ("reno", "bbr1"))
     found = []
     for number, (mix, flows, rate) in enumerate(itertools.product(mixes, FLOWS, (20, 100))):

@@ -1,8 +1,8 @@
-"""Compares the kernel's own queue with the simulator in known cases (needs root; 10 minutes).
+"""Compares TCP over a queue of the kernel with the simulator in a few cases (needs root; 10 minutes).
 
-Compares this machine's TCP over a token bucket with the profile `linux`. Each case has five runs of 26 s on the plane
-`kernel`, in the network of p4abc: a link of 50 Mbit/s with a queue of 24 packets, and an RTT of 20 ms. The criterion is
-that of `compare.py`.
+The kernel's side has this machine's TCP over a token bucket filter; the simulator's side has the profile `linux`. Each
+case has five runs of 26 s on the plane `kernel`, in the network of p4abc: a link of 50 Mbit/s with a queue of 24
+packets, and an RTT of 20 ms. The criterion is that of `compare.py`.
 """
 
 from __future__ import annotations

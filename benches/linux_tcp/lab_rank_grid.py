@@ -6,8 +6,8 @@ with both round-trip times. Rate and buffer alternate, so that each mix has both
 In one mix all users have the same CUBIC flows. Each of the other mixes has a user that schemes treat differently: eight
 flows, BBR, twice the round-trip time, or Poisson datagrams.
 
-There is a scheme of each kind that the forwarder has: no control, labels from the edge, an averaged queue, two
-controllers of the delay, a queue per flow.
+The schemes cover each kind that the forwarder implements: drop-tail, labels from the edge, an AQM on the averaged
+queue, two AQMs on the delay, and a queue per flow.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from ..rank_cells import Cell, Mixes, Users, crossed, queue
 
 OF_PACED = {"bbr1": {"tso": "0 B"}}
-"""The lab's hosts have no offloads, so they send paced segments one by one."""
+"""TCP keys by congestion control. The lab's hosts have no offloads, so paced senders send segments one by one."""
 
 SCHEMES = ("droptail", "abc", "red", "pie", "codel", "fq_codel")
 RTTS_MS = (20, 60)

@@ -1,8 +1,8 @@
 """Ranks 6 schemes in the simulator and on real packets, in 10 cells (needs root, iperf3; about 20 minutes).
 
-Simulator and lab run the same schemes, those of the forwarder. The lab has the TCP of this machine's kernel, the
-simulator has the profile `linux`. benches/ranking.py defines when the order is the same. Finished runs are stored below
-`--out`, so an interrupted command can be repeated and continues.
+Simulator and lab run the same schemes, those of the forwarder. The lab uses the TCP of this machine's kernel, and the
+simulator uses the profile `linux`. benches/ranking.py defines when the order is the same. Finished runs are stored
+below `--out`, so an interrupted command can be repeated and continues.
 """
 
 from __future__ import annotations

@@ -110,7 +110,10 @@ def arguments(scenario: Table) -> list[str]:
 
 
 def _be_offset(queue: Table, rate: float) -> float:
-    """Time in s added to arrival times of BE packets. MEDF's `be_offset` counts in send times of a full queue."""
+    """Returns the time in s that is added to arrival times of BE packets.
+
+    MEDF's `be_offset` is a multiple of the time to send a full queue.
+    """
     match queue["scheduler"]:
         case "fifo":
             return 0.0
@@ -161,7 +164,7 @@ def _check_source(source: Table) -> None:
 
 @cache
 def _as_in_ns3(profile: str, control: str) -> Table:
-    """Returns the TCP parameters of a profile, with the settings of controls.py."""
+    """Returns the TCP parameters of a profile, changed by the settings of controls.py for the congestion control."""
     tcp = {"profile": profile, "congestion_control": control} | CONTROLS[control].settings
     least = {"queue": {"scheme": "droptail"}, "tcp": tcp, "groups": [{"sources": [{"kind": "tcp"}]}]}
     scenario: Table = json.loads(canonical(json.dumps(least)))

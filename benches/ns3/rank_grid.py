@@ -11,7 +11,7 @@ user, a shorter round-trip time, Poisson datagrams, or BBR.
 The schemes are all schemes that ns-3 3.37 and Fairlane have, with the same parameters (discs.py), and ABC as in abc.cc.
 ns-3 has no SFQ, and Fairlane has no FqCobalt.
 
-ns-3 has the repairs and the exact round-trip times of sender_grid.py.
+ns-3 runs with the repairs and the exact round-trip times of `MENDED` in sender_grid.py.
 """
 
 from __future__ import annotations

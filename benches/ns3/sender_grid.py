@@ -36,7 +36,7 @@ MARKED_LIMIT_BDP = 8
 AS_IS: Table = {}
 MENDED: Table = {"mended": 1, "rttGain": 1}
 """Options of `dumbbell`. With a gain of 1, ns-3's smoothed RTT is the last sample. This is necessary, since ns-3 passes
-the smoothed RTT to controls that need samples (tcp-socket-base.cc EstimateRtt; until 3.40, fixed by 3.44)."""
+the smoothed RTT to controls that need samples (tcp-socket-base.cc EstimateRtt; up to 3.40, no longer in 3.44)."""
 
 RUN: Table = {"warmup": "5 s", "measure": "15 s"}
 """The runs include one or two ProbeRTTs of BBR and at least 75 round trips. Longer runs would take too long in ns-3."""

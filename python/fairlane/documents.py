@@ -1,6 +1,6 @@
 """Types of the documents that commands print with `--json`, and JSON Schemas generated from them.
 
-The result document of a scenario is declared in the simulator, verdicts in judge/verdicts.py.
+The result document of a scenario is declared in the simulator; verdicts are declared in judge/verdicts.py.
 """
 
 import types

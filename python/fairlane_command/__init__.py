@@ -1,4 +1,4 @@
-"""Entry point of the command `fairlane`, outside of the package to handle interrupts while the package loads."""
+"""Entry point of the command `fairlane`, outside of the package, to handle interrupts while the package loads."""
 
 from __future__ import annotations
 

@@ -8,5 +8,5 @@ its process, exhaust memory or never end, so cases run in supervised worker proc
 on earlier cases, so any number of workers draws the same cases. An hour of cases needs no database of examples.
 
 Cases are drawn from the project's declarations, so they include new keys, schemes and options automatically. Scenarios
-and documents follow their JSON Schemas, command lines click's declarations.
+and documents follow their JSON Schemas; command lines follow click's declarations.
 """

@@ -52,7 +52,7 @@ def stored(files: Sequence[Path]) -> Iterator[tuple[int, Case]]:
 
 
 def draw(seed: int, first: int, count: int | None, seconds: float) -> Iterator[tuple[int, Case]]:
-    """Yields numbered cases of a seed: `count` cases, or for `seconds`."""
+    """Yields numbered cases of a seed: `count` cases or, if it is None, cases until `seconds` have passed."""
     until = time.monotonic() + seconds
     number = first
     while number < first + count if count is not None else time.monotonic() < until:

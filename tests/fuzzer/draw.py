@@ -101,7 +101,7 @@ _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)( ?)(\S+)")
 
 
 def scaled(draw: Draw, like: str) -> str:
-    """A quantity of the same unit, scaled by powers of two or ten."""
+    """The quantity `like` in its unit, multiplied by a random factor from 0.1 to 10."""
     found = _QUANTITY.fullmatch(like)
     if found is None:
         return like

@@ -213,7 +213,7 @@ def _repair(table: Table) -> None:
 
 
 def _remove(table: Table, key: str) -> bool:
-    """Removes the value at an error's key, or the part around a missing one; returns true if something was removed."""
+    """Removes the value of an error's key, or of the nearest parent that exists. Returns true if it removed a value."""
     place = [int(index) if index else name for index, name in re.findall(r"\[(\d+)\]|([^.\[\]]+)", key)]
     while place:
         try:

@@ -1,4 +1,4 @@
-"""Runs cases in this process, one after another, like the command would: `python -m fuzzer.worker`.
+"""Runs cases in this process, one after another, as the command would: `python -m fuzzer.worker`.
 
 Standard input has one case per line. For each case, the worker writes a line of JSON to standard output. All output of
 the command goes to files, whether from Python, a thread of the simulator, or a panic.

@@ -20,7 +20,7 @@ COLUMNS = ["queue", "point", "group", "metric", "mean", "low", "high", "n"]
 
 
 def means(share: float, delay_s: float, half_width: float | None = 0.01) -> dict[str, Interval]:
-    """Means of a queue; the light group has the worst share, the heavy group the longest delay."""
+    """Means of a queue; the light group has the worst share, and the heavy group has the longest delay."""
     delays = {"heavy": delay_s, "light": delay_s / 2}
     return {
         "normalised_throughput.heavy": Interval(2.0, half_width, 3),

@@ -9,7 +9,7 @@ ROOT = clauses.ROOT
 
 
 def problems(folder: Path, code: str, text: str = "Half of it goes.", **more: str) -> list[str]:
-    """Problems of one file of code with a list of one clause."""
+    """Inconsistencies that the check finds between one file of code and a list with one clause."""
     shutil.rmtree(folder / "site", ignore_errors=True)
     (folder / "site" / "data" / "clauses").mkdir(parents=True)
     (folder / "crates").mkdir(exist_ok=True)

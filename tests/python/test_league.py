@@ -204,7 +204,7 @@ def test_the_front_has_whom_no_other_beats() -> None:
     }
     assert front(values, pair) == ["d", "a", "b", "e"]
     assert describe(values, pair).startswith(
-        "5 entries. No other is better in both than 1 d (0.005, 0.1), 2 a (0.01, 0.5)"
+        "5 entries. No entry is better in both criteria than 1 d (0.005, 0.1), 2 a (0.01, 0.5)"
     )
     (axes,) = draw(values, pair, ["c"]).axes
     assert {text.get_text() for text in axes.texts} == {"1", "2", "3–4"}  # b and e overlap

@@ -1,5 +1,5 @@
-"""The plane `linux`: plans, rejections, records and errors without a kernel; determinism with a kernel, if one was
-built."""
+"""Tests the plane `linux`: plans, rejections, records and errors without a kernel; determinism with a kernel, if one
+was built."""
 
 import json
 import os

@@ -90,7 +90,7 @@ def test_web_sessions_and_bursts_are_as_told() -> None:
 
 
 def record(tcp_kbps: list[float], udp_kbps: Mapping[str, list[float]]) -> dict[str, Any]:
-    """A record of two flows of each kind: TCP's goodput with headers, and the others' throughput in seconds 1 to 3."""
+    """A record with these goodputs of TCP flows (including headers), and throughputs of UDP flows in seconds 1 to 3."""
     # 960 of 1000 bytes are payload.
     groups: list[dict[str, Any]] = [{"name": "tcp", "user_goodput_bps": [0.96 * rate * 1e3 for rate in tcp_kbps]}]
     series: list[dict[str, Any]] = [{"throughput_bps": [0.0] * 3}]

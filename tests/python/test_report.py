@@ -97,7 +97,7 @@ def tables(html: str) -> dict[str, list[dict[str, str]]]:
 
 @pytest.fixture(scope="module")
 def pages(reproduced: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report on three experiments, two of which are stored."""
+    """A report on three experiments, two of which have stored runs."""
     out = tmp_path_factory.mktemp("report") / "pages"
     start = fairlane.report(*NAMES, out=out, settings=SETTINGS, replications=2, store=reproduced)
     assert start == out / "index.html"

@@ -122,7 +122,7 @@ def league() -> Table | str:
 
 
 def first() -> Table:
-    """The first three entries by each criterion that tells entries apart."""
+    """The first three entries by each criterion that distinguishes entries."""
     found = standing()
     rows = []
     for key, places in found.places.items():

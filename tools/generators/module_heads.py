@@ -33,7 +33,7 @@ class Head(NamedTuple):
 
 
 def module(name: str, crates: Path) -> Path:
-    """Returns the file of the module whose path ends in `name`, or the scheme's file if there are several."""
+    """Returns the file of the module whose path ends in `name`. If there are several, returns that of the scheme."""
     found = [file for ending in (f"{name}.rs", f"{name}/mod.rs") for file in crates.glob(f"*/src/**/{ending}")]
     if len(found) > 1:
         found = [file for file in found if "impl SchemeSpec for" in file.read_text(encoding="utf-8")]
@@ -92,7 +92,7 @@ def head(file: Path, chapters: Path) -> Head:
 
 
 def variants(name: str, crates: Path) -> list[tuple[str, str]]:
-    """Returns name and sentence of each variant of the enum `name`. Names follow `=`, or are in snake case."""
+    """Returns name and sentence of each variant of the enum `name`: the name after `=`, else in snake case."""
     declaration = re.compile(rf"^ *pub enum {name} \{{\n(.*?)^ *\}}$", re.MULTILINE | re.DOTALL)
     for file in sorted(crates.glob("*/src/**/*.rs")):
         if body := declaration.search(file.read_text(encoding="utf-8")):

@@ -193,7 +193,7 @@ def _ordered(classes: Mapping[str, str]) -> list[str]:
 
 
 def _functional(name: str, sentence: str, fields: Mapping[str, Any]) -> str:
-    """Returns a class with a field named like a Python keyword, such as `from`."""
+    """Returns the source of a TypedDict that has a field named like a Python keyword, such as `from`."""
     table = "".join(
         f'        "{key}": {_annotation(value)},  # {value["description"]}\n' for key, value in fields.items()
     )

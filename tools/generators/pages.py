@@ -200,7 +200,7 @@ _PARTS = {
         ("sender", "beside", "rate", "round trip", "buffer", "queue"),
     ),
 }
-"""Pattern of cell names, and columns for the parts of a name, by page and first column of a table."""
+"""By page and heading of a table's first column: pattern of its cells, and the columns into which they are split."""
 
 
 def _block(block: Any, page: str) -> str:
@@ -318,7 +318,7 @@ def _congestion_control(name: str) -> str:
     when, codepoint = control["marks"].split(", ")
     marks = when if control["every_mark"] else f"marks {when}"
     about = (
-        f"\nControls: {control['decides']}. With `ecn`: sends {codepoint}, responds to {marks}. "
+        f"\nControls: {control['decides']}. With `ecn` it sends {codepoint} and responds to {marks}. "
         f"Supported `loss_detection`: {control['loss_detection']}.\n"
     )
     return about + (_parameters(control["params"]) if control["params"] else "\nIt has no keys.\n")
@@ -344,7 +344,7 @@ def _scheme(name: str) -> str:
         if (owner := owners[_rule(param)])["name"] != name:
             key, _, default, *_ = _cells(param)
             others.setdefault(f"[{owner['title']}]({owner['name']}.md#parameters)", []).append(f"{key} ({default})")
-    same = "".join(f"\nFrom {owner}, with defaults: {', '.join(keys)}.\n" for owner, keys in others.items())
+    same = "".join(f"\nKeys of {owner} (defaults): {', '.join(keys)}.\n" for owner, keys in others.items())
     return f"{about}{_table(_PARAMETER, rows) if rows else ''}{same}"
 
 

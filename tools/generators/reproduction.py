@@ -102,8 +102,9 @@ def summary(papers: Sequence[Paper]) -> str:
         f"{added.total()} that this project added ({added['reproduced']} hold)",
     ]
     return (
-        f"Of {own.total()} claims of {len(papers)} papers {', '.join(parts)}. Of the {not_hard.total()} claims "
-        f"for which we expected no deviation, {not_hard['reproduced']} are reproduced. "
+        f"Of {own.total()} claims of {len(papers)} papers, {', '.join(parts[:-1])} and {parts[-1]}. "
+        f"Of the {not_hard.total()} claims for which we expected no deviation, "
+        f"{not_hard['reproduced']} are reproduced. "
         f"Other claims are counted separately: {'; '.join(counted_apart)}."
     )
 
@@ -147,7 +148,7 @@ def readings(paper: Paper) -> Rows:
 
 
 def fewer_runs(paper: Paper) -> Rows:
-    """Returns experiments with unusual replications or limits for inconclusive claims, and the reasons."""
+    """Returns a row for each rule that changes the number of replications or its maximum, with the reason."""
     return [
         [
             ", ".join(f"`{name}`" for name in rule.experiments or ["all"]),

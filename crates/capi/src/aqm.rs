@@ -20,7 +20,7 @@ pub struct AqmConfig {
     pub gamma: f64,
 }
 
-/// State of an averager: three numbers that the caller must store bit for bit. All zero: no packet so far.
+/// State of an averager: three numbers that the caller must store bit for bit. All are zero before the first packet.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AveragerState {

@@ -172,7 +172,7 @@ fn the_header_declares_what_the_library_exports() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/{name}.rs"));
         std::fs::read_to_string(path).unwrap()
     });
-    // Beginning of a name of the interface, up to the parenthesis of its parameters.
+    // Returns the names that begin with `fairlane_` and are followed by a parenthesis.
     let names = |text: &str| -> BTreeSet<String> {
         let calls = text.match_indices("fairlane_").map(|(at, _)| &text[at..]);
         let name = calls.filter_map(|rest| {

@@ -25,7 +25,7 @@ impl<'a> Table<'a> {
     pub fn open(text: &'a str) -> Result<Self, String> {
         check_quotes(text)?;
         let mut reader = ReaderBuilder::new();
-        // `next` counts cells, with a better message than the `csv` crate.
+        // Flexible: `next` checks the number of cells itself, since its error message is better than the `csv` crate's.
         reader.comment(Some(b'#')).trim(Trim::All).flexible(true);
         let mut reader = reader.from_reader(text.as_bytes());
         let start = reader.position().clone();

@@ -227,7 +227,7 @@ mod tests {
         let (block, _) = take(&arena, 64);
         arena.busy.store(true, Relaxed);
         assert!(arena.take(SizeClass::of(64)).is_none());
-        // SAFETY: it is not used afterwards.
+        // SAFETY: the block is not used afterwards.
         unsafe { arena.give_back(block, SizeClass::of(64)) };
         arena.busy.store(false, Relaxed);
         assert_eq!(take(&arena, 64), (block, false));

@@ -76,8 +76,8 @@ impl Default for LargePages {
     }
 }
 
-// SAFETY: a block comes from one of three sources, each of which satisfies the layout, and is returned to it: the
-// layout identifies blocks of [`large_block`], the address those of the arena, and the system has allocated all others.
+// SAFETY: a block comes from one of three sources, which satisfy the layout, and is returned to the same source. The
+// layout identifies blocks of [`large_block`], the address those of the arena; the system allocated all others.
 unsafe impl GlobalAlloc for LargePages {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         self.obtain(layout, false)

@@ -314,7 +314,7 @@ fn unwrapped(programs: &Programs, frame: &[u8]) -> (i32, u32, Vec<u8>) {
     (PASS, after.label, after.frame)
 }
 
-/// A frame with a shim as written by a node.
+/// Returns the frame with a shim as nodes write it: a header with the label after the Ethernet addresses.
 fn with_shim(frame: &[u8]) -> Vec<u8> {
     [&frame[..12], &[0x88, 0xb5, 0xfa, 0x10, 0x20, 0x30, 0, 0], &frame[12..]].concat()
 }

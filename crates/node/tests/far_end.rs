@@ -78,7 +78,7 @@ fn a_port_that_reads_labels_returns_the_question() {
     let silent = |until: f64| PortRecord { quiet_until_ns: START_NS + (until * 1e9) as u64, ..known };
     programs.write("ports", &LOOPBACK, &silent(11.0)).unwrap();
     assert_eq!(arrives(&programs, &asks).0, DROP);
-    // If the tool is killed before the detach, the port does not stay silent forever.
+    // If the tool is killed before the detach, the port answers again after `quiet_until_ns`.
     at(&programs, 12.0);
     assert_eq!(arrives(&programs, &asks).0, REDIRECT);
 }

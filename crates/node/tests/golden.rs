@@ -1,5 +1,5 @@
 //! Tests that the kernel programs give the same results as the library's integer arithmetic, bit for bit. Their
-//! decisions are almost always those of the reference in real numbers.
+//! decisions almost always equal those of the floating-point reference.
 #![cfg(feature = "ebpf")]
 
 use crate::common::{DROP, LOOPBACK, PASS, START_NS, label_of};
@@ -208,7 +208,7 @@ fn train(keys: &serde_json::Value, seed: u64, packets: u32) -> (u32, u32) {
     let (mut different, mut dropped) = (0, 0);
     for id in 0..u64::from(packets) {
         // Phases of overload alternate with phases of a half-empty link. In every other 20 000 packets the first user
-        // sends half of all packets. Otherwise all users send at equal rates. Then activities are near the average,
+        // sends half of all packets. Otherwise all users send at equal rates, so their activities are near the average,
         // where decisions are close.
         let load = if (id / 500) % 4 == 3 { 0.5 } else { 1.6 };
         let is_alike = (id / 20_000).is_multiple_of(2);

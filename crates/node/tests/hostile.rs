@@ -235,7 +235,7 @@ fn users_by_mark_count_before_those_by_vlan_and_these_before_prefixes() {
         (plain.clone(), 0, prefix),
         (other.clone(), 0, UserKey::DEFAULT),
         (tag(0, 7), 0, vlan),
-        // Priority and DEI do not belong to the number; VLANs 0, 8 and 4095 are unknown.
+        // The bits of priority and DEI are not part of the VLAN number. VLANs 0, 8 and 4095 are unknown.
         (tag(0xf0, 7), 0, vlan),
         (tag(0, 0), 0, prefix),
         (tag(0, 8), 0, prefix),
@@ -287,6 +287,6 @@ fn forged_labels_never_change_a_decision_of_csfq() {
         assert_eq!(verdicts[0], verdicts[1], "{i}");
         drops += u32::from(verdicts[0].2 != PASS);
     }
-    // 24 Mbit/s are offered to 10 Mbit/s. Once there is an estimate, 58 % are dropped.
+    // 24 Mbit/s are offered to a link of 10 Mbit/s. Once the fair rate is estimated, 58 % of the packets are dropped.
     assert!((1000..3500).contains(&drops), "{drops}");
 }

@@ -97,7 +97,7 @@ fn length(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |file| file.len())
 }
 
-/// Kills the subcommand `verb` while it replaces the list of names that begin with `a` by that with `b`.
+/// Kills the subcommand `verb` while it replaces the list of names that begin with `a` by the list of names with `b`.
 fn kill_changes(verb: &str, place: &Place, arguments: &[&str]) {
     let state = place.path("state");
     let [file, part, backup] =
@@ -198,7 +198,7 @@ fn swap_until(is_killed: &AtomicBool, listener: &str) -> (usize, Vec<u8>) {
         let mut answer = [0; 64];
         let begin = Instant::now();
         while answered.len() < SESSIONS.into() {
-            // Answers sent before the kill may still arrive, so receives until none is left.
+            // Answers sent before the kill may still arrive, so the loop receives until none is left.
             let is_last = is_killed.load(Ordering::SeqCst);
             match socket.recv(&mut answer) {
                 Ok(_) => answered.push(answer[1]),

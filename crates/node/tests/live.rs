@@ -7,8 +7,8 @@ use serde_json::Value as Json;
 use std::path::Path;
 use std::process::Command;
 
-/// Sends 28 packets one by one into a TBF that passes only the first. The queue that the AQM used for each packet must
-/// equal tc's count.
+/// Sends 28 packets one by one into a TBF that passes only the first. The queue length that the AQM used for each
+/// packet must equal the backlog that tc reports.
 ///
 /// A payload of 1400 bytes makes a frame of 1442 bytes. The burst of the TBF, 1600 bytes, passes one frame. For the
 /// second frame 1284 bytes of tokens are missing, which take two minutes at 80 bit/s.
@@ -81,7 +81,7 @@ fn the_more_active_user_loses_at_a_full_queue() {
 fn detach_leaves_the_machine_as_it_was() {
     skip_unless_live!();
     let lab = Lab::one_node();
-    // One port has a qdisc and a filter of another program, the other port has neither.
+    // Another program has created a clsact qdisc with a filter at `in0`, but none at `out0`.
     lab.run("n", "tc qdisc add dev in0 clsact");
     lab.run("n", "tc filter add dev in0 ingress prio 7 protocol ip u32 match ip src 192.0.2.1/32 flowid 1:1");
     let before = lab.traces("n");
@@ -290,8 +290,8 @@ fn a_reload_keeps_meters_and_loses_no_packet() {
     assert!(receiver.wait().unwrap().success(), "packets were lost");
     let status = lab.status("n", &config);
     assert_eq!(user(&status, "10.1.0.0/24").unwrap()["packets"], 4000);
-    // 1024 times the reference rate lowers the activity by 10. Packets between the two readings raise the activity by
-    // at most one. On a busy machine, decay between the readings only lowers it.
+    // Multiplying the reference rate by 1024 lowers the activity by 10. The packet sent between the two readings raises
+    // the activity by at most one. Decay between the readings only lowers the activity.
     let activity = |status: &Json| user(status, "10.1.0.0/24").unwrap()["activity"].as_f64().unwrap();
     // The user's last label may use an earlier rate, because the sender may have ended between two reloads. So one more
     // packet is sent.
@@ -371,15 +371,15 @@ fn labels_travel_in_a_tag_and_forged_ones_are_none() {
         );
         lab.python("c", &frames);
     }
-    // The kernel treats a tag with VLAN 0 as no tag: it routes the frames, with the labels of the meter, not with the
-    // forged ones.
+    // The kernel ignores a tag with VLAN 0, so the edge meters and routes these frames. They get the labels of the
+    // meter instead of the forged labels.
     let (at_a, at_b) = (lab.status("a", &edge), lab.status("b", &core));
     assert_eq!((&at_a["ingress"]["stripped"], &at_a["ingress"]["refused"]), (&Json::from(0), &Json::from(0)));
     assert_eq!((&at_a["ingress"]["metered"], &at_b["ingress"]["trusted"]), (&Json::from(77), &Json::from(77)));
     assert_same_labels(&at_a, &at_b);
     assert!(average_activity(&at_b, "out1") > 2.0, "{at_b}");
-    // A packet that does not arrive at a metered port, here from the edge itself, also cannot bring a label to the
-    // core.
+    // Packets with forged labels that the edge itself sends pass no metered port. Their labels do not reach the core
+    // either.
     let own = "import socket,struct\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('mid0',0))\n\
                for _ in range(5): \
                s.send(bytes.fromhex('02000a03000202000a030001')+struct.pack('!HHH',0x88a8,1,0x800)+bytes(60))";
@@ -395,8 +395,8 @@ fn frames_cut_off_anywhere_pass_the_meter() {
     let lab = Lab::one_node();
     let config = lab.config("n", "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n");
     lab.node_ok("n", "attach", &config);
-    // IPv4 and IPv6 frames are truncated at each length from the end of the Ethernet header to after the IP header: 2
-    // times 60 lengths.
+    // IPv4 and IPv6 frames are truncated to each of 60 lengths, from the end of the Ethernet header to beyond the end
+    // of the IP header.
     let frames = "import socket\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('c0',0))\n\
                   eth=bytes.fromhex('02000a010001'+'02000a010002')\n\
                   for kind,first in ((b'\\x08\\x00',0x45),(b'\\x86\\xdd',0x60)):\n\

@@ -59,8 +59,8 @@ impl Domain {
 
     /// Sends UDP packets of 1500 bytes from client to server, which must all arrive complete.
     fn send(&self, to: &str, count: u32) {
-        // SO_RCVBUFFORCE: XDP moves packets into larger buffers, so a receive buffer of the usual size has room for
-        // fewer packets.
+        // The server enlarges its receive buffer by SO_RCVBUFFORCE (33). XDP moves packets into larger buffers, so a
+        // receive buffer of the usual size has room for fewer packets.
         let (kind, payload) = if to.contains(':') { ("AF_INET6", 1452) } else { ("AF_INET", 1472) };
         self.exchange(
             &format!(
@@ -136,7 +136,8 @@ fn labels_travel_in_an_option_and_forged_ones_are_padding() {
     // Packets of the other family pass without a label.
     domain.send("10.2.0.2", 5);
     assert_eq!(count(&domain.status().1, "trusted"), 30);
-    // The client and the edge itself send a label with activity -32. Packets of the edge itself get no label.
+    // The client, and later the edge node itself, send packets with a forged label of activity -32. The edge node adds
+    // a label to the client's packets, but not to its own.
     let forged = "11001e04fa000000";
     domain.send_frames("c", "c0", &ipv6_frame("02000a01000102000a010002", "fd01", forged), 20);
     let (at_a, at_b) = domain.status();
@@ -255,7 +256,7 @@ fn labels_travel_in_a_shim_and_forged_ones_are_refused() {
     let (at_a, at_b) = domain.status();
     assert_eq!(count(&at_b, "trusted"), 60);
     assert_same_labels(&at_a, &at_b);
-    // The client and the edge itself send a shim with activity -32 before an IPv4 header.
+    // The client, and later the edge node itself, send a forged shim with activity -32 before an IPv4 header.
     let shim = "88b5fa00000000000800";
     let packet = format!("4500008000000000401100000a0100020a020002{}", "00".repeat(108));
     domain.send_frames("c", "c0", &format!("02000a01000102000a010002{shim}{packet}"), 20);

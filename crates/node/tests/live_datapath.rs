@@ -285,7 +285,7 @@ fn check_names_who_uses_the_bits_of_labels() {
     for (finding, is_there) in expected {
         assert_eq!(text.contains(finding), is_there, "{finding}: {text}");
     }
-    // These rules use other bits, which no program uses.
+    // With this mask, rule 7 uses a bit of labels, and rule 8 does not.
     lab.run("n", "ip -6 rule del priority 9");
     let masked = format!("mark_mask = \"0x0000ffff\"\n{TWO_PORTS}");
     let other = lab.config("n", &masked);

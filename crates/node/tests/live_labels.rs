@@ -371,7 +371,7 @@ const REMOVE: &str = "apt remove fairlane-node";
 const CHANGES_A_QUEUE: &str = "tc ";
 
 impl Case {
-    /// Runs the case. Each command is killed once at some point, and then runs to its end. Finally both nodes are
+    /// Runs the case. Each command is killed at a random time, and then runs again to its end. Finally both nodes are
     /// attached and write labels, and the core is removed.
     fn play(&self) {
         let mut rng = Rng::stream(38, 0, "order", self.number);
@@ -522,7 +522,7 @@ fn of_two_routers_on_a_link_only_the_one_that_reads_labels_gets_any() {
     assert_eq!(traffic.lost(&[]), Vec::<f64>::new());
 }
 
-/// The requests to the far end are also made from GSO packets with partial checksums.
+/// A request to the far end is a modified clone of a packet, which may be a GSO packet with a partial checksum.
 #[test]
 fn packets_that_are_cut_up_later_ask_as_well() {
     skip_unless_live!();

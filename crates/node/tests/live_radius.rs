@@ -56,7 +56,7 @@ impl<'a> Listener<'a> {
         Self { node, child }
     }
 
-    /// Returns the answers to `[status, user, session, address, another secret, {more}]`.
+    /// Returns the answers to requests of the form `[status, user, session, address, another secret, {more}]`.
     fn ask(&self, requests: Json) -> Vec<String> {
         self.run(SERVER, &requests.to_string()).lines().map(String::from).collect()
     }

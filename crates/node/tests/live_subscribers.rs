@@ -151,7 +151,8 @@ fn queues_of_mq_are_added_up() {
          q_base = \"900 packets\"\n",
     );
     lab.node_ok("n", "attach", &config);
-    // The two queues share frames of many flows. One frame in each queue may pass, the others are queued.
+    // Frames of many flows are distributed over the two queues of `mq`. The TBF of each queue passes at most one frame;
+    // the others are queued.
     let send = |count: u32, first: u32| {
         lab.python(
             "n",

@@ -329,7 +329,7 @@ impl Drop for SmallDisk<'_> {
     }
 }
 
-/// Returns one change per line. Each adds the user of a number, with the address `10.7.A.B`.
+/// Returns one change per line: for each number i, adds the user `n{i}` with the i-th address of 10.7.0.0/16.
 fn puts(numbers: std::ops::Range<u32>) -> String {
     let put = |i: u32| {
         let prefix = format!("10.7.{}.{}", i / 256, i % 256);

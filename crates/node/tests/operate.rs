@@ -158,7 +158,7 @@ fn check_fails_where_attach_would_and_says_what_may_go_wrong() {
 fn check_fails_for_what_is_attached_as_attach_does() {
     skip_unless_live!();
     let lab = Lab::one_node();
-    // The difference between the two indices is the number of slots.
+    // The index of far0 is that of in0 plus the number of slots in the map of ports, so both ports use the same slot.
     let in0: Json = serde_json::from_str(&lab.run("n", "ip -j link show dev in0")).unwrap();
     let index = in0[0]["ifindex"].as_u64().unwrap() + u64::from(PortRecord::PLACES);
     lab.run("n", &format!("ip link add far0 index {index} type veth peer name far1"));

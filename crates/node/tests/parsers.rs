@@ -45,7 +45,7 @@ fn a_million_mutated_frames_are_read_within_their_bounds() {
         // The same bytes belong to the same flow.
         assert_eq!(frame.flow(&bytes), Frame::parse(&bytes).flow(&bytes));
     }
-    // Mutations leave most frames IP; otherwise nothing after the ethertype would be tested.
+    // Most mutated frames are still IP packets; otherwise nothing after the ethertype would be tested.
     assert!(ip > 500_000 && with_ports > 1_000, "{ip} {with_ports}");
 }
 

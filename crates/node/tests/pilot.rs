@@ -51,10 +51,10 @@ const UDP_MBPS: f64 = 2.4 * SHARE_MBPS;
 const TCP_PART: f64 = 1448.0 / 1514.0;
 const UDP_PART: f64 = 1448.0 / 1490.0;
 
-/// The link sends `q_base`, 24 kB, in 4 ms.
+/// Configuration of ABC. The link sends `q_base`, 24 kB, in 4 ms.
 const ABC: &str =
     "queue = { scheme = \"abc\", q_min = \"9 kB\", q_base = \"24 kB\", gamma = \"18 kB\", average_over = \"bytes\" }\n";
-/// A rate slightly below that of the link reduces losses at the limit of the queue.
+/// Configuration of CSFQ. Its rate is slightly below that of the link, which reduces losses at the limit of the queue.
 const CSFQ: &str = "rate = \"49 Mbit/s\"\nqueue = { scheme = \"csfq\", q_min = \"0 B\", q_threshold = \"45 kB\", \
                     limit = \"90 kB\" }\n";
 

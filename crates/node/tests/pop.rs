@@ -535,14 +535,14 @@ fn print_kinds(pop: &Pop, ways: Ways, goodputs: &[f64], before: &HashMap<String,
     }
 }
 
-/// Time spent by the kernel on programs while it counts, and number of runs.
+/// Time that the kernel spent in BPF programs while [`Counting`] exists, and number of their runs.
 #[derive(Clone, Copy, Default)]
 struct Spent {
     ns: u64,
     runs: u64,
 }
 
-/// Makes the kernel count the time of programs while this value exists.
+/// Makes the kernel measure the run time of BPF programs while this value exists.
 struct Counting(String);
 
 impl Counting {
@@ -568,7 +568,7 @@ fn maps(folder: &Path) -> Vec<(u32, u64)> {
     let of = |map: MapHandle| {
         let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", map.as_fd().as_raw_fd())).unwrap();
         let field = |key: &str| info.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok());
-        // Links are pinned in the same folder, and have no such lines.
+        // The folder also has pins of links, whose fdinfo has no such lines.
         Some((field("map_id:")? as u32, field("memlock:")?))
     };
     maps.filter_map(of).collect()

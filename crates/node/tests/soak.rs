@@ -100,7 +100,7 @@ fn reloads_kills_and_a_full_table_lose_no_packet_and_leak_nothing() {
     let mut turn = 0_usize;
     while start.elapsed() < Duration::from_secs(seconds) {
         let config = config(if turn.is_multiple_of(2) { "20 kbit/s" } else { "10 kbit/s" });
-        // A port disappears and reappears, and also a subscriber with addresses that send.
+        // A port disappears and reappears, and so does a subscriber whose addresses send packets.
         let has_flap = turn.is_multiple_of(2);
         lab.run("n", if has_flap { "ip link add flap0 type veth peer name flap1" } else { "ip link del flap0" });
         let change = match turn % 3 {
@@ -135,7 +135,8 @@ fn reloads_kills_and_a_full_table_lose_no_packet_and_leak_nothing() {
         let now = status["ingress"]["metered"].as_u64().unwrap();
         assert!(now >= metered, "{now} after {metered}");
         metered = now;
-        // The four are the default user, the overflow, packets without an address, and the subscriber.
+        // The four other meters are those of the default user, the overflow, packets without an address, and the
+        // subscriber.
         assert!(status["users"].as_array().unwrap().len() as u32 <= users + 4);
         // There is one map. Its programs are ingress, egress, and the one that starts the timer, which the timer keeps
         // loaded.

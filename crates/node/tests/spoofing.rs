@@ -62,8 +62,8 @@ fn many_addresses_within_a_prefix_gain_nothing() {
         (0..200).map(|i| meter(&programs, &ipv4([10, 0, 0, i % addresses], 0, 1000))).collect()
     };
     assert_eq!(labels("prefix", 200), labels("prefix", 1));
-    // With per-address meters, each forged packet is the first of its address. So such users must have one meter per
-    // prefix.
+    // With per-address meters, each forged packet is the first of its address and gets the low label of a first packet.
+    // So users that can forge addresses of a prefix must share one meter for the prefix.
     let (all, one) = (labels("address", 200), labels("address", 1));
     assert!(all.iter().all(|label| *label == one[0]));
     // A label grows with log2 of the number of equal packets, in units of 2^-16. All packets arrive at once, so nothing

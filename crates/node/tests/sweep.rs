@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 const LIMIT: u32 = 1 << 20;
 
-/// Creates a node on the machine's clock, with a table of `limit` slots and this number of addresses.
+/// Creates a node on the machine's clock, with a table of `limit` slots and `addresses` addresses.
 fn node(limit: u32, addresses: u32, timeout: &str) -> Programs {
     let tables = json!({
         "marker": {"memory": "1 ms"},
@@ -85,7 +85,7 @@ fn silent_addresses_lose_their_places_a_few_at_a_time_and_others_get_them() {
     assert_eq!(pool.most_expired, PoolRecord::SLICE_EXPIRED);
     assert_eq!(programs.keys("addresses").len(), 0);
     assert_eq!(programs.ingress_stats().unwrap().expired, 5000);
-    // Their slots are free again and no longer count for the limits of user and port.
+    // The slots of the expired addresses are free again and no longer count for the limits of user and port.
     add(&programs, 70_000, 1000);
     let stats = programs.ingress_stats().unwrap();
     assert_eq!((stats.no_room, stats.user_full, stats.port_full), (0, 0, 0));

@@ -8,10 +8,10 @@ const PAGE: &str = include_str!("../../../docs/security.md");
 /// Folders of the files named on the page, next to this crate.
 const FOLDERS: [&str; 3] = ["tests", "src", "../schemes/src"];
 
-/// A test file, and parts of the names of its tests, such as the beginning. Without parts, the whole file.
+/// A test file, and parts of the names of its tests. The parts may be empty if the page refers to the whole file.
 type Named<'a> = (&'a str, Vec<&'a str>);
 
-/// Names on a page: in the last column of tables of tests, and in parentheses.
+/// Returns the tests that a page names: in the last column of tables of tests, and in parentheses.
 fn named(page: &str) -> Vec<Named<'_>> {
     let mut all = in_parentheses(page);
     let mut has_tests = false;

@@ -301,7 +301,7 @@ fn a_stream_says_which_lines_were_applied() {
     let told = String::from_utf8(output.stderr).unwrap();
     assert!(told.ends_with("; lines 1025 to 1101 were not applied, lines 1 to 1024 were\n"), "{told}");
     assert_eq!(place.names().len(), 1024);
-    // The message has the singular for one change. A user may be added and removed within a step.
+    // The message has the singular for one change. One file may add a user and remove another.
     assert_eq!(place.ok("apply", &[&place.file("changes", &put("a", "10.0.0.1"))]), "applied 1 change\n");
     let both = place.file("changes", &format!("{}{{\"remove\":\"b\"}}\n", put("b", "10.0.0.2")));
     assert_eq!(place.ok("apply", &[&both]), "applied 2 changes\n");

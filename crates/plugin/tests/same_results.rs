@@ -56,8 +56,9 @@ impl DropSink<TestPacket> for Events {
     }
 }
 
-/// Offers random arrivals at four thirds of the link's rate, half of them of one user. The rate changes half way.
-/// Returns the events, the readings as bits, and the number of records.
+/// Offers random arrivals of 7.8 Mbit/s on average to a link of 10 Mbit/s, whose rate falls to 5 Mbit/s half way. Three
+/// users send a quarter of the packets each, and two users an eighth each. Returns the events, the readings as bits,
+/// and the number of records.
 fn drive(mut queue: AnyDiscipline<TestPacket>) -> (Vec<Event>, Vec<(&'static str, u64)>, usize) {
     const RATE: BitRate = BitRate(10_000_000);
     let mut traffic = Rng::stream(7, 0, "traffic", 0);

@@ -65,7 +65,7 @@ fn window_of(bytes: f64) -> Option<u32> {
     (bytes >= 1.0 && bytes <= f64::from(u32::MAX)).then_some(bytes as u32)
 }
 
-/// Minimum RTT in seconds; `None` if it is not known yet.
+/// Converts a minimum RTT to seconds. Returns `None` if it is not known yet.
 fn known(time: Time) -> Option<f64> {
     (time < Time::NEVER).then(|| time.as_secs_f64())
 }

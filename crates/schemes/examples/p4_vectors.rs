@@ -87,7 +87,7 @@ impl Drop for Running {
     }
 }
 
-/// Creates the probe before the frame: inputs, and room for the outputs.
+/// Returns the packet: a probe with the inputs and room for the outputs, and then the frame.
 fn probed(number: u32, input: &Input) -> Vec<u8> {
     let mut packet = number.to_be_bytes().to_vec();
     packet.extend(input.ingress_port.to_be_bytes());

@@ -1,4 +1,4 @@
-//! Tests that a port that stores packets itself behaves like one whose discipline stores them.
+//! Tests that a port behaves the same whether it or its discipline stores the packets.
 
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};

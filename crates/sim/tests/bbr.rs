@@ -4,7 +4,7 @@ use crate::common;
 use fairlane_sim::measure::run_record::RunRecord;
 use serde_json::{Value as Json, json};
 
-/// Runs flows with these congestion controls at 10 Mbit/s with an RTT of 40.2 ms, which is a bandwidth-delay product of
+/// Runs flows with these congestion controls at 10 Mbit/s with an RTT of 40.2 ms, so the bandwidth-delay product is
 /// 33.5 packets. The buffer has `limit` packets.
 fn run(controls: &[&str], limit: u32, seconds: u32) -> RunRecord {
     let group = |(number, control): (usize, &&str)| {

@@ -117,7 +117,7 @@ fn copa_alone(profile: &str, rate_mbps: u32, packets: u32) -> (f64, f64) {
 
 #[test]
 fn copa_alone_fills_a_link_whose_buffer_is_a_tenth_of_the_bandwidth_delay_product() {
-    // According to the paper the queue oscillates between 0 and 2.5 / delta = 5 packets. They fit into a tenth of 167
+    // According to the paper the queue oscillates between 0 and 2.5 / delta = 5 packets. The buffers have room for 17
     // packets and more, so the link is never idle for long, and no packet is lost after slow start. The test tolerates
     // 10 % less utilisation, because the velocity can overshoot. A loss of 5 % would be half of the buffer in each
     // round trip.
@@ -174,7 +174,7 @@ fn ledbat_yields_to_cubic_where_the_buffer_is_longer_than_its_target() {
 #[test]
 fn ledbat_keeps_the_queue_at_its_target() {
     // The window changes by at most one segment per round trip of 140 ms. At 10 Mbit/s this changes the queueing delay
-    // by 1.2 ms. The filter over four samples adds a lag.
+    // by 1.2 ms. The filter over four samples adds a lag, so the test allows 10 ms around the target of 100 ms.
     let mut case = Case::deep(droptail(264));
     case.measure_s = 40;
     let delay = case.run(&["ledbat"]).links[0].delay[0].p95_s;

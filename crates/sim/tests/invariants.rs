@@ -218,7 +218,8 @@ fn scenario_with(queue: impl Strategy<Value = Json>) -> impl Strategy<Value = Js
     )
 }
 
-/// Sources that last for the whole run, on networks without time series, so the engine may deliver packets late.
+/// Scenarios in which all sources last for the whole run, without time series, losses and jitter. In such scenarios,
+/// the engine may handle deliveries later than their times.
 fn lasting_scenario() -> impl Strategy<Value = Json> {
     let queue = prop_oneof![2 => abc_queue(), 3 => any_queue(), 1 => Just(json!({"scheme": "droptail"}))];
     scenario_with(queue).prop_filter_map("no source lasts", |mut scenario| {

@@ -23,8 +23,8 @@ fn groups_and_bins_of_the_series_have_a_joint_limit() {
         })
     };
     assert_eq!(problem(&scenario(&groups(1), "1 ms")), "");
-    // Each bin has six values for each group and three for the link. 12 000 000 / 18 003 gives 666 bins of 150.15 ms
-    // each.
+    // Each bin has six values for each group and three for the link. At most 12 000 000 values are allowed: 12 000 000
+    // / 18 003 gives 666 bins of 150.15 ms each.
     let many = groups(3000);
     assert_eq!(
         problem(&scenario(&many, "1 ms")),

@@ -55,8 +55,8 @@ fn a_run_of_a_million_million_events_at_one_instant_is_told() {
 
 #[test]
 fn endless_flows_send_no_more_than_their_links_carry() {
-    // A link of 10 Mbit/s carries 18 000 packets in 21 s, regardless of the access links. Sources that send 50 million
-    // packets per second take hours.
+    // A link of 10 Mbit/s carries 18 000 packets in 21 s, regardless of the access links. Simulating sources that send
+    // 50 million packets per second takes hours.
     let users = |source: Json| json!([{"users": 1000, "start_until": "0 s", "sources": [source]}]);
     assert_eq!(notes("1 s", &users(json!({"kind": "tcp", "flows": 100}))), [""; 0]);
     let found = notes("1 s", &users(json!({"kind": "cbr", "rate": "1 Gbit/s", "packet_size": "31 B"})));

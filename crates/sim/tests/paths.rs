@@ -39,7 +39,7 @@ fn a_lossy_access_link_loses_before_the_bottleneck_and_tells_so() {
     group["access_loss"] = json!({"model": "periodic", "period": 10});
     let record = run(&scenario(&json!({}), &group, &json!({"warmup": "0 s", "measure": "60 s"})));
     let access = record.groups[0].access_loss.expect("the group has lossy access links");
-    // Every tenth packet of each of three users is lost. Only the last, incomplete periods differ.
+    // Every tenth packet of each of three users is lost. The last period of a user may be incomplete.
     let lost = access.lost_packets * 10;
     assert!(lost <= access.packets && access.packets - lost < 3 * 10, "{access:?}");
     assert_eq!(record.links[0].accounting.arrived, access.packets - access.lost_packets);
@@ -94,8 +94,8 @@ fn a_detour_makes_the_way_longer_for_a_time_wherever_it_stands() {
     let fast = json!({"bottleneck_rate": "1 Tbit/s", "access_rate": "1 Tbit/s"});
     let plain = delay_of(&fast, &json!({}));
     for (detour, share) in [
-        // Packets sent from 3 s to 4.95 s take the detour and arrive within the measurement. All packets that arrive
-        // within the measurement were sent in 3.95 s.
+        // Packets sent from 3 s to 4.95 s take the detour and arrive within the measurement. The packets that arrive
+        // within the measurement were sent during 3.95 s.
         (json!({"delay": "50 ms", "from": "3 s"}), 1.95 / 3.95),
         // Packets sent from 0.95 s to 2 s take the detour and arrive within the measurement. Without the detour, the
         // first of these would have arrived before the measurement.
@@ -195,7 +195,8 @@ fn schemes_are_told_the_rate_of_the_link_or_the_mean_of_a_window() {
     let windowed = json!({"file": "steps", "gaps": gaps, "rate_window": "0.5 s"});
     let mean = with(&plain, None);
     assert_eq!(mean.links[0].rate_bps, 1900.0 * 12_000.0 / 10.0);
-    // Reporting the mean rate explicitly does not change the run. Other rates, and a window, change decisions.
+    // If the scenario sets the reported rate to the mean rate, the run does not change. Another reported rate, or a
+    // `rate_window`, changes decisions.
     assert_eq!(with(&plain, Some("2280 kbit/s")), mean);
     assert_ne!(with(&plain, Some("12 Mbit/s")).links[0].drops, mean.links[0].drops);
     assert_ne!(with(&windowed, None).links[0].drops, mean.links[0].drops);
@@ -345,7 +346,7 @@ fn an_access_network_spreads_round_trip_times_by_as_much_as_the_way_leaves() {
 
 #[test]
 fn the_first_segment_takes_the_round_trip_time_of_its_user() {
-    // SYN and SYN-ACK take one RTT and the segment half an RTT. The sums are 15, 60 and 150 ms. Transmissions on links
+    // SYN and SYN-ACK take one RTT and the segment half an RTT, together 15, 60 and 150 ms. Transmissions on links
     // of 1 Tbit/s take less than a microsecond.
     let topology = json!({"bottleneck_rate": "1 Tbit/s", "access_rate": "1 Tbit/s", "bottleneck_delay": "1 ms"});
     let group = json!({"users": 3, "user_rtts": ["10 ms", "40 ms", "100 ms"], "start_until": "0 s",

@@ -138,8 +138,8 @@ fn an_idle_path_takes_its_transmissions_and_delays_to_the_nanosecond() {
 
 #[test]
 fn queues_of_a_graph_are_as_long_as_theory_says() {
-    // For M/D/1, the mean number of waiting packets is rho^2 / (2 (1 - rho)): 1.6 at load 0.8, 0.45 at 0.6. The first
-    // link spaces packets by their transmission time. The third link has the same rate, so packets never wait there.
+    // For M/D/1, the mean number of waiting packets is rho^2 / (2 (1 - rho)): 1.6 at load 0.8, 0.45 at 0.6. Link a
+    // spaces packets by their transmission time. Link c has the same rate, so packets never wait there.
     let scenario = json!({
         "run": {"warmup": "10 s", "measure": "2000 s"},
         "topology": {"kind": "graph", "access_rate": "1 Tbit/s", "links": [
@@ -244,8 +244,8 @@ fn a_fast_link_with_a_large_buffer_is_full() {
 
 #[test]
 fn places_of_flows_are_as_many_as_were_ever_open_at_once() {
-    // 25 transfers start per second over an idle link. By Little's law, 25 times a fraction of a second are open, for
-    // any duration of the run.
+    // 25 transfers start per second over an idle link, and each lasts a fraction of a second. By Little's law, the mean
+    // number of open transfers is below 25 for any duration of the run.
     let scenario = |seconds: u32| {
         json!({
             "run": {"warmup": "0 s", "measure": format!("{seconds} s")},
@@ -262,7 +262,8 @@ fn places_of_flows_are_as_many_as_were_ever_open_at_once() {
         assert!((probe.started as f64 - started).abs() < 5.0 * started.sqrt());
         assert!(probe.times.count() + 20 > probe.started && probe.refused == 0);
         assert!(network.flows.len() <= 20, "{}", network.flows.len());
-        // Payload of ended transfers and of open ones equals the user's goodput.
+        // The payload delivered so far is at least that of the completed transfers and at most that of the started
+        // ones.
         let under_way: u64 =
             network.flows.iter().map(|flow| flow.receiver.delivered_bytes(&network.tcp_params[0])).sum();
         let delivered = network.users[0].delivered_bytes + under_way;

@@ -4,8 +4,8 @@ use crate::common::{refusal, run};
 use fairlane_sim::measure::run_record::{RunRecord, VideoRecord};
 use serde_json::{Value as Json, json};
 
-/// Returns a scenario with a single player with a small buffer on a link of `rate`. Bitrates are 1, 2 and 4 Mbit/s,
-/// chunks have 2 s.
+/// Returns a scenario with a single player with a small buffer on a link of `rate`. The bitrates are 1, 2 and 4 Mbit/s,
+/// and a chunk lasts 2 s.
 fn scenario(rate: &str, profile: &str) -> Json {
     json!({
         "run": {"warmup": "60 s", "measure": "120 s", "seed": 4},

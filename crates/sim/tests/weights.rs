@@ -18,8 +18,8 @@ fn weighted(queue: &Json) -> Json {
 
 #[test]
 fn schemes_of_every_kind_share_by_weight() {
-    // The users share 10 Mbit/s in the ratio 1 : 3. Schedulers achieve this to within a quantum, by flow and by user.
-    // Schemes that drop by labels achieve it to within a tenth.
+    // The users share 10 Mbit/s in the ratio 1 : 3. Schedulers achieve this ratio to within a quantum, whether they
+    // share by flow or by user. Schemes that drop by labels achieve it to within a tenth.
     let cases = [
         (json!({"scheme": "drr"}), 0.01),
         (json!({"scheme": "wfq", "share_per": "flow"}), 0.01),

@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 pub fn run(input: &[u8], replication: u32) -> Result<Answer, Failed> {
     let scenario = Scenario::read(&table(input)?).map_err(|error| Failed(error.to_string()))?;
     let mut watcher = Watcher::new(&scenario);
-    // There is only one observer type, because the compiler instantiates the engine for each.
+    // There is only one observer type, because the compiler compiles the engine again for each type.
     let ended = engine::try_observe(&scenario, replication, &AtomicBool::new(false), &mut watcher);
     let record = ended.map_err(|stop| match stop {
         Stop::ExternalFailed(problem) => Failed(problem),

@@ -38,7 +38,7 @@ pub struct Watcher {
     /// Number and arrival time of each waiting packet.
     waiting: HashMap<Identity, (u32, Time)>,
     packets: u32,
-    /// Reason for which the arriving packet is dropped, if it is.
+    /// Reason of the drop, if the arriving packet is dropped.
     refused: Option<DropReason>,
     threshold: f64,
 }
@@ -312,7 +312,7 @@ mod tests {
                     LEAVES => assert!(own.remove(&packets[row])),
                     _ => drop(own.remove(&packets[row])),
                 }
-                // A packet that is dropped from the queue may still count in the backlog that it found.
+                // When a packet is dropped from the queue, the recorded backlog may still include this packet.
                 if events.what[row] < FIRST_DROP {
                     assert_eq!(own.len(), queues[row] as usize, "{} row {row}", scheme.name());
                 }

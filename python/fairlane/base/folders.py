@@ -146,7 +146,10 @@ def _keep_others(old: Path, new: Path) -> None:
 
 
 def _entries(folder: Path, into: set[str] | None = None, at: str = "") -> Iterator[tuple[str, bool]]:
-    """Yields names of files below a folder with False, and names of subfolders that are not in `into` with True."""
+    """Yields (name, False) for each file below a folder, and (name, True) for each subfolder that is not in `into`.
+
+    Descends into the subfolders in `into`; if it is None, into all subfolders.
+    """
     with os.scandir(folder / at) as entries:
         for entry in entries:
             name = f"{at}/{entry.name}" if at else entry.name

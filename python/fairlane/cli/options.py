@@ -197,7 +197,7 @@ def given_options() -> dict[str, str]:
 
 @contextmanager
 def from_origin(origin: str | Path) -> Iterator[None]:
-    """Prefixes an error in a scenario's key with the key's origin."""
+    """Prefixes an error in a scenario's key with the origin of the key: a file, or an option such as `--set`."""
     try:
         yield
     except ScenarioError as error:

@@ -361,7 +361,7 @@ def print_adversaries(result: Adversaries, folder: Path) -> None:
 
 
 def print_tuned(result: Tuned, folder: Path) -> None:
-    """Prints parameters, then a row for each criterion and half: defaults, tuned, gain."""
+    """Prints the parameters. Then prints each criterion on both halves of the scenarios: defaults, tuned, gain."""
     out, document = Terminal(), result.document()
     parameters = texts("parameter", "range", "default", "tuned")
     for key, text in document["ranges"].items():

@@ -58,7 +58,7 @@ class Terminal(Console):
         self.print(Text.assemble((visible(title), "bold"), visible(rest)))
 
     def numbers(self, table: Numbers, most: int | None = None) -> None:
-        """Prints a table without cutting numbers: columns that do not fit or exceed `most` are printed below."""
+        """Prints a table without cutting numbers. Columns beyond the line or beyond `most` characters follow below."""
         before = self.width
         room = self.width if self.is_terminal else None
         for part, width in table.parts(most if room is None else min(room, most or room)):
@@ -93,7 +93,7 @@ class Numbers:
         self.rows.append([_cell(cell) for cell in cells])
 
     def parts(self, room: int | None) -> list[tuple[list[int], int]]:
-        """Splits columns into parts at most `room` wide if possible. Returns columns and width of each part.
+        """Splits columns into parts of at most `room` characters if possible. Returns columns and width of each part.
 
         Every part begins with the key columns.
         """

@@ -40,10 +40,10 @@ class Measured:
         return found
 
     def _harm(self, one: SuiteScenario) -> list[float | None]:
-        """Loss of the victim's goodput through the other sender, beyond that through a sender of its own kind.
+        """Goodput that the victim loses to the other sender, minus that lost to a sender of the victim's own kind.
 
-        The loss is divided by the goodput of the victim alone. Returns a value per replication, from runs of equal
-        seeds.
+        The difference is divided by the goodput of the victim alone. Returns a value per replication, from runs with
+        the same seed.
         """
         assert one.harm
         names = one.harm.itself, one.name, one.harm.alone

@@ -23,7 +23,7 @@ OTHERS, FRONT, *OWN = "0.62", *plots.COLOURS
 MOST_OWN = 4
 """Maximum number of the user's entries that are highlighted."""
 TOUCHING = (0.04, 0.05)
-"""Fractions of the axes within which points, or their numbers, overlap."""
+"""Distances in x and y, as fractions of the axes, below which points or their numbers overlap."""
 LEGEND_CHARACTERS = 56
 DELAY_TICKS_MS = (5, 10, 20, 50, 100, 200, 500, 1000)
 
@@ -183,4 +183,4 @@ def describe(values: Values, pair: Pair) -> str:
         f"{number} {label} ({format_number(points[label][0].mean)}, {format_number(points[label][1].mean)})"
         for number, label in enumerate(front(values, pair), 1)
     ]
-    return f"{len(points)} entries. No other is better in both than {', '.join(names)}."
+    return f"{len(points)} entries. No entry is better in both criteria than {', '.join(names)}."

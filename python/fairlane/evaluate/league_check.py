@@ -1,8 +1,8 @@
 """Checks whether this engine reproduces the league: repeats some of its runs and compares the cells.
 
-The engine version changes with every line of the simulator or of a scheme, even if no result changes. So it does not
-show whether the league is current. Measuring a whole league takes too long. Therefore the check uses a sample, the same
-on every machine, that contains every entry and every scenario at least once.
+The engine version changes with every line of the simulator or of a scheme, even if no result changes. So the
+version does not show whether the league is current. Measuring a whole league takes too long. Therefore the check uses a
+sample, the same on every machine, that contains every entry and every scenario at least once.
 """
 
 from __future__ import annotations

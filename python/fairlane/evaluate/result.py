@@ -128,7 +128,7 @@ class Evaluation(Standing):
             pages.write(self, stage)
 
     def write_league(self) -> list[Path]:
-        """Writes the results as the committed league results of these entries.
+        """Overwrites the committed league results of the measured entries.
 
         Raises:
             UserError: Only a part of the suite was run.

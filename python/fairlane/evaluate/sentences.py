@@ -46,7 +46,7 @@ def findings(
     places: Mapping[str, Mapping[str, Rank]],
     scenarios: Sequence[str],
 ) -> Findings:
-    """Criteria in which an entry is in the first or last tenth, and scenarios farthest from the median.
+    """Finds criteria by which an entry ranks in the first or last tenth, and scenarios where it is far from the median.
 
     Args:
         label: Label of the entry.

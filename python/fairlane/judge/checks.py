@@ -166,7 +166,7 @@ def _shape(claim: Claim, means: Sequence[Interval]) -> Comparison:
 
 
 def _way(claim: Claim, means: Sequence[Interval], *, up: bool) -> Comparison:
-    """Checks the largest step back of a rise or fall, and its ends, since small steps could reverse the trend."""
+    """Checks the largest step back of a rise or fall. Checks its ends too, since small steps back could add up."""
     low, high = (means[0], means[-1]) if up else (means[-1], means[0])
     width = math.hypot(low.uncertainty, high.uncertainty)
     missed = _difference(low.mean, high.mean) or (0.0 if width else math.inf)  # equal numbers are not a rise

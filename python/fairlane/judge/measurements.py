@@ -1,4 +1,4 @@
-"""The points of experiments as scenarios, and their runs as rows of numbers."""
+"""Converts the points of experiments to scenarios, and the runs of these scenarios to rows of metrics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Run = Kept | Measured
 """A run with its record, or the metrics of a run whose record is stored elsewhere."""
 
 Simulate = Callable[[Sequence[str]], Sequence[Sequence[Run]]]
-"""Returns the runs of canonical scenarios, each with its number of replications."""
+"""Function that returns the runs of canonical scenarios. Each scenario contains its number of replications."""
 
 
 @dataclass(frozen=True)

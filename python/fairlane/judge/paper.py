@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Expected:
-    """Outcomes that a person checked last (verdicts.toml).
+    """Expected outcomes, as last confirmed by a person (verdicts.toml).
 
     Attributes:
         claims: Verdict and findings, as in `ClaimVerdict`, by claim id.
@@ -54,8 +54,7 @@ class Paper:
         traces: Functions of a run record that return a curve over time.
         runs: Numbers and durations of runs that differ from the paper's.
         confidence: Confidence level of the intervals.
-        engine_schemes: Variant of a scheme of the simulator for each scheme name of the claims that the simulator
-            lacks.
+        engine_schemes: Name of a scheme in the simulator by its name in the claims, where the names differ.
         exists: Returns true if a combination of scheme and variables is a point; None if all combinations are.
         labels: Names of points, such as rows of a printed table, that claims use like variables.
         computed: Rows of experiments without simulation (`kind = "analytic"`).

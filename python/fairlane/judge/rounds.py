@@ -1,9 +1,10 @@
 """Tests the claims of experiments, and adds replications at points that keep a claim inconclusive.
 
-A claim starts with the replications of its experiments. While it is inconclusive, the responsible points get twice as
-many replications, with consecutive seeds, until it is decided or a point reaches the maximum. The maximum is `most` of
-the experiment, or four times its replications if runs.toml has none. The replications of a claim depend only on its own
-runs. So the verdict does not depend on other reproduced experiments, on the number of threads, or on interruptions.
+A claim starts with the replications of its experiments. While the claim is inconclusive, the responsible points get
+twice as many replications, with consecutive seeds. This ends once the claim is decided or a point reaches the maximum.
+The maximum is `most` of the experiment, or four times its replications if runs.toml has none. The replications of a
+claim depend only on its own runs. So the verdict does not depend on other reproduced experiments, on the number of
+threads, or on interruptions.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Judged:
 
 @dataclass
 class _Open:
-    """A claim, and for points that need more replications than their experiment the number of replications."""
+    """A claim, and the number of replications of each point that needs more than its experiment has."""
 
     claim: Claim
     more: dict[int, int] = field(default_factory=dict)

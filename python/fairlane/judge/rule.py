@@ -1,4 +1,4 @@
-"""The rule that decides whether a number agrees with a claim. Noise never helps, with one exception (see extremes).
+"""The rule that decides whether a number agrees with a claim. Noise never helps, except for extremes of points.
 
 A comparison has a mean over runs, the half width of its confidence interval, and an allowed range. This range is the
 paper's number or bound, widened by the tolerance that was set before the first run. The comparison is

@@ -1,7 +1,7 @@
 """Tests claims of a paper on measured grids.
 
 A claim is a table in a paper's claims.toml; the comment at the start of that file explains the keys. judge/checks.py
-has the comparisons for each kind of claim, judge/rule.py the rule that decides them.
+has the comparisons for each kind of claim; judge/rule.py has the rule that decides them.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ _FIXED = {
     "KBUILD_BUILD_HOST": "fairlane",
     "KBUILD_BUILD_VERSION": "1",
 }
-"""Values that the kernel contains; constant, so that builds are reproducible."""
+"""Environment variables whose values the build writes into the kernel; constant, so that builds are reproducible."""
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,8 @@ _HEADERS_BYTES = 60
 _LEAST_BYTES, _PACKET_BYTES = 1 << 16, 600
 """Upper bounds on sizes in a capture file, in bytes: of its header, and of one packet together with its ACKs."""
 MOST_WAITING = 4096
-"""Largest expected number of packets that still wait at the end of the guest's trace. The trace has only arrivals of
-these packets."""
+"""Largest expected number of packets that still wait at the end of the guest's trace. For these packets, the trace has
+an arrival but no departure."""
 WAIT_S = 0.1
 _SERVER = bytes((192, 0, 2, 1))
 _TCP = 6

@@ -110,7 +110,7 @@ KEYS: dict[str, Rule] = {
     "groups[].sources[cbr].jitter": Honoured("option --jitter of the sender"),
     **{f"groups[].sources[poisson].{name}": rule for name, rule in _UDP.items()},
 }
-"""Rules by key (see `honoured.Rules`). `in_node` returns the supported keys of the queue and the marker."""
+"""Rules by key (see `honoured.Rules`), except keys of queue and marker: `in_node` returns the supported ones."""
 
 
 def in_node(scheme: str) -> dict[str, tuple[str, ...]]:

@@ -100,7 +100,7 @@ class _Traffic:
         self._started_s: dict[int, float] = {}
 
     def _drawn_s(self, client: Client) -> float:
-        """Start time after the earliest possible start. Flows of a user start together; users start independently."""
+        """Random start time in s after the earliest possible start. All flows of a user start together."""
         drawn_s = random.Random(f"{self._seed}/{client.number}").uniform(*client.start_s)
         return drawn_s + (self._ahead_s if client.source.kind != "tcp" and client.start_s[1] <= AT_ONCE_S else 0.0)
 

@@ -23,7 +23,7 @@ from fairlane.lab.namespaces import LabError, RejectedError
 from fairlane.lab.setup import setup_of
 
 REALTIME_PRIORITY = 10
-"""Priority of a run's processes in class SCHED_RR, below forwarders, since a host must not wait for a processor."""
+"""SCHED_RR priority of a run's processes: hosts must not wait for a processor. Forwarders have a higher priority."""
 NICENESS = -10
 """Niceness used if SCHED_RR is not allowed."""
 

@@ -1,4 +1,4 @@
-"""Converts a scenario for Linux: hosts with addresses, sources as commands, links as tables of the forwarder."""
+"""Converts a scenario for Linux: users to hosts with addresses, sources to commands, links to forwarder tables."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ class Switch:
         return self._number(r"(\d+) packets|packets=(\d+)", "counter_read", name, index)
 
     def queue(self, port: int) -> float:
-        """Queue length of a port in packets: accepted minus departed packets. Departures are read before and after."""
+        """Queue length of a port in packets: accepted packets minus the mean of two readings of departed packets."""
         names = ("queue_departed", "queue_accepted", "queue_departed")
         before, accepted, after = (self.register(name, 2 * port) for name in names)
         return ((accepted - before) % 2**32 + max(0, accepted - after)) / 2

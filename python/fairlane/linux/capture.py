@@ -20,7 +20,7 @@ from fairlane.linux.plan import Plan
 TRACED = struct.Struct("<QIHHHHBB10x")
 """An event of the guest's trace: time, sequence, flow, host, length, waiting packets, kind, ECN field."""
 STARTED, DROPPED = 1, 2
-"""Kinds of events: the transmission of a packet starts, or it is dropped. Arrivals are 0."""
+"""Kinds of events: start of a packet's transmission, and drop of a packet. Arrivals are 0."""
 BEFORE_FIRST = 0xFFFFFFFF
 """Sequence number of a SYN."""
 MOST_EVENTS = 4_000_000

@@ -17,7 +17,7 @@ from fairlane.simulate.honoured import Table, shown
 
 FULL_PACKET_BYTES = 1500
 SEGMENT_MEMORY_BYTES = 2304
-"""Memory (skb->truesize) of a full packet, which CAKE counts instead of packets."""
+"""Memory (skb->truesize) of a full packet. CAKE limits the memory of its queue, not the number of packets."""
 UNLIMITED_BYTES, UNLIMITED_PACKETS = 1 << 30, 1 << 20
 """Limits that are never reached, for schemes whose memory and packets are limited in the kernel but not in the
 simulator."""

@@ -148,7 +148,7 @@ def problems(scenario: str) -> Iterator[str]:
 
 
 def problems_of_marker(scenario: str) -> Iterator[str]:
-    """Yields a problem if a canonical scenario has labels. Check queues first: a scheme may need the labels."""
+    """Yields a problem if a scenario has labels. Check queues first: an unsupported scheme may need labels."""
     if (marker := json.loads(scenario)["marker"]["scheme"]) != "none":
         yield f'marker.scheme: "{marker}", the plane linux has no edge that writes labels'
 

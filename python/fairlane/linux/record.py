@@ -1,7 +1,7 @@
 """The record of a run, in the simulator's format; None for values that the guest cannot measure.
 
 A drop has no reason here, since the kernel does not say which part of a discipline dropped a packet. All drops are
-`overlimit` under drop-tail, `aqm` under other schemes.
+`overlimit` under drop-tail, and `aqm` under other schemes.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Papers as data, in a folder each, and code that several of them share. judge/library.py loads them."""
+"""Papers as data, in a folder each, and code that several papers share. judge/library.py loads the papers."""

@@ -8,7 +8,7 @@ from typing import Any
 from fairlane.simulate.scenario import Scenario
 
 Keys = Mapping[str, tuple[str, str | None]]
-"""Scenario key of a scalar parameter, and the format string of its value. Without it (None), the value is unchanged."""
+"""Scenario key of a scalar parameter, and the format string of its value (None: the value is unchanged)."""
 
 ABC_KEYS: Keys = {
     "Ca_mbps": ("topology.access_rate", "{} Mbit/s"),

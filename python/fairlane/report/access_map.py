@@ -55,7 +55,7 @@ class Quantity:
         bounds: Bounds between the colours, from good to bad.
         unit: Unit of the bounds, in the legend.
         factor: Factor from the unit of a document to `unit`.
-        of: Returns means over the runs by node; None for nodes without a value.
+        of: Returns the mean over the runs for each node; None for a node without a value.
     """
 
     words: str
@@ -260,7 +260,7 @@ def _node_words(document: Json) -> list[str]:
 
 
 def _places(nodes: Sequence[Json]) -> list[float]:
-    """Left end of each node, below its parent and after its siblings."""
+    """Left end of each node, below its parent and after its preceding siblings."""
     free: dict[str, float] = {}
     places = []
     for node in nodes:

@@ -50,7 +50,7 @@ class Column:
         return f"{self.metric.better}er is better" if self.metric.better else ""
 
     def of(self, summary: Json) -> Estimate | None:
-        """Number in a summary. Metrics of links are of the first link, metrics by class of the first traffic class."""
+        """Number in a summary. Uses the first link for metrics of links, and the first class for metrics by class."""
         found = summary
         if self.group is not None:
             found = summary["groups"][self.group]

@@ -29,7 +29,7 @@ NARROW_CHARACTERS = 56
 """Letters per line of the subtitle."""
 NARROW_AXES_IN = 3.2
 NARROW_ROW_IN = 0.19
-"""Height in inches of the axes, and of a row of the legend."""
+"""Heights in inches, in a figure for small screens: of the axes, and of a row of the legend."""
 
 DARK_PAPER = "#171b21"
 DARK_INK = "#e8eaed"

@@ -44,7 +44,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Row:
-    """A row: cells that identify it, other cells, and sort keys of the former (for those that are no plain numbers)."""
+    """A row: identifying cells, other cells, and sort keys of identifying cells that are not plain numbers."""
 
     keys: Sequence[str]
     cells: Sequence[str]

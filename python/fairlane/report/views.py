@@ -76,7 +76,7 @@ LEGEND: Mapping[Outcome, str] = {
 }
 """Meaning of the outcomes; the full rule is in judge/rule.py."""
 HOLDS = {REPRODUCED, CONSISTENT}
-"""Outcomes of claims that hold, at least in the present runs."""
+"""Outcomes that count as holding: `CONSISTENT` is the outcome of a claim that holds in a preview."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Counts:
     """Counts of outcomes.
 
     Attributes:
-        by_outcome: Number of independent claims.
+        by_outcome: Number of independent claims with each outcome.
         apart: Counts, as text, of the claims that are not independent tests of the paper.
         worst: Worst outcome of all claims, independent or not.
     """

@@ -79,7 +79,7 @@ def means_of(documents: Mapping[str, Json]) -> Measured:
 
 
 def sentences(found: Measured) -> list[str]:
-    """At most three sentences, about worst share, delay and utilisation: the best queue, its lead, and overlaps."""
+    """At most one sentence per measure: the best queue, its lead, and the queues whose intervals overlap with it."""
     return [_sentence(words, metric, list(ranked.values())) for words, metric, ranked in _measures(found) if ranked]
 
 

@@ -81,7 +81,7 @@ def label_of(column: str) -> str:
 
 
 def worst_of(metric: Metric, record: Row) -> float | None:
-    """Value of a metric in a run record, in the worst group or link; None if missing."""
+    """Value of a metric for the worst group or link of a run record; None if missing."""
     if metric.scope == "run":
         value: float | None = metric.of(record)
         return value
@@ -139,7 +139,7 @@ def _there(several: Sequence[Metric], record: Row) -> Row:
 
 
 def slowdown_metrics(transfers: Row) -> Row:
-    """Mean, quantiles and maximum of the slowdown; None without transfers, and for classes of transfer times."""
+    """Mean, quantiles and maximum of the slowdown; None if the record has no slowdown, as for a class of transfers."""
     found = transfers.get("slowdown") or {}
     return {f"slowdown_{quantity}": found.get(quantity) for quantity in ("mean", "p50", "p95", "p99", "max")}
 

@@ -1,4 +1,4 @@
-"""Style and files of figures, and figures with a row per scheme. Never opens a window."""
+"""Style and files of figures, and figures with a row per scheme. This module never opens a window."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ COLUMN_IN = 3.5
 """Width in inches of a figure for one column. Columns in papers of IEEE and ACM differ from it by at most 0.2 in."""
 MOST_COLUMN_HEIGHT_IN = 9.0
 MOST_TALL_PANELS = 16
-"""Maximum number of panels in a paper column at normal height; more leave room for only a few tick labels."""
+"""Maximum number of panels of normal height in a paper column. More panels are lower and have fewer tick labels."""
 BOTH_COLUMNS_IN = 7.16
 """Width of both columns of a page, in inches."""
 LEAST_FONT, COLUMN_FONT = 6.5, 7.5
@@ -52,7 +52,7 @@ MARK_AREA = 22
 LABEL_CHARACTERS = 20
 """Characters in a line below a panel."""
 NARROW_COLUMNS, NARROW_CHARACTERS = 3, 13
-"""Three panels side by side in a paper column have shorter lines below them: number of panels, characters in a line."""
+"""Number of panels side by side in a paper column that need short lines below them, and characters of such a line."""
 HEADROOM = 1.05
 """End of an axis that begins at zero, divided by the greatest value."""
 ROW_IN = 0.24
@@ -63,7 +63,7 @@ _WITHOUT: dict[str, dict[str, Any]] = {
     ".svg": {"Date": None},
     ".pdf": {"CreationDate": None},
 }
-"""Metadata that would differ between runs, or between versions of a library."""
+"""Metadata to omit, by suffix: it would differ between runs, or between versions of a library."""
 
 STYLE: Any = {
     "font.size": 10,

@@ -100,7 +100,7 @@ def _summaries(records: Mapping[str, Json]) -> dict[str, Json]:
     for metric in group:
         if metric.path[0] == "path":
             of_group.setdefault("path", _reference("PathSummary", _PATHS))
-            same = "The same for each user; empty unless `probes.detail` is `user` or `flow`."
+            same = "The values of `path` for each user; empty unless `probes.detail` is `user` or `flow`."
             of_group.setdefault("user_paths", _array("PathSummary", same))
         elif metric.path[0] not in APPLICATIONS:
             of_group[key(metric)] = _field(metric, records, "GroupRecord")
@@ -147,8 +147,8 @@ def _summaries(records: Mapping[str, Json]) -> dict[str, Json]:
                 "applications": {
                     "type": "object",
                     "additionalProperties": {"$ref": "#/$defs/Estimate"},
-                    "description": "Every number of the group's applications: `voip_mos` is `mos` in `voip` of the "
-                    "runs, and a number of a table within has the table's name before its own. Empty without such a "
+                    "description": "Every number of the group's applications. Names are prefixed with those of the "
+                    "tables in a run that contain the number: `voip_mos` is `mos` in `voip`. Empty without such a "
                     "source.",
                 }
             },
@@ -248,17 +248,17 @@ _FIXED = {
         },
     ),
     "Cost": _table(
-        "Cost of a scenario's runs, on this machine and this time.",
+        "Cost of a scenario's runs; differs between machines and repetitions.",
         {
-            "cpu_seconds": _described(_NUMBER, "CPU time of the simulations themselves, of those whose cost is known."),
+            "cpu_seconds": _described(_NUMBER, "CPU time of the simulated runs; ignores runs whose cost is unknown."),
             "run_cpu_seconds": _described(
                 {"type": "array", "items": {"type": ["number", "null"]}},
-                "CPU time of each run; null where it is not known.",
+                "CPU time of each run; null if unknown.",
             ),
             "peak_memory_bytes": _described(
                 {"type": ["integer", "null"]},
-                "High-water mark of the resident memory of the process that ran them; null where the system does not "
-                "tell.",
+                "Peak resident memory in bytes of the process that simulated the runs; null if the system does not "
+                "report it.",
             ),
         },
     ),

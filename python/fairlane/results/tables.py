@@ -53,7 +53,10 @@ def overview_tables(document: Json) -> list[Table]:
 
 
 def overview_table(overview: Json) -> Table:
-    """A row for the max-min shares and each queue, and one more per additional link (the busiest of many links)."""
+    """A table with a row for the max-min shares and for each queue.
+
+    With several links, the shares and each queue have a row for each link of `_links_of_overview`.
+    """
     rows = [overview["max_min"], *overview["queues"]]
     shown = _links_of_overview(overview)
     has_links = len(shown) > 1

@@ -26,8 +26,8 @@ from fairlane.search.world import light_share_packets, scenario, unused
 from fairlane.simulate.scenario import Table
 
 IDEAL = "wfq"
-"""Serves users by weight, within a packet time of a fluid server. A full buffer drops packets of the user that fills
-it. No scheme with the same buffer can be expected to give a light user more."""
+"""Ideal scheduler: serves users by weight, at most a packet time later than a fluid server. A full buffer drops packets
+of the user that fills it. No scheme with the same buffer can be expected to give a light user more."""
 HALF = 0.5
 """A user with less than this fraction of its share counts as beaten."""
 FINALISTS = 8

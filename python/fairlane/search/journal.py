@@ -54,7 +54,7 @@ def digest(job: str, replication: int) -> str:
 
 @contextmanager
 def journal(folder: Path, name: str) -> Iterator[Journal]:
-    """Opens a journal and locks it against other searches. Resets a journal of another engine.
+    """Opens a journal and locks it against other searches. Empties a journal of another engine version.
 
     Raises:
         UserError: Another search uses the journal.

@@ -31,7 +31,7 @@ class Member:
 
 
 def read(given: Iterable[str | Path], settings: dict[str, Any]) -> list[Member]:
-    """The scenarios in the given files, and in all files below the given folders that define user groups.
+    """The scenarios in the given files, and below the given folders. Ignores TOML files without user groups.
 
     Raises:
         UserError: A file cannot be read or simulated, or there are too few scenarios.

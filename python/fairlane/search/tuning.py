@@ -161,5 +161,5 @@ class Designer:
         return base
 
     def _worth(self, mean: float) -> float:
-        """Flips the sign of the objective if more is better, so that less is better. Also the inverse function."""
+        """Flips the sign of the objective if more is better, so that less is better. A second call reverses this."""
         return OBJECTIVES[self.objective].sign * mean

@@ -24,7 +24,11 @@ def described(table: Mapping[str, Any]) -> dict[str, str]:
 
 
 def shares_by(queue: Mapping[str, Any]) -> str:
-    """Unit among which a scheme shares the link: that of its parameter, else `user` with labels, else `nothing`."""
+    """Unit among which a scheme shares the link.
+
+    Returns the value of the scheme's parameter for this unit. Without such a parameter, returns `user` if the scheme
+    has labels, else `nothing`.
+    """
     scheme = next((one for one in schemes() if one["name"] == queue["scheme"]), None)
     if scheme is None:
         return "what its own code says"

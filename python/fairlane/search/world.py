@@ -74,7 +74,8 @@ def users(values: Values) -> int:
 def light_share_packets(values: Values) -> float:
     """Lower bound of the number of packets in the light user's max-min share of the measured part of a run.
 
-    The share is at least an equal share of the link or, with CBR, the part of it that CBR sends.
+    The share is at least an equal share of the link. With CBR, it is at least the part of an equal share that the
+    source sends.
     """
     bits = (parsed(str(values["link.rate"]), "bit/s") or 0.0) * (parsed(str(values["run.measure"]), "s") or 0.0)
     size, part = "1500 B", 1.0

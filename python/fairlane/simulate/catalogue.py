@@ -36,8 +36,8 @@ class SchemeParameter(Parameter):
 class Scheme(TypedDict):
     """A queue discipline with its requirements and source.
 
-    `flow_state` is a port's state of flows or users, `order` the order in which the port sends. `marks` is true if the
-    scheme marks ECN-capable packets by default, `shapes` if the scheme enforces configured rates.
+    `flow_state` describes a port's state of flows or users. `order` describes the order in which the port sends.
+    `marks` is true if the scheme marks ECN-capable packets by default. `shapes` is true if it enforces rates.
     """
 
     name: str

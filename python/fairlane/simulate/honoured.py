@@ -39,7 +39,7 @@ class Refused:
 
     Attributes:
         why: End of the error message.
-        same: Other values that are equivalent to the plane's behaviour.
+        same: Values, besides the default, that are equivalent to the plane's behaviour.
     """
 
     why: str
@@ -61,11 +61,11 @@ class Required:
 
 Rule = Honoured | Refused | Required
 Rules = Mapping[str, Rule]
-"""Rules by key, such as `groups[].sources[tcp].flows`: without numbers, but with the kind of a source."""
+"""Rules by key, such as `groups[].sources[tcp].flows`. A key contains the kind of a source instead of indices."""
 
 
 def each(section: str, rule: Rule) -> dict[str, Rule]:
-    """The rule for every key of a table of the scenario."""
+    """Returns the same rule for every key of a table of the scenario."""
     return dict.fromkeys(json.loads(_fairlane.scenario_schema())["properties"][section]["properties"], rule)
 
 
@@ -111,7 +111,7 @@ def _first(words: Sequence[str], between: str, most: int = 3) -> str:
 
 
 def decisive(scenario: str, rules: Rules) -> str:
-    """The canonical scenario without keys that a plane does not support, since `check` allows only one value each.
+    """The canonical scenario without keys that a plane does not support: `check` allows only one value of such a key.
 
     Therefore a new key of the simulator does not invalidate measured runs. `queue` and `marker` stay complete; profiles
     stay too, since the keys of a source depend on them.
@@ -141,7 +141,7 @@ def decisive(scenario: str, rules: Rules) -> str:
 
 
 def _leaves(table: Table) -> Iterator[tuple[str, str, Any, Any]]:
-    """Key, pattern, value and default of everything but `queue` and `marker`."""
+    """Yields key, pattern (key in the rules), value and default of all keys outside of `queue` and `marker`."""
     common = defaults(table["tcp"]["profile"])
     standard = defaults()
     yield "name", "name", table["name"], table["name"]

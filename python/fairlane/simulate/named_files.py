@@ -1,6 +1,6 @@
 """Files that a scenario names; their content becomes part of the simulated scenario.
 
-Therefore runs, keys in the store and machines of a cluster depend on the content, not on the path.
+Therefore a run and its key in the store depend on the content, not on the path. A cluster needs no such files.
 """
 
 from __future__ import annotations

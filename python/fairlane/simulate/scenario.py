@@ -98,7 +98,7 @@ def cbr(
 ) -> Table:
     """Packets with a constant gap: `rate` such as `"5 Mbit/s"`, `packet_size` on the wire such as `"1500 B"`.
 
-    `jitter` is the width of the random variation of a gap, in gaps; 1 corresponds to `random_` of ns-2. The source
+    `jitter` is the width of the random variation of a gap, divided by the gap; 1 is `random_` of ns-2. The source
     stops at `stop`.
     """
     return _given(kind="cbr", rate=rate, packet_size=packet_size, jitter=jitter, ecn=ecn, stop=stop)

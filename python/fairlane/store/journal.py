@@ -55,7 +55,7 @@ class Journal:
         self._known.add(identity)
 
     def close(self) -> None:
-        """Leaves the file to the next `abandoned`; a further run begins a new file."""
+        """Closes and unlocks the file, so that `abandoned` finds it. A further run begins a new file."""
         if self._file is not None:
             os.close(self._file)
         self._file = None

@@ -2,8 +2,8 @@
 
 Points differ in cost. A run is assumed to cost the average of its point's finished runs or, before the first, the
 average of all finished runs. The remaining time is the remaining CPU time divided by the CPU time spent per second so
-far, but at least the time of one run of the most expensive point. A stopping rule makes the number of runs uncertain,
-so the time for the maximum number is also reported.
+far. It is at least the time of one run of the most expensive point. A stopping rule makes the number of runs
+uncertain, so the time for the maximum number is also reported.
 """
 
 from __future__ import annotations

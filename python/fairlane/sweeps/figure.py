@@ -33,8 +33,8 @@ HOW = "mean over the runs, bars: 95% intervals"
 LOGARITHMIC_FROM = 10.0
 """Ratio of largest to smallest value of the key from which the axis is logarithmic."""
 EVEN = 1.1
-"""Three or more values count as a geometric series such as 1, 2, 4, 8 if the largest ratio of neighbouring values is at
-most this multiple of the smallest ratio."""
+"""Three or more values count as a geometric series, such as 1, 2, 4, 8, if the ratios of neighbouring values differ by
+at most this factor."""
 LETTERS_PER_IN = 11
 """Letters per inch below an axis; longer labels are written vertically."""
 LEAST_GAP_IN = 0.5

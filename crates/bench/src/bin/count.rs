@@ -1,7 +1,7 @@
 //! Runs one replication of a scenario and prints only the number of delivered packets, for use under valgrind.
 //!
-//! `valgrind --tool=callgrind target/release/count 'SCENARIO AS JSON'`, as in `benches/instructions/check.py`. It reads
-//! no clock: valgrind 3.19 hides the vDSO, and rustix then causes a segmentation fault.
+//! `valgrind --tool=callgrind target/release/count 'SCENARIO AS JSON'`, as in `benches/instructions/check.py`. The
+//! program reads no clock: valgrind 3.19 hides the vDSO, and rustix then causes a segmentation fault.
 
 use fairlane_bench::{fail, scenario};
 use fairlane_sim::engine;

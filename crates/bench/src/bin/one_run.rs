@@ -1,7 +1,7 @@
 //! Measures the wall-clock time of one run on one thread and on several, interleaved.
 //!
 //! `cargo run --release --bin one_run -- 'SCENARIO AS JSON' [threads] [turns]`; `make bench-parallel` passes an access
-//! network. It prints the times of each turn while it runs, and a line of JSON at the end.
+//! network. The program prints the times of each turn while it runs, and a line of JSON at the end.
 
 use fairlane_bench::{fail, scenario};
 use fairlane_sim::engine::partition::Partition;

@@ -1,10 +1,10 @@
 //! Measures how well replications run in parallel, with turns on one and on several threads interleaved.
 //!
 //! `cargo run --release --bin parallel [threads] [replications] [turns]` runs the default scenario of abc2018 with ABC.
-//! Wall efficiency is the time on one thread divided by the number of threads and the time on all of them, for the best
-//! turn of each. On a busy machine, use CPU efficiency: the CPU time of the same work on one thread divided by that on
-//! all threads, as the median of the turns. CPU efficiency shows how much the threads slow each other down (caches,
-//! memory, locks), but not how long threads wait for the slowest one.
+//! Wall efficiency is T(1) / (N * T(N)), where T(N) is the shortest wall-clock time of a turn on N threads. On a busy
+//! machine, use CPU efficiency: the CPU time of a turn on one thread divided by the CPU time of a turn on N threads, as
+//! the median of the turns. CPU efficiency shows how much the threads slow each other down (caches, memory, locks), but
+//! not how long threads wait for the slowest one.
 
 use fairlane_sim::engine::batch::Batch;
 use fairlane_sim::scenario::Scenario;

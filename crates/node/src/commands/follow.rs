@@ -3,7 +3,7 @@
 //! There are three kinds of events: an interface appears, disappears or is recreated (rtnetlink); a reload is requested
 //! (SIGHUP, sent by `systemctl reload`); pins are removed (inotify). The command ends if `detach` removed the pins. A
 //! changed configuration file is loaded at a reload. It is also loaded at the next event of any interface, since
-//! another process may have loaded the file.
+//! another process may already have attached the new version.
 
 use super::with_subscribers::{attach, ports_in_words};
 use super::{Outcome, print_out, warn};

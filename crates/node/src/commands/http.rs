@@ -136,7 +136,7 @@ fn refused(head: &[u8]) -> Option<(&'static str, &'static str)> {
     (!request.starts_with("GET /metrics ")).then_some(("404 Not Found", "only GET /metrics"))
 }
 
-/// Returns true if a `Host` is localhost or a loopback address. Protects against DNS rebinding.
+/// Returns true if the value of a Host header is localhost or a loopback address. Protects against DNS rebinding.
 fn is_local(host: &str) -> bool {
     if let Ok(address) = host.parse::<SocketAddr>() {
         return address.ip().is_loopback();

@@ -72,14 +72,14 @@ params! {
         pppoe_session: Option<u32> = null, in 1..=65534, source "our choice";
         /// Tunnel number as reported by the kernel's tunnel interfaces in external mode: VNI or GRE key.
         tunnel: Option<u32> = null, in 0..=4294967295, source "our choice";
-        /// Packet mark set by an earlier program: value and mask, all bits without a mask. In the configuration only.
+        /// Packet mark set by an earlier program: value and mask (default: all bits). Not for subscribers.
         mark: Option<MarkMatch> = null, source "our choice";
     }
 }
 
 /// Doc comment of the key with a prefix or a list of prefixes.
-pub(super) const PREFIX_DOC: &str = "Prefix or address, or a list of them, of both families; they share one meter. Of \
-                                     the prefixes of several users that have an address, the longest counts.";
+pub(super) const PREFIX_DOC: &str = "Prefix or address, or a list of them, of both families; they share one meter. If \
+                                     prefixes of several users contain an address, the longest one applies.";
 
 impl UserParams {
     /// Default values for `[[users]]`: rate and class of the default user. Other keys of the default user, which group

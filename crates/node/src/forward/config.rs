@@ -25,7 +25,7 @@ choices! {
     }
 }
 
-/// Maximum frame with AF_XDP: a page minus the kernel's headroom.
+/// Maximum frame size with AF_XDP in bytes: a page minus the headroom for the kernel and the XDP program.
 const LONGEST_WITH_XDP: u64 = 3832;
 
 params! {

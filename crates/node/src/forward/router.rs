@@ -253,7 +253,7 @@ fn header_of(packet: &mut [u8]) -> Option<&mut [u8; 20]> {
     packet.first_chunk_mut()
 }
 
-/// Ones' complement sum of all words: 0xffff for a header with its checksum.
+/// Ones' complement sum of all words: 0xffff for a header with a correct checksum.
 #[inline]
 fn sum(header: &[u8]) -> u16 {
     let sum: u32 = header.chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
@@ -494,7 +494,7 @@ mod tests {
             fix(&mut frame);
             assert_eq!(told(&mut router, &mut frame, NOW), (Reason::TtlExpired, None));
         }
-        // The limit is a burst of 100 and one more, then 1000 per second.
+        // The limit is a burst of 100 messages and one more, then 1000 messages per second.
         let count = |router: &mut Router, now: Time| {
             (0..1000)
                 .filter(|_| {

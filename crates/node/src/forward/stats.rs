@@ -102,7 +102,7 @@ pub struct EgressStats {
     queue: QueueIntegral,
     /// Control packets that overtook the queue within their rate.
     pub control: u64,
-    /// Control packets above their rate, which the scheme treats like other packets.
+    /// Control packets that exceed the control rate. The scheme treats them like other packets.
     pub control_excess: u64,
     /// Delay between due time and sending.
     pub lateness: DelayHistogram,

@@ -76,7 +76,7 @@ impl Shape {
     }
 
     fn layout(self, config: &ForwardConfig) -> Layout {
-        // Includes frames that are sent but whose chunks are not returned yet, in addition to the pending frames.
+        // The send ring counts twice: for pending frames, and for sent frames whose chunks the kernel has not returned.
         let rings = self.rings.receive + self.rings.send * 2;
         Layout {
             frames: config.forward.frames,
@@ -114,7 +114,8 @@ impl Open {
         self.socket.all_sent();
     }
 
-    /// Refills the kernel's ring with as many chunks as it returned, so that it is always full.
+    /// Refills the kernel's fill ring with at most `count` chunks, the number that the kernel has returned, so that the
+    /// ring is always full.
     #[inline]
     fn fill(&mut self, pool: &mut FramePool, count: u32) {
         let room = self.socket.room_to_fill().min(count);

@@ -154,8 +154,8 @@ impl Interface {
         self.index
     }
 
-    /// Returns and clears the pending error of the socket, such as `ENETDOWN`. Until then, every wait returns
-    /// immediately.
+    /// Returns and clears the pending error of the socket, such as `ENETDOWN`. While an error is pending, every wait
+    /// returns immediately.
     #[must_use]
     pub fn take_error(&self) -> Option<Error> {
         let mut error: c_int = 0;

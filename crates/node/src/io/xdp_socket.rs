@@ -6,7 +6,7 @@
 //! another received, without a copy.
 //!
 //! The rings are implemented here, since no existing crate fits. One crate cannot share frames between interfaces and
-//! hides the wake-up flag, one has an incompatible licence, and one builds its own C library.
+//! hides the wake-up flag, another has an incompatible licence, and a third builds its own C library.
 
 use super::{Memory, be_promiscuous, get, open_socket, set, set_send_buffer};
 use std::ffi::c_int;

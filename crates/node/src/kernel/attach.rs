@@ -348,7 +348,7 @@ fn keeps_node(config: &NodeConfig, before: &NodeRecord, record: &NodeRecord) -> 
     Ok(())
 }
 
-/// Returns a text for a memory, given as log2 of nanoseconds in Q31.
+/// Formats a time constant, given as log2 of nanoseconds in Q31, in milliseconds.
 fn memory_in_words(log2_q31: i64) -> String {
     format!("{:.0} ms", (log2_q31 as f64 / (1u64 << 31) as f64).exp2() / 1e6)
 }

@@ -1,6 +1,6 @@
-//! Creates the clsact qdisc of a port if it is missing. The node records this, to remove the qdisc later.
+//! Creates the clsact qdisc of a port if it is missing. The node records that it created the qdisc, to remove it later.
 //!
-//! Calls libbpf directly, because the wrapper does not return if the qdisc existed.
+//! Calls libbpf directly, because its Rust wrapper does not report whether the qdisc already existed.
 #![allow(unsafe_code)]
 
 use libbpf_sys::{BPF_TC_EGRESS, BPF_TC_INGRESS, bpf_tc_hook, bpf_tc_hook_create, bpf_tc_hook_destroy};
@@ -20,8 +20,8 @@ pub(super) fn create(index: u32) -> io::Result<bool> {
 
 /// Removes clsact and all its filters from the interface with `index`. A missing clsact is no error.
 pub(super) fn destroy(index: u32) {
-    // SAFETY: the structure is complete and outlives the call. The only errors are a missing qdisc or interface, or
-    // missing permission. The removal of pins also reports missing permission.
+    // SAFETY: the structure is complete and outlives the call. The result is ignored: the only errors are a missing
+    // qdisc or interface, and missing permission, which the removal of pins also reports.
     unsafe { bpf_tc_hook_destroy(&mut hook(index)) };
 }
 

@@ -1,10 +1,10 @@
 //! Programs at the hooks of a port: TCX if the kernel has it, otherwise clsact filters. Ports that receive labels in
-//! shims also have an XDP program before them.
+//! shims also have an XDP program, which runs before the program at the hook.
 //!
 //! The pin in the node's folder keeps a TCX link alive; the qdisc keeps a clsact filter alive. Links and filters are
-//! replaced atomically, so no packet passes unprocessed. Programs of others at the same port stay attached: each TCX
-//! link is separate, our filters have their own priority and handle, and clsact is removed only if the tool created it
-//! and it has no other filters.
+//! replaced atomically, so no packet passes unprocessed. Programs of others at the same port stay attached. Each TCX
+//! link is separate, and our filters have their own priority and handle. clsact is removed only if fairlane-node
+//! created it and it has no other filters.
 
 use super::tcx::{self, Side};
 use super::{KernelError, clsact};
@@ -108,14 +108,15 @@ pub(super) fn filter(program: BorrowedFd<'_>, index: u32, side: Side) -> Result<
     attached.map(drop).map_err(KernelError::refused(format!("attaching a program to interface {index}")))
 }
 
-/// Removes our filter from one side of a port, if there is one. `program` is any program.
+/// Removes our filter from one side of a port, if there is one. `program` may be any program, since only priority and
+/// handle identify the filter.
 pub(super) fn unfilter(program: BorrowedFd<'_>, index: u32, side: Side) {
     // A missing filter or interface is no error.
     let _ = clsact_filter(program, index, side).detach();
     super::messages::take();
 }
 
-/// Removes our filters from a port, and clsact if the tool created it and no other program uses it.
+/// Removes our filters from a port, and clsact if fairlane-node created it and no other program uses it.
 pub(super) fn leave_clsact(program: BorrowedFd<'_>, record: &PortRecord) {
     for side in [Side::Ingress, Side::Egress] {
         unfilter(program, record.ifindex, side);

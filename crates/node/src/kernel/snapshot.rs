@@ -165,8 +165,8 @@ impl Snapshot {
     }
 }
 
-/// Reads the default user, all users that sent or received packets, and all users that lost packets metered at another
-/// node. Also returns the number of configured users.
+/// Reads the default user, all users that sent or received packets, and all users whose packets were metered at another
+/// node and dropped at this one. Also returns the number of configured users.
 fn read_users(map: &MapHandle, snapshot: &Snapshot) -> Result<(Vec<UserView>, u32), KernelError> {
     let mut configured = 0;
     let end = snapshot.places.first_address() + snapshot.pool.fresh;

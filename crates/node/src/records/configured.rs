@@ -56,7 +56,7 @@ impl NodeRecord {
 }
 
 impl MarkBits {
-    /// Creates the position of labels that use the bits of `mask`.
+    /// Creates the bit positions of labels from `mask`: all its bits are for the label, except one for the class.
     #[must_use]
     pub fn new(MarkMask(mask): MarkMask) -> Self {
         // One bit is the class.
@@ -347,7 +347,7 @@ fn units_of(threshold: Threshold, is_virtual: bool, rate: BitRate) -> i64 {
 }
 
 impl NeighbourState {
-    /// Interval between requests that ask a neighbour if it reads labels.
+    /// Interval between requests that ask a neighbour whether it reads labels.
     pub const ASK_EVERY: Duration = Duration::from_millis(200);
     /// Time for which labels are written after an answer.
     pub const READ_FOR: Duration = Duration::from_secs(2);

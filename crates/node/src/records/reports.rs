@@ -34,7 +34,7 @@ impl PortRecord {
         self.ingress == Arrivals::Trusted as u32 && self.needs_reader()
     }
 
-    /// Returns true if arriving packets, or answers of the far end, need a program.
+    /// Returns true if the port needs an ingress program, for arriving packets or for answers of the far end.
     #[must_use]
     pub fn has_ingress(&self) -> bool {
         self.ingress != 0 || self.asks != 0
@@ -46,7 +46,7 @@ impl PortRecord {
         self.ingress == Arrivals::Trusted as u32 && self.carrier == Carrier::Shim as u32
     }
 
-    /// Returns true if departing packets need a program.
+    /// Returns true if the port needs an egress program.
     #[must_use]
     pub fn has_egress(&self) -> bool {
         self.aqm != 0 || self.carrier != 0

@@ -26,7 +26,8 @@ pub struct Options {
 /// Required and optional columns of `ShapedDevices.csv`.
 const REQUIRED: &[&[Column]] = &[&[Column::Ipv4, Column::Ipv6]];
 const WITH_RATES: &[&[Column]] = &[&[Column::Ipv4, Column::Ipv6], &[Column::DownloadMax]];
-/// Columns of the plan; [`WITH_RATES`] uses the first. All devices of a subscriber must have the same plan.
+/// Columns of the plan. The first one is required in [`WITH_RATES`]. All devices of a subscriber must have the same
+/// plan.
 const PLAN: &[Column] = &[Column::DownloadMax, Column::UploadMax, Column::DownloadMin, Column::UploadMin];
 const OPTIONAL: &[Column] = &[Column::CircuitName, Column::ParentNode, Column::ParentNodeId, Column::AnchorNodeId];
 

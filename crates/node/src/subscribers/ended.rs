@@ -48,7 +48,7 @@ impl Moment {
         Self { stamp: self.stamp.or(Some(stamp)), ..self }
     }
 
-    /// Timestamps of both moments by the server's clock, if both have one.
+    /// Times of both moments by the server's clock; `None` if one of them has no timestamp.
     fn stamps(self, other: Self) -> Option<(u64, u64)> {
         Some((self.stamp.map(|_| self.at())?, other.stamp.map(|_| other.at())?))
     }

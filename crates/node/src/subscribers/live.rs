@@ -207,7 +207,7 @@ impl Live {
         })
     }
 
-    /// Writes the changes into the maps. Writes the whole file if the maps may lack other entries.
+    /// Writes the changes into the maps. If the maps may lack other entries, refills them from the file instead.
     fn write(&mut self, removed: &[&str], users: &[User]) -> Result<(), ChangeError> {
         if self.is_unfinished {
             return self.fill();

@@ -1,7 +1,7 @@
 //! Subscribers: users that are added and removed while the node runs, in addition to those of the configuration.
 //!
-//! They are stored in a file in `node.state_path`, since a BPF file system holds only maps. The maps of a running node
-//! are changed entry by entry.
+//! They are stored in a file in `node.state_path`, not next to the pinned maps, since a BPF file system cannot store
+//! files. The maps of a running node are changed entry by entry.
 
 pub mod addresses;
 #[cfg(feature = "ebpf")]

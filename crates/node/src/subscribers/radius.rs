@@ -1,9 +1,9 @@
 //! RADIUS accounting (RFC 2866): addresses of users, as reported by the servers of the access network.
 //!
 //! A session that starts or continues adds its addresses to the user of its `User-Name`. A session that stops removes
-//! its addresses. In an interim update, each attribute replaces the earlier values of the same attribute. Missing
-//! attributes leave addresses unchanged, since all attributes are optional there (RFC 2866 5.13, RFC 3162 3, RFC 6911
-//! 4). The attributes are `Framed-IP-Address` (RFC 2865 5.8), `Framed-IPv6-Prefix` (RFC 3162 2.3),
+//! its addresses. In an interim update, each attribute replaces the earlier values of the same attribute. A missing
+//! attribute leaves addresses unchanged, since all attributes are optional in an update (RFC 2866 5.13, RFC 3162 3, RFC
+//! 6911 4). The attributes are `Framed-IP-Address` (RFC 2865 5.8), `Framed-IPv6-Prefix` (RFC 3162 2.3),
 //! `Delegated-IPv6-Prefix` (RFC 4818), `Framed-IPv6-Address` (RFC 6911 3.1).
 //!
 //! The time of an event is its `Event-Timestamp` (RFC 2869 5.3), otherwise the arrival time minus `Acct-Delay-Time`
@@ -379,7 +379,7 @@ mod tests {
         for name in names {
             assert_eq!(event_of(&[START, (1, name), SESSION, SERVER]), Err(Refused::Name), "{name:?}");
         }
-        // Without a user name, the session gives the name.
+        // Without a User-Name, the name is derived from the session and must also be valid.
         assert_eq!(event_of(&[START, (44, b"a\nb"), SERVER]), Err(Refused::Name));
         let Ok(Event::Up(up)) = event_of(&[START, SESSION, SERVER]) else { panic!() };
         assert_eq!(up.user, None);

@@ -49,8 +49,8 @@ struct After<'a, B> {
     ends: Ends<'a>,
 }
 
-/// Returns the changes caused by events, in the order of arrival. An impossible event causes no change and does not
-/// block the other events.
+/// Returns the changes that `events` cause; `events` are in the order of arrival. An impossible event causes no change
+/// and does not block the other events.
 #[must_use]
 pub fn judge<B: Before>(before: &B, ended: &Ended, events: &[&Event]) -> Judged {
     let (changed, sessions, owners) = (BTreeMap::new(), HashMap::new(), HashMap::new());

@@ -24,7 +24,7 @@ const FILE: &str = "subscribers.jsonl";
 /// Name of the file that counts how often the maps were recreated or refilled.
 const GENERATION: &str = "attached";
 
-/// Superseded bytes above which the file is compacted, in addition to the size of the current subscribers.
+/// The file is compacted if its superseded bytes exceed this number plus the bytes of the current subscribers.
 const MOST_STALE: u64 = 1 << 20;
 
 /// Name of the backups before the latest imports with --replace, followed by a number; 1 is the newest.
@@ -82,7 +82,8 @@ pub fn read(folder: &Path) -> Result<(Subscribers, Vec<String>), StoreError> {
     }
 }
 
-/// Locks the subscribers until the result is dropped. Returns `None` if there is no folder, so no subscriber.
+/// Locks the subscribers until the result is dropped. Returns `None` if there is no folder and therefore no
+/// subscriber.
 ///
 /// # Errors
 /// A system call fails.

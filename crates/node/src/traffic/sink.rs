@@ -11,7 +11,7 @@ use std::io::Error;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
-/// Maximum number of streams. Packets of further streams count as foreign.
+/// Maximum number of streams. Packets of further streams are counted in `foreign_packets`.
 const MOST_STREAMS: usize = 1024;
 const RECEIVE_BUFFER: usize = 4 << 20;
 /// Interval between checks for signals while no packet arrives.
@@ -62,8 +62,7 @@ impl Stream {
 pub fn receive(address: SocketAddr, time: Option<Time>, mut report: impl FnMut(&Json)) -> Result<(), Error> {
     let socket = UdpSocket::bind(address)?;
     socket.set_read_timeout(Some(LOOK))?;
-    // The buffer is as large as the kernel permits, because an overflow while the sink is not scheduled would look like
-    // network loss.
+    // Requests a large buffer, because an overflow while the sink is not scheduled would look like network loss.
     rustix::net::sockopt::set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER)?;
     io::note_signals();
     let mut streams: BTreeMap<u32, Stream> = BTreeMap::new();

@@ -146,7 +146,7 @@ impl Testbed {
         Running::ready(self.command(2, &["sink", address, "--time", "300 s"]))
     }
 
-    /// Sends from the client until the end, and returns the sender's report.
+    /// Runs the sender at the client until it ends. Returns its report.
     pub fn send(&self, arguments: &[&str]) -> Json {
         let output = self.command(0, &[&["send"], arguments].concat()).output().unwrap();
         serde_json::from_slice(&output.stdout).expect("a report")

@@ -195,7 +195,7 @@ impl Drop for PluginDiscipline {
 /// Outputs of a call.
 struct Told<'a> {
     actions: &'a mut Actions,
-    /// Reason given by the library, if it is not valid.
+    /// Invalid drop reason that the library gave, if any.
     wrong_reason: Option<u8>,
 }
 

@@ -13,9 +13,9 @@
 //! | (2) | drop if `Hit_i > Fair` and not `dA_i < 0` | `Afc::shuts_out` |
 //! | (3) | RED decides on packets of flows that are not cached, and on packets that (2) accepts, see [`super::red`] | `RedCore::decide` |
 //!
-//! Cost: that of RED, plus one hash and up to three look-ups. The jumping window and `period_end` also visit every
-//! cached flow once per m packets. State: that of RED, plus 65 bytes for each of c cached flows, and b bits of bitmap.
-//! The sliding window needs 8 bytes for each of m packets.
+//! Cost: the operations of RED, plus one hash and up to three look-ups. The jumping window and `period_end` also visit
+//! every cached flow once per m packets. State: that of RED, plus 65 bytes for each of c cached flows, and b bits of
+//! bitmap. The sliding window needs 8 bytes for each of m packets.
 //!
 //! Deviations:
 //! 1. By default Hit uses a sliding window, which is exactly the virtual queue of section 3. The paper can also mean
@@ -59,8 +59,8 @@ params! {
         bitmap_bits: u32 = 1024, in 1..=16777216, symbol "b", source "our choice: 2 % error with 105 flows";
         /// Minimum counting interval of the bitmap.
         count_interval: Time = "1 s", in "1 ms"..="1 h", source "our choice";
-        /// Time in which a flow that sends nothing reaches the maximum credit, and a flow that sends twice its share
-        /// the maximum debt.
+        /// Time in which a silent flow reaches the maximum credit, and a flow at twice its share reaches the maximum
+        /// debt.
         max_credit: Time = "10 s", in "0 s"..="1 h", symbol "D", source "our choice";
         /// Keeps dropping packets of a flow in debt even after its share has fallen to the fair share.
         repay: bool = false, source "afc 3: not so";
@@ -334,10 +334,10 @@ mod tests {
                 afc.accepted(&mut packet, Time::from_secs(at));
             });
             let mut area_s = |flow| afc.flows.cache.get_mut(flow).unwrap().area_s;
-            // Flow 1 arrives from 1 s on. It has all packets of the period up to 3 s, which adds 0.75 * 2. It has no
-            // packet of the next period up to 7 s, which subtracts 0.25 * 4.
+            // Flow 1 arrives from 1 s on. It has all packets of the period up to 3 s, which adds 0.75 * 2 s to its
+            // area. It has no packet of the next period up to 7 s, which subtracts 0.25 * 4 s.
             assert!((area_s(1) - 0.5).abs() < 1e-4, "{}", area_s(1));
-            // Flow 2 arrives from 4 s on, which adds 0.75 * 3.
+            // Flow 2 arrives from 4 s on, which adds 0.75 * 3 s to its area.
             assert!((area_s(2) - 2.25).abs() < 1e-4, "{}", area_s(2));
         }
     }
@@ -414,7 +414,8 @@ mod tests {
         let red = RedPartParams { weight: 1.0, gentle: false, ..Default::default() };
         let params = AfcParams { cache: 1, red, ..Default::default() };
         let mut afc = Afc::new(&params, QueueLimit::Packets(300), BitRate(5_000_000));
-        // All flows are new. Below max_th all packets pass at first; from max_th on no packet passes.
+        // All flows are new, so RED decides. The first packet finds an average of 60 packets and passes. At max_th, 150
+        // packets, RED without `gentle` drops every packet.
         assert_eq!(offer(&mut afc, (1, 1000), 60, 0, &mut rng), Verdict::Accept);
         assert!((2..100).all(|flow| offer(&mut afc, (flow, 1000), 150, 0, &mut rng) == Verdict::Drop));
         assert_eq!(afc.state_size().records, 1);

@@ -2,7 +2,7 @@
 //! the queue.
 //!
 //! Source: Pan, Breslau, Prabhakar and Shenker, "Approximate Fairness through Differential Dropping", ACM SIGCOMM CCR
-//! 33(2), 2003. Its text was not available to us, so we follow two implementations.
+//! 33(2), 2003. We did not have its text, so we follow two implementations.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -393,8 +393,8 @@ mod tests {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut afd = Afd::new(&AfdParams { shadow_entries: 100_000, ..Default::default() }, &buffer(), RATE);
         (0..100_000).for_each(|flow| _ = offer(&mut afd, flow, 1500, &mut rng));
-        // The count of 100 000 draws with probability 0.1 has a standard deviation of 94.9; the test allows five times
-        // that.
+        // Among 100 000 draws with probability 0.1, the number of hits has a standard deviation of 94.9; the test
+        // allows five times that.
         assert!(afd.shadow.entries.len().abs_diff(10_000) < 475, "{}", afd.shadow.entries.len());
         let mut afd = sample_all(AfdParams { replacement: Replacement::Oldest, ..Default::default() });
         (0..10_000).for_each(|flow| _ = offer(&mut afd, flow, if flow % 2 == 0 { 0 } else { 1500 }, &mut rng));
@@ -415,7 +415,7 @@ mod tests {
         // With q = 70 the share changes by 1.7 * 10 - 1.8 * 20.
         fair.catch_up(backlog(70), tick(2));
         assert!((fair.share - 163.0).abs() < 1e-9);
-        // Two intervals with 70 change the share by -0.1 * 20 each.
+        // q stays 70 for two more intervals. Each of them changes the share by -0.1 * 20.
         fair.catch_up(backlog(70), tick(4));
         assert!((fair.share - 159.0).abs() < 1e-9);
         // At the target the share changes once, by 1.7 * 20, and then stays.
@@ -462,7 +462,8 @@ mod tests {
                  be dropped"
         );
         assert!(refusal(json!({"scheme": "afd", "target": "25 packets"})).starts_with("queue.target"));
-        // The queue is never longer than the limit, so no packet would ever be dropped.
+        // The queue is never longer than the limit of 24 packets. With a target at the limit, no packet would ever be
+        // dropped.
         assert!(read_queue(json!({"scheme": "afd", "target": "23 packets"})).is_ok());
         assert_eq!(
             refusal(json!({"scheme": "afd", "target": "24 packets"})),

@@ -10,7 +10,7 @@
 //! |---|---|---|
 //! | (1) | r: minimum of the user's cells in the rows of a sketch; each cell computes `x = L + x * exp(-dt/K)`, `r = x/K` | `Sketch::add` |
 //! | (2) | while the link is congested, drop with probability `1 - min(1, T/r)` | `Ahab::admit` |
-//! | (3) | `T_lo, T_hi = T -+ delta`, delta the largest power of two up to T over `2^step` | `Ahab::set_limit` |
+//! | (3) | `T_lo, T_hi = T -+ delta`, delta = (largest power of two up to T) / `2^step` | `Ahab::set_limit` |
 //! | (4) | A, S, S_lo, S_hi: rates of traffic that arrives, that passes, and that would pass with T_lo and T_hi; as in (1) with `link_memory` | `LinkRates::add` |
 //! | (5) | each epoch: `T = T_lo` if `C <= S_lo`, `T_hi` if `C >= S_hi`, else interpolated between (S, T) and (S_lo, T_lo) or (S_hi, T_hi), whichever is on C's side | [`interpolate`] |
 //! | (6) | each epoch: the link is congested if `A > C` | `Ahab::update` |
@@ -24,7 +24,7 @@
 //! cells of 16 bytes, for any number of users.
 //!
 //! Deviations:
-//! 1. Numbers are real; the switch uses shifts and tables of quotients, and counts T in steps of 16 kbit/s.
+//! 1. Numbers are real; the switch uses shifts and tables of quotients, and stores T in steps of 16 kbit/s.
 //! 2. T lies between `least_limit` and C. In the program T lies between 1 and 17 million Mbit/s, so after a time
 //!    without congestion T has to fall far.
 //! 3. `step` is 1: delta is a quarter to half of T, as in the program's comments, the simulation, and the script that
@@ -35,7 +35,7 @@
 //! 6. The first packet of an epoch may be dropped; in the switch it carries the update and is never dropped.
 //! 7. As in the switch, the first arrival of an epoch performs (5) and (6), and epochs without arrivals do not change
 //!    T.
-//! 8. C is the rate of the link; the program uses 100 Mbit/s. A buffer follows the decision (2).
+//! 8. C is the rate of the link; the program uses 100 Mbit/s. Packets that pass (2) enter a buffer.
 //!
 //! Not implemented: slices (groups of users with a weight); the program's separate treatment of TCP, which drops or
 //! marks a packet whenever a byte counter reaches zero. Here, all users are treated as the program treats UDP.
@@ -173,8 +173,8 @@ pub struct Candidate {
     pub passed: f64,
 }
 
-/// Applies rule (5): returns the limit with which `capacity` passes, interpolated from three candidates in ascending
-/// order.
+/// Applies rule (5): returns the limit with which traffic of rate `capacity` passes, interpolated from three candidates
+/// in ascending order.
 #[must_use]
 pub fn interpolate([low, current, high]: [Candidate; 3], capacity: f64) -> f64 {
     if capacity <= low.passed && capacity < current.passed {

@@ -2,9 +2,9 @@
 //! these flows.
 //!
 //! Source: Chatranon, Labrador and Banerjee, "BLACK: Detection and Preferential Dropping of High Bandwidth Unresponsive
-//! Flows", IEEE ICC 2003. Its text was not available to us; the scheme is reconstructed from its abstract and from afc,
-//! sections 2 to 4. The bitmap is from Estan, Varghese and Fisk, "Counting the Number of Active Flows on a High Speed
-//! Link", ACM SIGCOMM CCR 32(3), 2002.
+//! Flows", IEEE ICC 2003. Its text was not available to us; the scheme is reconstructed from its abstract and from
+//! sections 2 to 4 of the AFC paper ([`super::afc`]). The bitmap is from Estan, Varghese and Fisk, "Counting the Number
+//! of Active Flows on a High Speed Link", ACM SIGCOMM CCR 32(3), 2002.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -17,14 +17,13 @@
 //! N_act comes from a direct bitmap of b bits: `N_act = b * ln(b/z)`, where z bits are still zero.
 //!
 //! Cost: the cost of RED, plus one random number, three look-ups and one hash per packet. State: the state of RED, plus
-//! 45 bytes for each of c flows including the index, 8 bytes for each of m samples, and b bits.
+//! 45 bytes for each of c cached flows, 8 bytes for each of m samples, and b bits.
 //!
 //! Deviations:
 //! 1. `p` is linear, the simplest form: afc says only that it is 1 at twice Fair.
 //! 2. The sources leave open when Hit is computed. AFC is BLACK with four changes. The window is not among them, so
 //!    BLACK and AFC use the same window. The default was chosen because it comes closest to afc's Tables 1 and 3.
-//!    BLACK's rows in these tables therefore do not test the default. A longer memory would match Table 1, but no
-//!    source has one.
+//!    BLACK's rows in these tables therefore do not test the default.
 //! 3. N_act comes from a direct bitmap. BLACK's own estimate is said to assume flows of equal rates. `flow_count =
 //!    "matches"` makes this assumption: it uses the fraction of samples that match the arrival's flow (`1/N` for N
 //!    equal flows). If there are a few heavy flows, it estimates only their number.
@@ -273,7 +272,7 @@ mod tests {
             [(WindowKind::Sliding, 0.4, 0.8), (WindowKind::Jumping, 0.0, 0.4), (WindowKind::PeriodEnd, 0.4, 0.4)]
         {
             let mut o = knowing(4, own(window));
-            // There are ten samples, the last four of flow 1, and then four more of flow 1.
+            // The last four of the first ten samples are of flow 1. Four more samples of flow 1 follow later.
             samples(&mut o, &[2, 2, 2, 2, 2, 2, 1, 1, 1, 1]);
             assert!((o.excess(1) - (first * 4.0 - 1.0)).abs() < 1e-12, "{window:?} {}", o.excess(1));
             samples(&mut o, &[1, 1, 1, 1]);
@@ -348,8 +347,8 @@ mod tests {
             let drops = (0..1000).filter(|_| judge(&mut queue, 0, &mut rng)).count();
             let p = queue.drop_probability().unwrap();
             assert!((low..=high).contains(&p), "{known}: {p}");
-            // The count of 1000 draws with probability p has a standard deviation of at most 15.8; the test allows five
-            // times that.
+            // Among 1000 draws with probability p, the number of hits has a standard deviation of at most 15.8; the
+            // test allows five times that.
             assert!((drops as f64 - 1000.0 * p).abs() < 80.0, "{known}: {drops} {p}");
             assert!(offer(&mut queue, &mut rng, 7_777, &[1500]).0.is_empty()); // never sampled
         }

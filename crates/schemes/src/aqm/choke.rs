@@ -1,7 +1,8 @@
 //! CHOKe: compares an arrival with packets drawn from the queue, and drops both if they belong to the same flow.
 //!
 //! Source: Pan, Prabhakar and Psounis, "CHOKe: A Stateless Active Queue Management Scheme for Approximating Fair
-//! Bandwidth Allocation", IEEE INFOCOM 2000; the self-adjusting variant as described in afc section 4.
+//! Bandwidth Allocation", IEEE INFOCOM 2000; the self-adjusting variant follows section 4 of the AFC paper (see
+//! [`super::afc`]).
 //!
 //! | average queue of RED | rule | code |
 //! |---|---|---|
@@ -13,11 +14,11 @@
 //! regions. It draws 2i packets if the average is in the i-th region, `i = clamp(ceil(k (avg - min_th) / (max_th -
 //! min_th)), 1, k)`. Above `max_th`, where afc defines no region, it draws `draws_beyond` packets.
 //!
-//! Packets are in an array without gaps, linked in the order of arrival (`RandomAccessFifo`). A draw takes a random
+//! Packets are in an array without gaps, linked in the order of arrival (`RandomAccessFifo`). A draw selects a random
 //! index. A removal moves the last element of the array into the gap. Draws and removals are O(1) in the worst case.
 //!
-//! Cost: the cost of RED, plus one random number and one comparison per drawn packet; removal is O(1). State: that of
-//! RED, none per flow.
+//! Cost: the cost of RED, plus one random number and one comparison per drawn packet. State: that of RED, none per
+//! flow.
 //!
 //! Deviations:
 //! 1. Every drawn packet that matches is dropped, not only the first. A packet that is not dropped may be drawn again.
@@ -202,8 +203,8 @@ mod tests {
                 !offer(&mut copy, &mut rng, 7, &[1500]).0.is_empty()
             })
             .count();
-        // The count of 10 000 draws with probability 3/10 has a standard deviation of 45.8; the test allows five times
-        // that.
+        // Among 10 000 draws with probability 3/10, the number of hits has a standard deviation of 45.8; the test
+        // allows five times that.
         assert!(matched.abs_diff(3000) < 230, "{matched}");
     }
 

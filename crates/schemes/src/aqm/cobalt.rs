@@ -14,8 +14,8 @@
 //! same pace as it increased it, so drops that resume soon start faster. Flows that do not react fill the buffer, which
 //! raises BLUE's probability.
 //!
-//! Cost: a few comparisons per packet, a square root per signal, a random number per packet while p > 0. State: two
-//! time stamps, count and p.
+//! Cost: a few comparisons per packet, a square root per drop or mark by CoDel, a random number per packet while p > 0.
+//! State: two time stamps, count and p.
 //!
 //! Deviations:
 //! 1. Where the sources disagree, defaults are those of Linux: packets are marked, BLUE has no threshold, delays up to

@@ -6,7 +6,7 @@
 //!
 //! | number | rule | code |
 //! |---|---|---|
-//! | (C1) | `d > target` and `d > spared`, transmission time of a few MTUs: too long | [`CobaltTarget::is_exceeded`] |
+//! | (C1) | too long: `d > target` and `d > spared` (the transmission time of a few MTUs) | [`CobaltTarget::is_exceeded`] |
 //! | (C2) | too long for the first time: `next = now + interval / sqrt(max(1, count))`, `count = max(1, count)` | [`Cobalt::judge`] |
 //! | (C3) | still too long, and `now >= next` when the packet reached the head: signal, `count += 1`, `next += interval / sqrt(count)` | [`Cobalt::judge`] |
 //! | (C4) | not too long: for each `next` that has passed `count -= 1`, `next += interval / sqrt(max(1, count))` | [`Cobalt::judge`] |
@@ -274,15 +274,15 @@ mod tests {
     fn a_signal_that_is_overdue_is_not_repeated_in_a_burst() {
         let mut cobalt = Cobalt { count: 100, next: Time::ZERO, dropping: true, ..Default::default() };
         let mut signal = |markable, ms| cobalt.judge(&AIM, true, markable, Time::from_millis(ms), &mut rng());
-        // next = 100 / sqrt(101) = 9.95 ms is also in the past. The packet is marked, not dropped, so (C5) sets next to
-        // now.
+        // The signal at 0 is overdue at 1000 ms. The next one, at 100 / sqrt(101) = 9.95 ms, is also in the past. The
+        // packet is marked, not dropped, so (C5) sets next to now.
         assert_eq!(signal(true, 1000), Signal { drop: false, mark: true });
         assert_eq!(cobalt.next, Time::from_millis(1000));
         // A drop leaves next in the past, so the next packet is dropped at the same time.
         let mut cobalt = Cobalt { count: 100, next: Time::ZERO, dropping: true, ..Default::default() };
         let drops = (0..10).filter(|_| cobalt.judge(&AIM, true, false, Time::from_millis(20), &mut rng()).drop).count();
-        // With steps of 9.95, 9.90 and 9.85 ms, signals are due at 0, 9.95 and 19.85 ms. The next one, at 29.70 ms, is
-        // too late.
+        // With steps of 9.95, 9.90 and 9.85 ms, signals are due at 0, 9.95 and 19.85 ms. The next one is due at 29.70
+        // ms, but all packets are at 20 ms.
         assert_eq!(drops, 3);
     }
 
@@ -351,8 +351,8 @@ mod tests {
         let mut cobalt = Cobalt { probability: 0.25, ..Default::default() };
         let mut rng = rng();
         let drops = (0..10_000).filter(|_| cobalt.judge(&AIM, false, true, Time::ZERO, &mut rng).drop).count();
-        // The count of 10 000 draws with probability 1/4 has the mean 2500 and a standard deviation of 43.3; the test
-        // allows five times that.
+        // Among 10 000 draws with probability 1/4, the number of hits has a mean of 2500 and a standard deviation of
+        // 43.3; the test allows five times that.
         assert!(drops.abs_diff(2500) < 217, "{drops}");
     }
 }

@@ -196,8 +196,8 @@ impl Codel {
     }
 
     /// Updates the root by rule (8), in the wrapping arithmetic of the kernel. If dropping begins with a count below
-    /// the previous one, the root is too small and drops are more frequent: the step from 20 to 5 gives 0.307, not
-    /// 0.447.
+    /// the previous one, the root is too small and drops are more frequent. From count 20 to count 5, for example,
+    /// the root is 0.307 instead of 1/sqrt(5) = 0.447.
     #[allow(clippy::cast_possible_truncation)]
     fn step_root(&mut self) {
         let root = u64::from(self.inverse_root) << 16;
@@ -460,7 +460,8 @@ mod tests {
         assert_eq!(codel.count(), first);
         assert_eq!(codel.judge(&AIM, Time::ZERO, 30_000, true, Time::from_millis(1000)), Verdict::Accept);
         assert!(!codel.is_dropping());
-        // last_count is 1 after the first dropping period. Dropping begins again after 100 ms with the count first - 1.
+        // `last_count` is 1 after the first dropping period. Dropping begins again after 100 ms, with the count
+        // `first - 1`.
         assert_eq!(run(&mut codel, 1001, 1102), 1);
         assert_eq!(codel.count(), first - 1);
         // After more than 16 intervals with a delay below the target, the count restarts at 1.

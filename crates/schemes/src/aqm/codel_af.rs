@@ -17,21 +17,21 @@
 //! | (7) | `sparse_first`: a packet whose flow has nothing queued is sent before all others, without a test. It leaves a dummy in the common queue; the flow is sparse again only after the dummy has left | `CodelAf::enqueue` |
 //!
 //! A flow with an equal share of the queue (`n = N/a`) has the configured target. A flow with half of an equal share
-//! has twice the target.
+//! has twice this target.
 //!
 //! Cost: a hash, two products and COBALT's operations per packet. State: 48 bytes for each of the 1024 entries of the
 //! flow table, used or not.
 //!
 //! Deviations:
 //! 1. Occupancy is counted in packets and includes the packet at the head; the draft specifies neither. The reference
-//!    implementation also counts dummies, and does not count a flow whose last packet is at the head.
+//!    implementation also counts the dummies of (7), and does not count a flow whose last packet is at the head.
 //! 2. The table has 1024 entries, that of the reference implementation 65 536; the draft gives no number.
 //! 3. Rule (3) raises only p, as in the COBALT of ns-3; in the reference implementation rule (3) also triggers a
 //!    signal.
 //! 4. Rule (6) follows the second draft. The first draft does not mention a full buffer, and the reference
 //!    implementation has no limit. Notifying COBALT is our choice, as in CAKE.
-//! 5. CoDel exempts a queue of one packet; rule (1) does not. The reference implementation exempts delays below 4
-//!    transmission times of an MTU, but never tests this.
+//! 5. CoDel exempts a queue of one packet; rule (1) does not. The reference implementation defines an exemption for
+//!    delays below 4 transmission times of an MTU, but never uses it.
 //!
 //! Not implemented: SCE marks; Twin-CodelAF (section 4): two such queues, served in proportion to their numbers of
 //! flows.
@@ -364,8 +364,8 @@ mod tests {
             queue.dequeue(now, &mut rng, &mut drops);
         }
         let due = |n: u32| 106.0 + 100.0 * (2..=n).map(|k| 1.0 / f64::from(k).sqrt()).sum::<f64>();
-        // The packet that leaves at 6 ms is the first with a delay above 5 ms, as in the tests of COBALT. 4 MTU times
-        // are 4.8 ms.
+        // The packet that leaves at 6 ms is the first with a delay above 5 ms, as in the tests of COBALT. The
+        // transmission time of 4 MTUs is shorter, 4.8 ms.
         assert_eq!(drops.0.len(), (1..).take_while(|&n| due(n) <= 1998.0).count());
     }
 

@@ -1,9 +1,9 @@
 //! CP-AQM: congestion policing at the queue. Every user has a congestion allowance and pays for each packet a price
 //! that depends on the queue length.
 //!
-//! Source: abc2018 II and its references 30 and 32, based on the congestion policers of ConEx (RFC 7713). Only the idea
-//! was available to us: policers per user in front of one queue, controlled by the queue's length instead of ConEx
-//! marks. All numbers are ours.
+//! Source: the paper of [`crate::label::abc`] (abc2018), section II and references 30 and 32, based on the congestion
+//! policers of ConEx (RFC 7713). Only the idea was available to us: policers per user in front of one queue, controlled
+//! by the queue's length instead of ConEx marks. All numbers are ours.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -192,7 +192,7 @@ impl Policers {
     fn new(params: &CpAqmParams, weights: &Weights) -> Self {
         let (bytes_per_s, depth) = (params.allowance.as_f64() / 8.0, params.depth.0 as f64);
         let fills_within = Time::from_secs_f64(2.0 * depth / bytes_per_s);
-        // Sweep at least every minute to bound the memory, and at most every millisecond to keep it cheap.
+        // A sweep at least every minute bounds the memory; at most one per millisecond bounds the CPU time.
         let sweep = Ticker::new(fills_within.clamp(Time::from_millis(1), Time::from_secs(60)));
         Self {
             buckets: FlowTable::default(),

@@ -2,8 +2,8 @@
 //!
 //! Source: Briscoe and White, "The DOCSIS Queue Protection Algorithm to Preserve Low Latency", RFC 9957, 2026. We read
 //! its draft, draft-briscoe-docsis-q-protection-02, to which section numbers refer. Other sources are CableLabs'
-//! `QueueProtection` for ns-3, based, like the draft, on Annex P of CM-SP-MULPIv3.1, and RFC 9332 for the two queues,
-//! see [`super::dualpi2`].
+//! `QueueProtection` for ns-3, and RFC 9332 for the two queues (see [`super::dualpi2`]). Draft and ns-3 model are based
+//! on Annex P of CM-SP-MULPIv3.1.
 //!
 //! | number | rule, with the section of the draft | code |
 //! |---|---|---|
@@ -15,9 +15,9 @@
 //! | (6) | eject if `qdelay > CRITICALqL` and `qdelay * score > CRITICALqL * CRITICALqLSCORE`, or `score >= MAX` (4.2.1) | [`QueueProtection::ejects`] |
 //! | (7) | an ejected packet goes to the classic queue with an unchanged ECN field (5.5) | [`super::dualpi2`] |
 //!
-//! The score is the congestion that a flow has caused, expressed as a time. Each arriving byte counts with the current
-//! marking probability. The sum is divided by the rate of marked bytes that a flow may sustain. The score decreases as
-//! time passes.
+//! The score is the congestion that a flow has caused, expressed as a time. Each arriving byte is weighted by the
+//! current marking probability. The sum is divided by the rate of marked bytes that a flow may sustain. The score
+//! decreases as time passes.
 //!
 //! Cost: two bucket comparisons, a division, some additions and a hash per L packet; nothing for other packets. State:
 //! 33 buckets of 16 bytes.
@@ -377,8 +377,8 @@ mod tests {
     #[test]
     fn the_thresholds_follow_the_rate_of_the_link() {
         let mut guard = QueueProtection::new(&DocsisQpParams::default());
-        // Two frames of 2000 B take 320 us at 100 Mbit/s. The ramp starts at 1 ms - 524 288 ns = 475.712 us, which is
-        // longer.
+        // Two frames of 2000 B take 320 us at 100 Mbit/s. This is less than 1 ms - 524 288 ns = 475.712 us, so the ramp
+        // starts at 475.712 us.
         let fast = Ramp { start: Time::from_nanos(475_712), end: Time::from_millis(1) };
         assert_eq!((guard.set_link_rate(RATE), guard.critical_delay), (fast, fast.end));
         // At 10 Mbit/s two frames take 3.2 ms.
@@ -404,7 +404,8 @@ mod tests {
             (bucket.expires - now).as_secs_f64()
         };
         let (c, b) = (score(&guard, 1), score(&guard, 2));
-        // The result differs slightly, because the delay of (1) includes the arriving packet: 9800 B instead of 9450 B.
+        // The result differs slightly from the draft's. Here the delay of (1) includes the arriving packet: 9800 B
+        // instead of 9450 B.
         // The marking probability is (784 - 475.7)/524.3 = 0.588 instead of (756 - 475.7)/524.3 = 0.5346.
         let (p_c, p_b) = ((784.0 - 475.712) / 524.288, (756.0 - 475.712) / 524.288);
         assert!((c / (c + b) - p_c * 0.8 / (p_c * 0.8 + p_b * 0.45)).abs() < 1e-9);
@@ -453,9 +454,9 @@ mod tests {
             let packet = TestPacket { ecn: Ecn::Ect1, ..Default::default() };
             queue.enqueue(packet, Time::ZERO, &mut rng, &mut drops);
         }
-        // At 10 Mbit/s a packet takes 1.2 ms. Marks begin at 3.2 ms; from 3.724 ms on all packets are marked. Packets 1
-        // and 2 arrive at delays of 1.2 and 2.4 ms. Packet 3 arrives at 3.6 ms: p = 0.763, score 2.18 ms. Packet 4
-        // arrives at 4.8 ms and gets a score of 5.04 ms, so it is ejected, as are all later ones.
+        // At 10 Mbit/s a packet takes 1.2 ms. Marks begin at a delay of 3.2 ms; from 3.724 ms on all packets are
+        // marked. Packets 1 and 2 arrive at delays of 1.2 and 2.4 ms. Packet 3 arrives at 3.6 ms: p = 0.763, score 2.18
+        // ms. Packet 4 arrives at 4.8 ms and gets a score of 5.04 ms, so it is ejected, as are all later ones.
         let readings = readings(|report| queue.report(report));
         assert!(readings.contains(&("low_queue_packets", 3.0)), "{readings:?}");
         assert!(readings.contains(&("ejected_packets", 17.0)), "{readings:?}");

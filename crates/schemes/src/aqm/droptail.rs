@@ -10,8 +10,8 @@
 //!
 //! Deviations:
 //! 1. The limit does not include the packet in transmission, as in the device queue of ns-3.
-//! 2. The two classes share one limit. abc2018 implies this for ABC; here it applies to all schemes, to make results
-//!    comparable.
+//! 2. The two classes share one limit. The ABC paper implies this for ABC; here it applies to all schemes, to make
+//!    results comparable.
 
 use crate::contract::prelude::*;
 use crate::queue::managed_queue::ManagedQueue;

@@ -12,9 +12,9 @@
 //! | (5) | overload (`p_CL = 1`): L packets are dropped with probability p_C, otherwise marked | `DualPi2::release_low` |
 //! | (6) | recur: `sum += p`; if `sum > 1`: hit, `sum -= 1`; each queue has a separate sum | `Lottery::hits` |
 //!
-//! Packets with ECT(1) or CE go to the L queue, all others to the C queue. While packets wait in each queue, the C
-//! queue gets `classic_share` of the bytes. The buffer's scheduler must be `fifo`: the ECN field decides the queue, not
-//! the class.
+//! Packets with ECT(1) or CE go to the L queue, all others to the C queue. While packets wait in both queues, the C
+//! queue gets `classic_share` of the bytes sent. The buffer's scheduler must be `fifo`: the ECN field decides the
+//! queue, not the class.
 //!
 //! Cost: a few additions per packet, and eq. (1) every 15 ms, computed at the next call. State: p', the previous delay,
 //! the two sums of eq. (6) and the scheduler's credit; no state per flow.
@@ -24,8 +24,8 @@
 //! 2. No packet is marked or dropped while less than two full packets wait, including the packet itself, as in Linux.
 //!    RFC 9332 section 2.5.1 requires the marks of the coupling even then.
 //! 3. Arrivals are dropped only at a full buffer, which the queues share. A short packet may be stored where RFC 9332
-//!    A.1 requires space for a full packet. Packets of one flow keep their order as long as they use one queue. A flow
-//!    that mixes ECT(1) or CE with other codepoints may be reordered, as defined by RFC 9332.
+//!    A.1 requires space for a full packet. Only flows that mix ECT(1) or CE with other codepoints may be reordered, as
+//!    defined by RFC 9332.
 //!
 //! Not implemented: time-shifted FIFO scheduling, classification other than by the ECN field.
 

@@ -20,7 +20,8 @@
 //!
 //! Deviations:
 //! 1. `many_flow` (rules A and B of the paper's section on many flows) is the default. The alternative is rule (6),
-//!    which would drop every packet that A and B allow. We do not know which alternative the afpft paper used.
+//!    which would drop every packet that A and B allow. We do not know which alternative the paper of
+//!    [`crate::label::afpft`] used.
 //! 2. A record is made when a flow's first packet is stored. The paper does not count flows without packets either.
 //! 3. With thresholds in bytes, `qlen` is in bytes, and 1, 2 and `minq` packets are multiples of `mean_packet`.
 

@@ -1,5 +1,5 @@
-//! Active queue management without labels: a port decides from the packets, and in some schemes the flows, that it sees
-//! itself.
+//! Active queue management without labels: a port decides only from the packets, and in some schemes the flows, that
+//! cross it.
 //!
 //! Shared parts: [`red_core`], [`pie_core`] and [`cobalt_core`] are used by several schemes. [`with_red`] is RED as a
 //! part of another scheme. [`sampled_queue`] is the queue from which BLACK and CHOKe draw packets. `virtual_queue`

@@ -495,7 +495,7 @@ mod tests {
         state.update(&params, 1e6);
         state.departed(&params, 1500, Time::from_millis(95), two, Time::from_millis(130));
         assert_eq!(state.burst_allowance(), Time::from_millis(120));
-        // A certain mark does not change the sum of p. A drop restarts it.
+        // A mark because the sum of p has reached 8.5 does not change the sum. A drop restarts the sum.
         let (params, mut state) = linux(20.0, 0.05);
         state.accumulated = 8.49;
         let mut rng = Rng::stream(1, 0, "test", 0);

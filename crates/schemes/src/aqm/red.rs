@@ -9,7 +9,7 @@
 //!
 //! Cost: a packet needs a few multiplications, and a division and a random number while the average is between the
 //! thresholds. The first arrival after an idle time needs one power. State: average, count, probability and the start
-//! of the idle time; none per flow.
+//! of the idle time; no state per flow.
 //!
 //! Deviations:
 //! 1. Idle time starts when the link requests a packet and gets none, as in ns-2 and ns-3, not when the queue empties.

@@ -14,7 +14,7 @@
 //! | (6) | no wait: `p_a = p_b/(1-c*p_b)` if `c*p_b < 1`, else 1 | the same |
 //!
 //! q is the queue length that an arrival finds. c is the number of arrivals since the last drop or mark, including this
-//! packet. C_pkt is the link's rate in packets of mean length per second. The first packet that finds avg above min_th
+//! arrival. C_pkt is the link's rate in packets of mean length per second. The first packet that finds avg above min_th
 //! passes. Byte mode (`size_scaling`) multiplies p_a or p_b by the packet's length over the mean length. In byte mode c
 //! is the number of arrived bytes over the mean length, rounded down as in ns-2 and ns-3. The gap between drops is
 //! uniformly distributed: over `1/p_b..2/p_b` packets with (5), over `1..1/p_b` with (6).

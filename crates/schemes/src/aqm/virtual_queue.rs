@@ -1,7 +1,8 @@
 //! Shares of flows in recent traffic: the virtual queue of BLACK and AFC, in three interpretations.
 //!
-//! `HitFraction` is a flow's share of a virtual queue of m packets (afc section 3). BLACK fills that queue with sampled
-//! packets, AFC with enqueued packets weighted by their bytes. The paper leaves open when to compute the share:
+//! `HitFraction` is a flow's share of a virtual queue of m packets (section 3 of the AFC paper, see [`super::afc`]).
+//! BLACK fills that queue with sampled packets, AFC with enqueued packets weighted by their bytes. The paper leaves
+//! open when to compute the share:
 //!
 //! | window | Hit of flow i | new value |
 //! |---|---|---|

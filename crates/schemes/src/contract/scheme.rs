@@ -52,7 +52,7 @@ pub enum Order {
     Fifo,
     /// Order of arrival within each of several queues.
     Queues,
-    /// Order of a number in each packet: a sorted queue.
+    /// Order by a number in each packet: a sorted queue.
     Sorted,
     /// Not declared: for schemes outside the source tree.
     Unknown,

@@ -17,8 +17,8 @@
 //!
 //! A flow may have `nQ * BpR * w` bytes in the calendar. This must be well below the buffer size. Otherwise the buffer
 //! is full before rule (2) drops a packet, and the port is a drop-tail queue. At the default limit of 24 packets BpR is
-//! 375 bytes. If more than three flows fill their calendars, the buffer still overflows, and arriving packets of all
-//! flows are dropped. The paper assumes that the buffer of a switch is large enough.
+//! 375 bytes. If more than three flows have `nQ * BpR` bytes in the calendar, the buffer still overflows, and arriving
+//! packets of all flows are dropped. The paper assumes that the buffer of a switch is large enough.
 //!
 //! Cost: O(1) per packet, plus at most nQ empty queues to skip; one hash, or one per row of a sketch. State with a
 //! sketch: 64 kB by default. State with exact bids: 25 bytes per flow with waiting packets; 29 bytes per flow without
@@ -31,10 +31,10 @@
 //! 4. A packet longer than `nQ * BpR * w` is always dropped, by rule (2).
 //! 5. Classes have no effect.
 //! 6. A full buffer drops the arriving packet; the authors' code limits each queue to 320 packets instead.
-//! 7. The default BpR depends on the buffer. The calendar of a flow of weight 1 takes a third of the buffer, but at
-//!    least two full packets of the flow with the smallest weight. Parameters with which a calendar does not fit into
-//!    the buffer are rejected. A limit in packets is converted with full packets, so short packets fill the buffer
-//!    before the calendar; for short packets, give the limit in bytes.
+//! 7. The default BpR depends on the buffer. A flow of weight 1 may fill a third of the buffer, or more, so that the
+//!    flow with the smallest weight may have two full packets. If `nQ * BpR` is not below the limit, BpR is rejected. A
+//!    limit in packets is converted with full packets, so short packets fill the buffer before the calendar; for short
+//!    packets, give the limit in bytes.
 //!
 //! Not implemented: marks (the authors' code marks above 48 kB of an unspecified quantity).
 

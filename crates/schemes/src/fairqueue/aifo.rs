@@ -12,20 +12,19 @@
 //! | (3) | every s-th arriving packet, admitted or not, enters W | [`RankWindow::arrived`] |
 //!
 //! The rank is the start tag of start-time fair queueing, (1) and (2) of [`crate::fairqueue::stfq`], as in the paper's
-//! fairness experiment. So the port drops the packets that STFQ would push out. Ranks can also be random, to measure
-//! how well AIFO approximates a sorted queue.
+//! fairness experiment. Ranks can also be random, to measure how well AIFO approximates a sorted queue.
 //!
-//! Start tags grow with virtual time, so the window should not contain more ranks than packets wait. Otherwise it is
-//! full of old tags, all below an arrival's tag. Then only the first part of rule (2) admits packets, and the port is a
-//! drop-tail queue with limit k C.
+//! Start tags grow with virtual time, so the window should not contain more ranks than there are waiting packets.
+//! Otherwise the window is full of old tags, all below an arrival's tag. Then only the first part of rule (2) admits
+//! packets, and the port is a drop-tail queue with limit k C.
 //!
 //! Cost: 20 comparisons and one flow look-up per packet, a second look-up per drop. State: 160 bytes for the window, 17
 //! bytes per flow whose finish tag is ahead of virtual time.
 //!
 //! Deviations:
 //! 1. Rule (2) uses `<=`. The second condition admits every rank while `c <= k C`, so the first is redundant. A comment
-//!    in the Linux qdisc of SCRR's authors (`sch_aifo_stfq.c`) notes this. The simulation uses `<` and tests the first
-//!    condition.
+//!    in the Linux qdisc of the authors of [`super::scrr`] (`sch_aifo_stfq.c`) notes this. The simulation uses `<` and
+//!    tests the first condition.
 //! 2. Virtual time is the largest start tag that was served, as in the qdisc. The simulation uses the tag of the last
 //!    packet served, which may decrease. At the end of a busy period all flows are reset, as in `stfq`.
 //! 3. A dropped packet does not advance its flow's tags, as in the simulation and the qdisc.
@@ -48,7 +47,7 @@ params! {
         share_per: FlowKey = "flow", source "WFQAIFOOutputPort.java";
         /// Rank by which packets are admitted.
         rank: RankSource = "start_tag", source "WFQAIFOOutputPort.java";
-        /// Number of ranks with which the rank of an arriving packet is compared.
+        /// Number of recent ranks with which an arriving packet's rank is compared.
         window: u32 = 20, in 1..=65536, symbol "|W|", source "window_size of the simulations";
         /// Sampling period: of this number of packets, one enters the window.
         sample_period: u32 = 1, in 1..=65536, symbol "s", source "sample_count: 1 for fairness, else 15";
@@ -158,8 +157,8 @@ mod tests {
         // The limit C is 20 packets, k = 0.1, and c packets wait. The tags 0, 8000 and 16 000 are above the whole
         // window, but their packets are admitted because c <= k C = 2. Then the flow's next tag is 24 000. With c = 3,
         // quantiles up to 17/20/0.9 = 0.94 are admitted. The quantile of tag 24 000 is first 3 of 3, which exceeds
-        // 0.94; then 3 of 4, which does not. With c = 4, quantiles up to 0.89 are admitted. Tag 32 000 is above 5 of 5,
-        // 5 of 6 ... entries of the window, which costs the flow one or two drops.
+        // 0.94; then 3 of 4, which does not. With c = 4, quantiles up to 0.89 are admitted. Tag 32 000 is above all 5
+        // entries of the window, so the last packet is dropped, too.
         let dropped = offer(&mut queue, &mut rng, 0, &[1000; 6]).0;
         assert_eq!(dropped.iter().map(|drop| drop.1).collect::<Vec<_>>(), [DropReason::Aqm, DropReason::Aqm]);
         let before = queue.backlog().packets;

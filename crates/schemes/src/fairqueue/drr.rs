@@ -11,16 +11,16 @@
 //! | (4) | head longer than `D_i`: the queue goes to the end of the round and keeps `D_i` | `Drr::dequeue` |
 //! | (5) | buffer full: drop from the queue with most bytes, at its tail or head, until the backlog is within the limit | `Drr::make_room`, `QueueStore::longest` |
 //!
-//! Theorem 2 of the paper gives a bound for the bytes S sent of each flow, if the smallest weight is 1. While flows i
-//! and j are backlogged, `|S_i/w_i - S_j/w_j| <= quantum + 2 * L_max`.
+//! S_i is the number of bytes that flow i sends. By theorem 2 of the paper, if the smallest weight is 1 and flows i and
+//! j are backlogged, `|S_i/w_i - S_j/w_j| <= quantum + 2 * L_max`.
 //!
 //! Cost: O(1) per packet if `quantum * w_i >= L_max`, otherwise one pass over the active queues skips all rounds
 //! without a packet. One hash of the key per packet. State: 101 bytes for each flow or user with waiting packets, none
 //! for others.
 //!
 //! Deviations:
-//! 1. Every flow or user has a queue. The scheme is therefore exact, and weights have a meaning. The paper hashes flows
-//!    into a fixed number of queues, and ns-2 has 10 buckets; for hashing see [`crate::fairqueue::sfq`].
+//! 1. Every flow or user has a separate queue and so gets the share of its weight. The paper hashes flows into a fixed
+//!    number of queues, and ns-2 has 10 buckets; for hashing see [`crate::fairqueue::sfq`].
 //! 2. The default quantum is one full packet, the condition for O(1); ns-2 uses 250 bytes.
 //! 3. By default packets are dropped from the tail, so a flow loses packets of its latest burst, and queues of one
 //!    packet work. The paper and ns-2 drop from the head (`drop_from = "head"`).
@@ -185,8 +185,8 @@ impl<P: Packet> Drr<P> {
         self.queues.close(queue);
     }
 
-    /// Deletes the records of queues that have saved the maximum. If no queue is `busy`, deletes all records, because
-    /// rounds without queues take no time. A queue without a record has saved the maximum.
+    /// Deletes the records of queues that have saved the maximum; a queue without a record has saved the maximum. If no
+    /// queue is `busy`, deletes all records: any number of rounds then takes no time, so all queues save the maximum.
     fn forget_savers(&mut self, busy: bool) {
         let Some(Savings { most, .. }) = self.savings else { return };
         while let Some(savings) = &mut self.savings

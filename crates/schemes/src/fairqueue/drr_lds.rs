@@ -1,9 +1,8 @@
 //! Deficit round robin with limited deficit savings: a queue that becomes empty saves some of its turns for later.
 //!
 //! Source: M. Menth, M. Mehl and S. Veith, "Deficit round robin with limited deficit savings (DRR-LDS) for fairness
-//! among TCP users", MMB 2018. We had only the abstract of the paper. It names the problem: a user with one TCP flow
-//! loses turns while its queue is briefly empty, above all with shallow buffers. It also names the remedy, limited
-//! savings, but not the rules, which are ours.
+//! among TCP users", MMB 2018. We had only the abstract, which names the problem and the remedy, limited savings. The
+//! rules are ours.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -13,9 +12,9 @@
 //! | (7) | backlogged again: the queue joins the end of the round and may use `D_i` in its first visit | `Drr::queue_of` |
 //! | (8) | the port is idle: every empty queue has `D_max`, since rounds without queues take no time | `Drr::forget_savers` |
 //!
-//! Cost: that of DRR. Rounds are counted, so rule (6) is computed only when a queue returns. Additional state: records
-//! of the queues that left in the last `D_max / quantum` rounds (for the smallest weight) and still save. A queue that
-//! has saved `D_max` needs no record, since every unknown queue has `D_max`.
+//! Cost: that of DRR. Rounds are counted, so rule (6) is computed only when a queue returns. Additional state: a record
+//! of each empty queue that has saved less than `D_max`, for at most `D_max / (quantum * w_i)` rounds. A queue without
+//! a record has saved `D_max`.
 //!
 //! Deviations:
 //! 1. A new user starts with `D_max`. Otherwise every user that ever sent a packet would need a record.

@@ -16,13 +16,13 @@
 //! as loss. Users that do not slow down are not limited to their share. Among users above the share, slower ones are
 //! served first, and the fastest gets the remaining capacity.
 //!
-//! Cost: an exponential (two for a new user), a logarithm and one hash of the key per packet. State: 65 bytes per user
-//! that sent within the last T, none for others.
+//! Cost: per packet, one exponential (two for a new user), one logarithm and one hash of the key. State: 65 bytes per
+//! user that sent within the last T, none for others.
 //!
 //! Deviations:
-//! 1. The priorities below the first may use only half of the buffer (`part`), those below the second a quarter, and so
-//!    on, but at least one packet. Otherwise the lowest priorities would fill the buffer, and the highest would find no
-//!    room. A user below its share thus loses no packets because of users above their share.
+//! 1. The priorities below the first may use only half of the buffer (`queue_part`), those below the second a quarter,
+//!    and so on, but at least one packet. Otherwise the lowest priorities could fill the buffer, and users below their
+//!    share would lose packets.
 //! 2. Classes have no effect.
 
 use crate::contract::prelude::*;
@@ -364,8 +364,8 @@ mod tests {
 
     #[test]
     fn no_order_of_arrival_lets_the_lower_priorities_take_more_than_their_part() {
-        // Packets of priority 1 or more may fill 12 of 24 packets; from priority 2 on it is 6, from 3 on 3, and from 4
-        // on one.
+        // The buffer has room for 24 packets. The limit is 12 for all packets of priority 1 or more, 6 for priority 2
+        // or more, 3 for priority 3 or more, and 1 for priority 4 or more.
         for (order, expected) in [
             ([1, 2, 3, 4, 5, 6, 7], [0, 12, 0, 0, 0, 0, 0, 0]),
             ([7, 6, 5, 4, 3, 2, 1], [0, 6, 3, 2, 0, 0, 0, 1]),

@@ -1,7 +1,7 @@
 //! FQ-CoDel: hashes flows into queues that are served in turn, new queues first. Each queue has its own CoDel.
 //!
 //! Source: RFC 8290, sections 4 and 5; RFC 8289 for CoDel, see [`crate::aqm::codel`]; Linux `sch_fq_codel.c` where the
-//! RFC is unspecific. [`super::new_and_old`] determines the order of service.
+//! RFC is unspecific. The module [`super::new_and_old`] determines the order of service.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -13,7 +13,7 @@
 //! the 1024 queues, used or not; no state per flow.
 //!
 //! Deviations:
-//! 1. A heap finds the queue with most bytes, instead of a scan of all queues.
+//! 1. A heap, not a scan of all queues, finds the queue with the most bytes.
 //! 2. Rounds in which all deficits are negative are skipped in one step.
 //! 3. A packet that alone exceeds the limit is dropped.
 //! 4. Classes have no effect.

@@ -177,7 +177,7 @@ impl<P: Packet> FqPie<P> {
         awake.retain(|&queue| {
             let is_empty = queues.length(queue).packets == 0;
             let bucket = &mut queues[queue].own;
-            // The rate of the link affects only the delay `link_rate`.
+            // Only the delay estimate `link_rate` depends on the rate of the link, and FQ-PIE does not use it.
             let moved = bucket.pie.update(pie, f64::INFINITY);
             has_moved |= moved;
             bucket.is_awake = moved || !is_empty;

@@ -19,7 +19,7 @@
 //!
 //! The rank is the start tag of start-time fair queueing, (1) and (2) of [`crate::fairqueue::stfq`]. Ranks can also be
 //! random, to measure how well PACKS approximates a sorted queue. As in AIFO, the window should not contain more start
-//! tags than packets wait, since older tags are outdated.
+//! tags than there are waiting packets, since older tags are outdated.
 //!
 //! Cost: 20 comparisons, n sums and one flow look-up per packet, a second look-up per drop. State: 160 bytes for the
 //! window, 64 bytes per queue, 17 bytes per flow whose finish tag is ahead of virtual time.
@@ -47,7 +47,7 @@ params! {
         rank: RankSource = "start_tag", source "our choice, as for AIFO and SP-PIFO";
         /// Number of queues.
         queues: u32 = 8, in 1..=64, symbol "n", source "our choice, as for SP-PIFO";
-        /// Number of ranks with which the rank of an arriving packet is compared.
+        /// Number of recent ranks with which an arriving packet's rank is compared.
         window: u32 = 20, in 1..=65536, symbol "|W|", source "our choice, as for AIFO; summary: 15 to 1000";
         /// Burst allowance: admission divides the free part of the buffer by `1 - burstiness`.
         burstiness: f64 = 0.0, in 0.0..=0.999, symbol "k", source "our choice; summary: optional";

@@ -14,15 +14,16 @@
 //! Min, Max and a counter replace the window of [`crate::fairqueue::aifo`]. One packet of an extreme rank widens the
 //! range until the next reset.
 //!
-//! The rank is the start tag of start-time fair queueing, (1) and (2) of [`crate::fairqueue::stfq`]. Ranks can also be
-//! random, to measure how well RIFO approximates a sorted queue.
+//! The rank is the start tag of start-time fair queueing: see rules (1) and (2) of [`crate::fairqueue::stfq`]. Ranks
+//! can also be random, to measure how well RIFO approximates a sorted queue.
 //!
-//! Cost: O(1) and one flow look-up per packet, a second look-up per drop. State: 24 bytes for the range, 17 bytes per
-//! flow whose finish tag is ahead of virtual time.
+//! Cost: O(1) and one flow look-up per packet, and a second look-up per drop. State: 24 bytes for the range, 17 bytes
+//! per flow whose finish tag is ahead of virtual time.
 //!
 //! Deviations:
 //! 1. Rule (2) is that of the switch program, which uses powers of two for c and has no k C. The simulation compares
-//!    with the free part of the queue, so it admits more ranks the fuller the queue is. We consider this an error.
+//!    the fraction of ranks with the free part of the queue instead, so it admits more ranks the fuller the queue is.
+//!    We consider this an error.
 //! 2. Rule (2) is computed without the division. If Min equals Max the rank is admitted, as on the switch; the
 //!    simulation divides by 0.
 //! 3. Virtual time is the largest start tag that was served, and at the end of a busy period all flows are reset. A
@@ -55,7 +56,7 @@ pub struct RifoScheme;
 impl SchemeSpec for RifoScheme {
     const ABOUT: About = About {
         title: "RIFO",
-        kind: "one FIFO queue; drops arriving packets by range of ranks and queue length",
+        kind: "one FIFO queue; drops the arriving packet, depending on the range of ranks and the queue length",
         summary: "Admits a packet to a FIFO queue by its start tag's position between the extremes of recent tags: the \
                   fuller the queue, the lower the tag must be.",
         source: "Mostafaei, Pacut and Schmid: RIFO, IEEE Transactions on Networking 2025",

@@ -433,7 +433,7 @@ mod tests {
                 queue.enqueue(packet(step, 1000), now, &mut rng, &mut Drops::default());
                 queue.dequeue(now, &mut rng, &mut ());
             }
-            // There are records of the flows of 3 s, and an eighth more until the next sweep.
+            // Records exist of all flows of the last 3 s and, until the next sweep, of up to an eighth more.
             let records = queue.state_size().records;
             assert!(records < 3000 * 9 / 8 + 64, "{variant:?} {records}");
         }

@@ -1,7 +1,7 @@
 //! Stochastic fair queueing: hashes flows into a few queues, serves these in turn, and changes the hash periodically.
 //!
 //! Source: P. McKenney, "Stochastic fairness queueing", INFOCOM 1990; the code of Linux (`sch_sfq.c`) and of ns-2
-//! (`sfq.cc`). Linux and ns-2 differ.
+//! (`sfq.cc`).
 //!
 //! | rule | `linux` | `ns2` |
 //! |---|---|---|
@@ -213,7 +213,8 @@ impl<P: Packet> Sfq<P> {
     /// Skips the rounds in which all queues have a negative allotment.
     fn skip_rounds(&mut self) {
         let quantum = self.params.quantum.0 as f64;
-        // Allotments are integers. Computes the number of grants until the allotment is 1, plus the next visit.
+        // Allotments are integers, so a queue may send when its allotment is 1. Counts the visits that raise the
+        // allotment to 1, and the visit after them.
         let visits =
             |queues: &QueueStore<P, (), Slot>, queue| ((1.0 - queues[queue].allot) / quantum).ceil().max(0.0) + 1.0;
         skip_rounds(&mut self.queues, &self.round, visits, |slot, rounds| slot.allot += rounds * quantum);

@@ -27,17 +27,17 @@
 //!
 //! Deviations:
 //! 1. Virtual time is the largest start tag that was served. The authors' simulation uses the tag of the last packet
-//!    served, which may decrease; the Linux qdisc of the authors of SCRR (`sch_sppifo_stfq.c`) never lets it decrease.
+//!    served, which may decrease; the Linux qdisc of the authors of [`super::scrr`] (`sch_sppifo_stfq.c`) never lets it
+//!    decrease.
 //! 2. At the end of a busy period all tags are reset, as in `stfq`; the simulation omits this.
-//! 3. A dropped packet does not advance its flow's tags, as in the simulation. In the qdisc, a dropped packet advances
-//!    them.
+//! 3. A dropped packet does not advance its flow's tags, as in the simulation but unlike in the qdisc.
 //! 4. The limit of the port is split among the queues, as in the simulation and the qdisc; `room = "shared"` lets each
 //!    queue fill the port. If the limit is below n packets, each queue holds one packet and the port enforces the
 //!    limit.
 //! 5. Tags are real numbers and depend on the weight of the user; the simulation has integers and equal weights.
 //! 6. Classes have no effect.
 //!
-//! Not implemented: the greedy algorithm that the paper compares with, which needs statistics of all ranks.
+//! Not implemented: the greedy algorithm that the paper compares SP-PIFO with, which needs statistics of all ranks.
 
 use crate::contract::prelude::*;
 use crate::fairqueue::drawn_ranks::RankSource;

@@ -1,8 +1,8 @@
 //! STFQ (start-time fair queueing): serves packets in the order of their start tags, and thus flows in proportion to
 //! their weights.
 //!
-//! Source: Goyal, Vin, Cheng, "Start-time Fair Queueing", SIGCOMM 1996 (stfq1996), as described in afpft II-A. The
-//! authors call it SFQ; here that name means stochastic fairness queueing.
+//! Source: Goyal, Vin, Cheng, "Start-time Fair Queueing", SIGCOMM 1996 (stfq1996), as described in section II-A of the
+//! AFpFT paper ([`crate::label::afpft`]). The authors call it SFQ; here that name means stochastic fairness queueing.
 //!
 //! | number | equation | code |
 //! |---|---|---|

@@ -1,8 +1,8 @@
 //! Weighted fair queueing: sends packets in the order in which an ideal fluid server would finish them.
 //!
 //! Source: A. Demers, S. Keshav and S. Shenker 1989; A. Parekh and R. Gallager, "A generalized processor sharing
-//! approach to flow control", IEEE/ACM Transactions on Networking 1(3), 1993 (PGPS); self-clocked: S. Golestani,
-//! INFOCOM 1994 (SCFQ). GPS serves all backlogged flows simultaneously, in proportion to their weights w.
+//! approach to flow control", IEEE/ACM Transactions on Networking 1(3), 1993 (PGPS); for the self-clocked variant S.
+//! Golestani, INFOCOM 1994 (SCFQ). GPS serves all backlogged flows simultaneously, in proportion to their weights w.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -15,7 +15,7 @@
 //! Bound (Parekh and Gallager, theorem 1): a packet departs at most `L_max / C` after its departure in GPS, where L_max
 //! is the longest packet.
 //!
-//! Cost: O(log n) per packet for n flows: one heap of the queues' first packets, and for (1) one of the flows
+//! Cost: O(log n) per packet for n flows: a heap of the queues' first packets, and for (1) a heap of the flows
 //! backlogged in GPS. One hash of the key. State: 133 bytes for each flow or user that is backlogged in GPS or has a
 //! waiting packet, none for others.
 //!
@@ -504,7 +504,7 @@ mod tests {
             };
             let records = survives(SchemeParams::Wfq(params), limit, &noise);
             // GPS may still serve packets that were already sent, because time does not advance while the harness
-            // drains the queue.
+            // drains the queue. So the records of all 12 flows may remain.
             let most = if self_clocked { 0 } else { 12 };
             prop_assert!(records <= most);
         }

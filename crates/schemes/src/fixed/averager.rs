@@ -161,7 +161,7 @@ mod tests {
         let mut now = rng.bits() >> 16;
         let (mut divided, mut undivided) = (0.0f64, 0.0f64);
         for _ in 0..12 {
-            // The number of packets per memory is 0.01 to 10 million. Packets are at most 100 s apart.
+            // From 0.01 to 10 million packets arrive within one memory. Packets are at most 100 s apart.
             let gap = f64::min(memory_ns as f64 * libm::exp10(2.0 - 9.0 * rng.open01()), 1e11);
             for _ in 0..500 {
                 let label = Activity::from_f64(centre + spread * (rng.open01() - 0.5));
@@ -275,7 +275,8 @@ mod tests {
 
         #[test]
         fn mean_of_similar_activities_is_within_the_smaller_bound(seed: u64, centre in -29.0..29.0f64) {
-            // Activities have a range of 4, as for rates within a factor of 16, so the mean distance is at most 2.
+            // Activities have a range of 4, as for rates within a factor of 16. So their mean distance from the average
+            // is at most 2.
             let bound = 2.0 * (libm::exp2(-20.0) + 2.9e-6) + 7.2e-7 + UNIT / 2.0;
             let (divided, undivided) = worst(seed, 300_000_000, centre, 4.0, false);
             prop_assert!(divided < bound, "{divided:e}");

@@ -46,8 +46,8 @@ fn entry_and_loss(y: u64) -> (u64, u64) {
 /// The loss within a cell is subtracted separately with its 40 fraction bits. So even steps of 2^-20 are precise. The
 /// 32 bits of [`exp2_neg_q32`] could not distinguish such a factor from 1.
 ///
-/// Error: 3.8e-9 of the result, 1.23e-6 + 1.55e-12/(1 - 2^-y) of the decay in the first cell, and at most one unit from
-/// rounding twice (half a unit and 2^-8 in the first cell). The result is zero from y = 64 on.
+/// Error: at most 3.8e-9 of the result and one unit from rounding twice. In the first cell, at most 1.23e-6 +
+/// 1.55e-12/(1 - 2^-y) of the decay, and half a unit and 2^-8 from rounding. The result is zero from y = 64 on.
 ///
 /// 64 bits suffice: see [`mul_q32`] and [`mul_q40`].
 #[must_use]

@@ -47,7 +47,7 @@ use crate::base::units::{BitRate, Time};
 /// hour.
 pub(super) const SUM_BITS: u32 = 16;
 
-/// Below this number of ticks, 2^-3 to 2^-2 memories, T is computed from the first terms of its series.
+/// Below this age in ticks, which is 2^-3 to 2^-2 of the memory, T is computed from the first terms of its series.
 pub(super) const YOUNG_TICKS: u64 = 1 << 17;
 
 /// Coefficient of y^2 in the series of log2(T): ln 2 / 24, in Q32.

@@ -19,7 +19,7 @@
 //! | S of the meter, bytes | Q16 | 2^48 (625 Gbit/s over 1 h), saturating | 1.5e-5 |
 //! | S of the averager, activity + 32 | Q22 | 2^35 packets | 2.4e-7 |
 //! | N of the averager, packets | Q28 | 2^35 packets | 3.7e-9 |
-//! | queue and thresholds | whole bytes or 1/16 packets | 2^40 | exact decisions |
+//! | queue and thresholds | whole bytes or 1/16 packets | 2^40 | comparisons are exact |
 //!
 //! | function | bound of the error | largest measured, 10^7 arguments or 3000 packet sequences |
 //! |---|---|---|
@@ -31,7 +31,7 @@
 //! | [`FixedMeter::label`] | 2.6e-5 (a*L >= 40 bytes) | 1.8e-5 |
 //! | [`FixedAverager::average`] | 1.32e-4 over the whole range, 1.7e-5 over 4 units | 3.0e-5, 9.1e-6 |
 //! | [`FixedAverager::average_without_division`] | 1.33e-4, 1.8e-5 | 3.0e-5, 9.1e-6 |
-//! | [`FixedThreshold::drop_threshold`] | less than a unit; decisions exact | exact |
+//! | [`FixedThreshold::drop_threshold`] | less than a unit; the comparison with the queue is exact | exact |
 //!
 //! State: a meter has 24 bytes per user, an averager 24 bytes per port. Configuration: 32 bytes for all meters with the
 //! same memory and reference rate, 16 for an averager, 24 for thresholds. All share the tables of 1028 and 2048 bytes.
@@ -40,7 +40,7 @@
 //!
 //! CSFQ, the second scheme, is in the module [`csfq`].
 //!
-//! Not implemented: fair meter (III-E), thresholds in time.
+//! Not implemented: the fair meter (abc2018 III-E), thresholds in units of time.
 
 mod activity;
 mod averager;

@@ -141,7 +141,8 @@ mod tests {
     #[test]
     fn constants_are_defined_once() {
         let text = constants();
-        // ln 2 is 2 977 044 472 / 2^32; -64 * 2^31 and log2(0.99) * 2^31 = -31 137 589 in two's complement.
+        // LN2 is ln 2 * 2^32 = 2 977 044 472. The other two are -64 * 2^31 and log2(0.99) * 2^31 = -31 137 589, both in
+        // two's complement.
         for line in [
             "const bit<64> LN2 = 2977044472;\n",
             "const bit<64> LOG2_OF_ZERO = 0xffffffe000000000;\n",

@@ -1,7 +1,7 @@
 //! Estimates the number of active flows with few bits: the direct bitmap, for one interval or for consecutive ones.
 //!
 //! Source: Estan, Varghese and Fisk, "Counting the Number of Active Flows on a High Speed Link", ACM SIGCOMM CCR 32(3),
-//! 2002; afc section 3 uses it.
+//! 2002. Section 3 of the AFC paper (afc) uses the direct bitmap, see [`crate::aqm::afc`].
 //!
 //! Every packet sets bit `h(flow) mod b` of `b` bits. With `z` zero bits and `rho = n/b`:
 //!

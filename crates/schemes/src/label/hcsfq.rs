@@ -24,8 +24,8 @@
 //! requires this. `q_min = "12 packets"` exempts packets that find a short queue.
 //!
 //! Cost: per packet, the edge computes 1 exponential. The port computes 2 exponentials and 3 divisions, looks up the
-//! tenant, and draws a random number if the flow exceeds its rate. State: 3 numbers per flow at the edge; 11 numbers
-//! per port, and 10 for each tenant that sent recently.
+//! tenant, and draws a random number if the flow exceeds its fair rate. State: 3 numbers per flow at the edge; 11
+//! numbers per port, and 10 for each tenant that sent recently.
 //!
 //! Deviations:
 //! 1. Time constants are 100 ms, for rates in Mbit/s; those of the code are meant for 10 to 100 Gbit/s.
@@ -288,7 +288,7 @@ struct Share {
 }
 
 impl Share {
-    /// Creates an unlimited share whose first window starts at `now`.
+    /// Creates a share with an alpha equal to `capacity`. Its first window starts at `now`.
     fn new(capacity: f64, now: Time) -> Self {
         Self { alpha: capacity, largest: 0.0, is_congested: false, window_start: now }
     }

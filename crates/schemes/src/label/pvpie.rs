@@ -1,7 +1,7 @@
 //! PVPIE: PIE decides how many packets to drop, and the packets' values decide which.
 //!
 //! Source: Laki, Gombos, Nadas, Turanyi, "Take Your Own Share of the PIE", ANRW 2017 (pvpie2017), known to us only
-//! through abc2018 II; PIE as in RFC 8033, see [`crate::aqm::pie_core`].
+//! through section II of abc2018 ([`crate::label::abc`]); PIE as in RFC 8033, see [`crate::aqm::pie_core`].
 //!
 //! | number | equation | code |
 //! |---|---|---|

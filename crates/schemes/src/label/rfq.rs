@@ -1,7 +1,8 @@
 //! RFQ (rainbow fair queueing): the edge divides a flow's rate into layers and colours the packets of each; the core
 //! drops colours above a threshold.
 //!
-//! Source: Cao, Wang, Zegura, "Rainbow Fair Queueing", INFOCOM 2000 (rfq2000), known to us only through abc2018 II.
+//! Source: Cao, Wang, Zegura, "Rainbow Fair Queueing", INFOCOM 2000 (rfq2000), known to us only through section II of
+//! abc2018 ([`crate::label::abc`]).
 //!
 //! | number | equation | code |
 //! |---|---|---|
@@ -23,8 +24,8 @@
 //!
 //! Deviations:
 //! 1. The numbers of the paper are unknown to us: layers, threshold, interval and utilisation are our choices and
-//!    parameters. Layers are geometric, four per octave. The threshold falls if the queue reaches half of abc2018's
-//!    limit, and moves once per 100 ms.
+//!    parameters. Layers are geometric, four per octave. The threshold falls when the queue reaches half of abc2018's
+//!    limit; the interval is 100 ms.
 //! 2. Initially the threshold is above all colours. Colour 0 always passes.
 //! 3. When a packet arrives, all intervals that have ended since the last packet are evaluated.
 
@@ -177,9 +178,9 @@ pub struct RfqAqm {
 enum State {
     /// The queue has reached its threshold.
     Long,
-    /// The queue is shorter, and the link is underutilised.
+    /// The queue is below its threshold, and the link is underutilised.
     Low,
-    /// The queue is shorter, and the link is utilised.
+    /// The queue is below its threshold, and the link is utilised.
     Used,
 }
 
@@ -228,7 +229,7 @@ impl RfqAqm {
 
 impl Aqm for RfqAqm {
     fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, _: &mut Rng) -> Verdict {
-        // Adds no packet, but decays the rate to its current value.
+        // Updates the rate without a packet, so that it decays to its current value.
         self.accepted.update(self.averaging, [0.0], now);
         let is_low = self.accepted.rates()[0] < self.low_rate;
         let state = match (is_shorter(queue, self.q_threshold), is_low) {

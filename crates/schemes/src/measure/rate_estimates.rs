@@ -1,7 +1,7 @@
 //! The exponential rate estimator of CSFQ, also used by other markers. Weights depend on time, not on the number of
 //! packets.
 //!
-//! Source: the estimator of the ns-2 code of CSFQ, as implemented in its independent ports. A packet of L bits adds L
+//! Source: the estimator of the ns-2 code of CSFQ, as in its independent reimplementations. A packet of L bits adds L
 //! to `acc`. If the time T since the last update is 0, the rate r does not change. Otherwise, with the time constant K:
 //!
 //! ```text
@@ -12,7 +12,7 @@
 //!
 //! Cost: one exponential and one division per distinct arrival time; 8 + 16 N bytes for N rates of one port.
 //!
-//! Choices: 1. Rates are initially 0; the ports of the code differ in the initial rate. 2. As in the ports,
+//! Choices: 1. Rates are initially 0; the reimplementations differ in the initial rate. 2. As in the reimplementations,
 //! simultaneous packets are summed and take effect at the next packet. So the first packet gets a rate of 0.
 
 use crate::base::units::Time;
@@ -24,7 +24,7 @@ pub struct Averaging {
 }
 
 impl Averaging {
-    /// Creates an estimator with this constant, which must be positive.
+    /// Creates an estimator with the time constant `constant`, which must be positive.
     #[must_use]
     pub fn new(constant: Time) -> Self {
         Self { per_second: 1.0 / constant.as_secs_f64() }
@@ -106,7 +106,8 @@ mod tests {
         assert!(!burst.update(averaging, [12_000.0, 12_000.0], Time::ZERO));
         assert_eq!(burst.rates(), [0.0, 0.0]);
         assert!(burst.update(averaging, [12_000.0, 0.0], Time::from_millis(100)));
-        // 36 000 and 12 000 bit arrive within one K, so they have the weight 1 - 1/e.
+        // 36 000 and 12 000 bit have arrived since the first update, one K before. So T = K, and acc/T has the weight
+        // 1 - 1/e.
         let weight = 1.0 - (-1f64).exp();
         assert!((burst.rates()[0] - weight * 360e3).abs() < 1e-6 && (burst.rates()[1] - weight * 120e3).abs() < 1e-6);
     }

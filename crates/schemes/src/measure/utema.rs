@@ -235,8 +235,8 @@ mod tests {
 
     #[test]
     fn measured_time_carried_on_is_that_of_equation_2() {
-        // 400 000 updates, 10 us apart, take 1.33 memories. With 1 - g = 3.3e-6, the error is at most 2^-53/3.3e-6 =
-        // 3.4e-11.
+        // 400 000 updates, 10 us apart, take 1.33 times the memory. With 1 - g = 3.3e-6, the error is at most
+        // 2^-53/3.3e-6 = 3.4e-11.
         let memory = Memory::new(Time::from_secs(3));
         let mut state = RateState::new(Time::ZERO);
         for i in 1..=400_000u64 {

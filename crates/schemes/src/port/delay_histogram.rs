@@ -7,8 +7,8 @@ use prefetch_index::prefetch_index;
 const STEPS: usize = 1 << STEPS_LOG2;
 const STEPS_LOG2: u32 = 4;
 
-/// Counts of times, with sum, minimum and maximum. It stores the octaves between the shortest and the longest time so
-/// far, 128 bytes each, at most 8 kB.
+/// Counts of times, with sum, minimum and maximum. The histogram stores the octaves between the shortest and the
+/// longest time so far, 128 bytes each, at most 8 kB.
 #[derive(Clone, Debug)]
 pub struct DelayHistogram {
     /// Counts of the bins, starting with `first`.

@@ -116,7 +116,8 @@ impl TraceCourse {
         Self { trace, next: 0, at: Time::ZERO, bytes_left: 0, window: 0, told: rate }
     }
 
-    /// End of a transmission of `wire_bytes` that starts at `start`, which must not be before the last end.
+    /// End of a transmission of `wire_bytes` that starts at `start`, which must not be before the end of the
+    /// previous transmission.
     pub fn transmit(&mut self, wire_bytes: u32, start: Time) -> Time {
         if start > self.at {
             // No packet waited: rule (3).
@@ -235,7 +236,7 @@ mod tests {
         while left.len() < arrivals.len() {
             let time = times.time_of(number);
             number += 1;
-            // Opportunities up to the time of an arrival are lost.
+            // A packet cannot use an opportunity at or before the time of its arrival.
             while let Some((_, bytes)) = to_come.next_if(|(arrival, _)| *arrival < time) {
                 waiting.push_back(*bytes);
             }

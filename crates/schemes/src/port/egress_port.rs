@@ -227,8 +227,8 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         } else {
             self.serve_until(now, observer);
         }
-        // The observer sees the packet in its slot. A reference to the copy would cost 6 instructions, even without an
-        // observer.
+        // The observer gets a reference to the packet in its slot. A reference to the returned copy would cost 6
+        // instructions, even without an observer.
         if let Some(packet) = self.wire.upcoming(0) {
             observer.arrived(packet, now);
         }

@@ -3,7 +3,7 @@
 use crate::base::units::Time;
 
 /// A FIFO queue of values with times that grows by doubling and never shrinks. The number of slots is a power of two,
-/// so a mask selects the slot. A [`std::collections::VecDeque`] needs a comparison for this.
+/// so a mask wraps an index around. A [`std::collections::VecDeque`] needs a comparison for this.
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
     slots: Vec<(Time, T)>,

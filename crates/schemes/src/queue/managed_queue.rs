@@ -25,8 +25,8 @@ impl<P: Packet, A: Aqm> ManagedQueue<P, A> {
         Self { queues: ClassQueues::new(params, rate), limit: params.limit, link_rate: rate, aqm }
     }
 
-    /// Applies the AQM and the limit to an arriving packet. Returns true if the packet must be stored. `backlog` waits;
-    /// its first packet arrived at `head_enqueued_at`.
+    /// Applies the AQM and the limit to an arriving packet. Returns true if the packet must be stored. `backlog` is
+    /// the present queue, whose first packet arrived at `head_enqueued_at`.
     #[inline(always)]
     fn judge(
         &mut self,

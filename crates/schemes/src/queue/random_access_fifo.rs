@@ -61,7 +61,7 @@ impl<P: Packet> RandomAccessFifo<P> {
         (self.head != NONE).then(|| self.remove(Position(self.head)))
     }
 
-    /// Draws a waiting packet. All have the same probability (up to 2^-32).
+    /// Draws a waiting packet. All have the same probability, to within 2^-32.
     #[inline]
     pub fn draw(&self, rng: &mut Rng) -> Option<Position> {
         // Lemire 2016: the high half of the product is a uniform index.
@@ -177,8 +177,8 @@ mod tests {
         queue.remove(hole);
         let mut counts = [0u32; 12];
         (0..100_000).for_each(|_| counts[queue.at(queue.draw(&mut rng).unwrap()).flow as usize] += 1);
-        // The count of 100 000 draws with probability 1/10 has the mean 10 000 and a standard deviation of 94.9; the
-        // test allows five times that.
+        // Among 100 000 draws with probability 1/10, the number of hits has a mean of 10 000 and a standard deviation
+        // of 94.9; the test allows five times that.
         for (flow, &count) in counts.iter().enumerate() {
             let expected = if flow == 0 || flow == 5 { 0 } else { 10_000 };
             assert!(count.abs_diff(expected) < if expected == 0 { 1 } else { 475 }, "{counts:?}");

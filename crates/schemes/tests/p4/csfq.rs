@@ -42,7 +42,7 @@ struct Csfq {
     aqms: Vec<Aqm>,
     /// Initial registers of meters: index of the meter, S, bytes in the current tick, number of this tick.
     meters: &'static [(u32, u64, u64, u64)],
-    /// Initial registers of ports: port, log2 of alpha, S of A and of F, number of the current tick.
+    /// Initial registers of ports: port, log2 of alpha, the sums S of the rates A and F, number of the current tick.
     states: &'static [(u16, i64, [u64; 2], u64)],
     queues: Queues,
     /// True if the packets are those of [`ties`].
@@ -260,7 +260,7 @@ fn of_extremes() -> Setup {
     ];
     let csfq = Csfq {
         meters: &[
-            // The tick is half a second ahead of the clock, so the rate does not change until then.
+            // The tick is half a second ahead of the clock, so the rate does not change until the clock reaches it.
             (1, u64::MAX - 5_000, 0, 1 << 29),
             (2, u64::MAX, u64::MAX - 5_000, 40),
             (3, 1, 1, u64::MAX),

@@ -32,7 +32,7 @@ pub enum ClassRule {
 pub enum Place {
     /// One meter.
     Prefix(u32),
-    /// One meter per address, of `size` meters from `base` on.
+    /// A separate meter for each address, selected from the `size` meters that start at `base`.
     Address { base: u32, size: u32 },
 }
 

@@ -1,5 +1,6 @@
 //! Tests the rates that sampling and counting schemes give to unresponsive sources, against an independent model of the
-//! setup of afc section 4. The model's values support an interpretation of the paper; they are not from the paper.
+//! setup in section 4 of the AFC paper (afc). The model's values support an interpretation of the paper; they are not
+//! from the paper.
 
 mod afc;
 mod black;

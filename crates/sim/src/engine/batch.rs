@@ -215,7 +215,7 @@ impl Queue {
     }
 }
 
-/// Threads for a run while `under_way` runs are active and `left` are pending.
+/// Number of threads for a run while `under_way` runs are active and `left` are pending.
 fn share(threads: usize, under_way: usize, left: usize) -> usize {
     (threads / (under_way + left)).max(1)
 }

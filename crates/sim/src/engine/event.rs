@@ -1,4 +1,4 @@
-//! Kinds of events.
+//! Kinds of events. The docs of [`crate::network::hosts`] explain shared lines and the calendar.
 
 /// Kind of the earliest event, with an index within the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,15 +9,16 @@ pub enum Event {
     Link(u32),
     /// A packet delayed by an impairment continues.
     Impairment(u32),
-    /// A packet of a shared line reaches the edge node.
+    /// A packet in a shared line reaches the edge node.
     SharedUp(u32),
-    /// A packet of the calendar reaches the edge node.
+    /// A packet in the calendar reaches the edge node.
     Calendar,
-    /// An acknowledgement of a shared line reaches its host.
+    /// An acknowledgement in a shared line reaches its host.
     SharedDown(u32),
-    /// An acknowledgement of the calendar reaches its host.
+    /// An acknowledgement in the calendar reaches its host.
     AckCalendar,
-    /// A packet in a host's own line reaches the edge node, or an acknowledgement in this line reaches the host.
+    /// An arrival that is neither in a shared line nor in the calendar, but in a line of its host: a packet reaches the
+    /// edge node, or an acknowledgement reaches the host.
     Host(u32),
     /// An unresponsive source sends.
     Source(u32),

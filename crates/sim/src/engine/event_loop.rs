@@ -23,7 +23,7 @@ use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::discipline::QueueDiscipline;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Number of events between two checks of the cancellation flag. The events take well below a millisecond.
+/// Number of events between two checks of the cancellation flag. Handling them takes well below a millisecond.
 pub(super) const EVENTS_PER_CHECK: u64 = 4096;
 
 /// Reason for a missing record.
@@ -107,7 +107,7 @@ pub(super) struct EventLoop<'a, O, B> {
     pub(super) observer: &'a mut O,
     pub(super) network: Network,
     pub(super) agenda: Agenda,
-    /// Border to other parts, if the network is partitioned.
+    /// Border to the other parts of the network, if the network is partitioned.
     pub(super) border: B,
     warmup: Time,
     pub(super) end: Time,
@@ -181,7 +181,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.observer.finished(self.end, &self.network);
     }
 
-    /// Removes the events of entities that belong to other parts.
+    /// Removes the events of entities that belong to other parts of the network.
     pub(super) fn keep_own_events(&mut self) {
         let Self { network, agenda, border, .. } = self;
         let foreign = |user: u32| !border.has_user(user);
@@ -257,7 +257,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.network.restart();
     }
 
-    /// Handles an arrival in a host's own line: a packet reaches the edge node, or an acknowledgement reaches the host.
+    /// Handles an arrival that is neither in a shared line nor in the calendar, but in a line of its host (see
+    /// [`crate::network::hosts`]): a packet reaches the edge node, or an acknowledgement reaches the host.
     fn on_host(&mut self, user: u32, now: Time) {
         if let Some(packet) = self.network.hosts.packet_at_edge(user, now) {
             self.agenda.set_host(user, &self.network.hosts);
@@ -368,8 +369,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.forward(packet, now);
     }
 
-    /// Delivers packets of the late link that have arrived by `now`. Returns false if it stopped before an earlier flow
-    /// event.
+    /// Delivers packets of the late link that have arrived by `now`. Returns false if it stopped because another event
+    /// is earlier than `now`.
     #[inline]
     fn deliver_until(&mut self, now: Time) -> bool {
         self.late_link.is_none_or(|link| self.deliver_late(link, now))
@@ -422,7 +423,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// Passes the packets that a cut link has sent to the other parts.
+    /// Takes the packets that were sent on a cut link, which ends in another part of the network, and passes them to
+    /// that part.
     pub(super) fn hand_over(&mut self, link: u32) {
         let rank = self.agenda.rank_of_link(link);
         while let Some((time, mut packet)) = self.network.links[link as usize].take_sent() {
@@ -558,7 +560,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     }
 
     /// Handles the start of a flow, or a timer that may have expired. Timers are re-armed lazily: if a deadline moves
-    /// to a later time, the entry stays and fires early. An action of either end counts as an event.
+    /// to a later time, the entry stays and fires early. Each action of the sender or receiver counts as an event.
     #[inline(never)]
     fn on_timer(&mut self, index: u32, now: Time) {
         self.handled -= 1;
@@ -674,7 +676,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
                     continue;
                 }
                 let (agenda, end) = (&self.agenda, self.end);
-                // Observers and other parts need the events in order.
+                // Observers and other parts of the network need the events in order.
                 let horizon = || if O::LOOKS || B::EXISTS { now } else { agenda.next_time().min(end) };
                 match self.network.hosts.send(packet, now, horizon) {
                     Earlier::AtEdge(arrival) => break (packet(), arrival),
@@ -778,7 +780,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     }
 }
 
-/// Sends a host's packet over its access link to a first link in another part.
+/// Sends a host's packet over its access link to the first link of its route, which is in another part of the network.
 fn send_over<B: Border>(
     packet: SimPacket,
     now: Time,

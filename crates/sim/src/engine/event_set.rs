@@ -136,8 +136,8 @@ impl EventSet {
         self.first = winner;
     }
 
-    /// Moves the entity's event to `time` if the event is later. Compares the event only with the winners on its path,
-    /// because all other entries are later than these winners.
+    /// Moves the entity's event to `time` if the event is later than `time`. Compares the event only with the winners
+    /// on its path, because all other entries are later than these winners.
     #[inline]
     pub fn set_earlier(&mut self, entity: u32, time: Time) {
         let (mut line, mut place) = (self.line_of(entity), entity as usize % FAN);

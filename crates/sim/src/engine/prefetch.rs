@@ -85,7 +85,7 @@ impl Network {
         if let Some(packet) = wire.upcoming(STATE_ON_LINK) {
             self.fetch_for_arrival(packet);
         } else if let Some(packet) = self.links[link as usize].last_started() {
-            // Few packets are in flight here, each for a long time, so this prefetches only the data of receivers.
+            // Few packets are in flight on this link, each for a long time, so only data of receivers are prefetched.
             self.fetch_for_receiver(packet);
         }
         if let Some(packet) = wire.upcoming(PROBE_ON_LINK) {

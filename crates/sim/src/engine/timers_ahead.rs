@@ -19,7 +19,7 @@ pub struct TimersAhead {
     handled: usize,
     found: usize,
     flows: [u32; FLOWS_AHEAD],
-    /// Flow of the next timer, if this timer is at another time. The flow is partly prefetched.
+    /// Flow of the next timer, if this timer expires after the current time. The flow is partly prefetched.
     single: Option<u32>,
 }
 
@@ -45,7 +45,7 @@ impl TimersAhead {
         self.handled += 1;
     }
 
-    /// Prefetches the next timer if it is at another time. Call it after a timer was handled.
+    /// Prefetches the next timer if it expires after the current time. Call it after a timer was handled.
     #[cold]
     #[inline(never)]
     pub fn after(&mut self, agenda: &Agenda, network: &Network) {

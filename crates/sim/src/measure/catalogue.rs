@@ -23,7 +23,7 @@ pub struct Field {
 /// Kind of a field's value.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// A text, or a field that records do not contain.
+    /// Neither a metric nor a nested record, for example a text.
     Other,
     /// One or several numbers, with the fields of [`Metric`].
     Number {

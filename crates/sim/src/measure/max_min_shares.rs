@@ -1,8 +1,8 @@
 //! Max-min fair shares of users over any number of links, the reference for throughput.
 //!
-//! Uses progressive filling (Bertsekas and Gallager, Data Networks, 6.5.2). The link with the lowest level fixes the
-//! shares of its users, which are subtracted on all links. This is repeated for the other users. On one link the result
-//! equals [`crate::measure::max_min_level`].
+//! Uses progressive filling (Bertsekas and Gallager, Data Networks, 6.5.2). The link with the lowest level (share
+//! per unit of weight) fixes the shares of its users, which are subtracted on all links. This is repeated for the other
+//! users. On one link the result equals [`crate::measure::max_min_level`].
 
 use crate::measure::max_min_level::max_min_level;
 

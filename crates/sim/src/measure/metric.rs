@@ -21,9 +21,9 @@ pub struct Metric {
     pub heading: String,
     /// Unit in words; for a share, also its reference.
     pub title: String,
-    /// Symbol of the field or the paper, or an empty string.
+    /// Symbol in the paper or in common use; empty if there is none.
     pub symbol: &'static str,
-    /// Paper or standard that defines the metric, or an empty string.
+    /// Paper or standard that defines the metric; empty if there is none.
     pub source: &'static str,
     /// Field that distinguishes several values: the traffic class of a delay, the reason of a drop.
     pub by: &'static str,

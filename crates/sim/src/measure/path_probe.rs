@@ -28,7 +28,7 @@ pub struct PathProbe {
     pub rtt: DelayHistogram,
     /// Number of packets that reached the receiver with a congestion mark.
     pub marked: u64,
-    /// Number of packets dropped at access links and links, or lost between them.
+    /// Number of packets dropped at access links and at other links, or lost between links.
     pub dropped: u64,
 }
 
@@ -67,7 +67,8 @@ pub struct PathProbes {
     application_of_hop: Vec<u16>,
     /// Time series over the whole run, not only the measurement.
     series: Option<Box<PathSeries>>,
-    /// True if more than groups are observed, or if a route ends before its receiver.
+    /// True if users, flows, applications or a time series are observed in addition to groups, or if a route ends
+    /// before its receiver.
     is_detailed: bool,
 }
 

@@ -52,8 +52,8 @@ pub fn record(scenario: &Scenario, replication: u32, network: &Network, performa
         let (own, own_goodput) = (of(&throughput), of(&goodput));
         let mean_throughput = mean(&own);
         let shares = of(&fair.of_user);
-        // Except on an access network, users of a group have equal shares. The computed mean of equal shares could
-        // differ from them in the last bit.
+        // Except on an access network, users of a group have equal shares. Their mean is not computed, because rounding
+        // could change its last bit.
         let share = if scenario.topology.tree.is_some() { mean(&shares) } else { shares[0] };
         let of_shares = own.iter().zip(&shares).filter(|(_, share)| **share > 0.0);
         normalised.extend(of_shares.map(|(throughput, share)| throughput / share));

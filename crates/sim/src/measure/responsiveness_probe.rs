@@ -145,8 +145,8 @@ mod tests {
 
     #[test]
     fn the_largest_twentieth_is_left_out() {
-        // Of 1 to 100 ms, the samples up to the 95th percentile have a mean of 48 ms. 95 samples of 10 ms and 5 of 10 s
-        // give 10 ms.
+        // The first histogram has samples of 1, 2 ... 100 ms; those up to the 95th percentile have a mean of 48 ms. The
+        // second has 95 samples of 10 ms and 5 of 10 s, which gives 10 ms.
         let mut even = DelayHistogram::default();
         (1..=100).for_each(|ms| even.record(Time::from_millis(ms)));
         assert!((trimmed_mean_s(&even).unwrap() / 0.048 - 1.0).abs() < 0.033);

@@ -29,7 +29,7 @@ metrics! {
     pub struct DistributionRecord {
         /// Minimum, where the first step starts.
         min_s: f64, unit "s" as "ms", better "low", heading "shortest";
-        /// End of each step, which is not part of the step. The last end is the maximum.
+        /// End of each step. A step excludes its end, except the last step, which ends at the longest time.
         end_s: Vec<f64>, unit "s" as "ms", heading "end of the step", of "step";
         /// Fraction of the samples in each step.
         share: Vec<f64>, unit "1", heading "part of the samples", of "step";

@@ -102,7 +102,7 @@ impl Network {
     }
 }
 
-/// Adds the parts in a fixed order, so that indices, streams and results are reproducible.
+/// Builds a network part by part in a fixed order, so that indices, streams and results are reproducible.
 struct Builder<'a> {
     scenario: &'a Scenario,
     replication: u64,
@@ -512,11 +512,11 @@ impl Builder<'_> {
         self.network.calls.number_from(first);
     }
 
-    /// Creates separate streams and flow numbers of users, if needed.
+    /// Creates separate streams and flow numbers for users, if needed.
     fn part_streams(&mut self) {
         let network = &self.network;
         let (lasting, webs) = (network.lasting_flows + network.sources.len(), network.webs.len());
-        // Without enough numbers for all sources, users share the slots.
+        // If the flow numbers do not suffice for all sources, users share streams and flow numbers.
         if self.scenario.own_streams && lasting + webs <= MOST_NUMBERS {
             let markers = (0..network.links.len()).map(|link| self.stream(RandomStream::Marker, link)).collect();
             let own = OwnStreams::new((self.scenario.run.seed, self.replication), lasting, webs, markers);

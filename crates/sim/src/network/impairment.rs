@@ -172,7 +172,7 @@ impl Impairment {
         self.account
     }
 
-    /// Accounting of packets that entered, and that were lost, during the measurement.
+    /// Numbers of packets that entered, passed or were lost during the measurement.
     #[must_use]
     pub fn measured(&self) -> ImpairmentAccount {
         ImpairmentAccount {

@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub struct Accounting {
     /// Packets offered to the port.
     pub arrived: u64,
-    /// Packets whose transmission started, without those lost on the wire.
+    /// Number of packets whose transmission started, without those lost on the wire.
     pub departed: u64,
     /// Packets dropped, or lost on the wire.
     pub dropped: u64,
@@ -208,7 +208,7 @@ impl Link {
     }
 
     /// Prefetches the counts that the probe updates when `packet` is enqueued. Call it once the probe's cache lines
-    /// have arrived. Packets that wait now will have been sent by then.
+    /// have arrived. Packets that wait now will have been sent before `packet` is enqueued.
     #[inline]
     pub fn fetch_counts(&self, packet: &SimPacket) {
         if self.port.upcoming(0).is_some() {
@@ -244,7 +244,7 @@ impl Link {
     }
 
     /// Takes the first packet in transmission or in flight, with its arrival time at the far end. Used instead of
-    /// [`Link::arrive`] if the far end is in another part.
+    /// [`Link::arrive`] if the far end is in another part of the network, which runs on another thread.
     #[inline]
     pub fn take_sent(&mut self) -> Option<(Time, SimPacket)> {
         self.port.take_sent()

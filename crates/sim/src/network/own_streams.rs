@@ -8,8 +8,8 @@
 //! - The flow number of a transfer consists of a source number and a counter. Source numbers are above those of all
 //!   long-lived flows. The counter of the source's transfers runs from 1 to 4095 and wraps. Only the source reuses its
 //!   slots.
-//! - A connection draws its seed from a stream with its number, and the pause before the next transfer from another
-//!   stream.
+//! - A connection draws its seed from a stream with the connection's number, and the pause before the next transfer
+//!   from another stream.
 //! - Each link has a marker stream, for packets that enter the network there.
 
 use crate::network::random_stream::RandomStream;

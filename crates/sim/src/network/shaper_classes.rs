@@ -10,11 +10,11 @@
 //!
 //! Deviations:
 //! 1. The rates of sibling classes are reduced to fit into their parent's rate, unless `node_rates = "full"`. Otherwise
-//!    they could exceed it, because HTB lets a class send at its rate even if its parent's rate is used up. Each
-//!    sibling keeps the assured rates of the users below it, and the remainder is divided in proportion to the rates.
-//!    If these assured rates exceed the parent's rate, all are reduced by the same factor. In this case LibreQoS 2.0
-//!    assures each user 1 Mbit/s or 10 kbit/s (src/LibreQoS.py, `attach_circuits`), and LibreQoS 1.4 assures more than
-//!    the parent's rate.
+//!    their traffic could exceed it, because HTB lets a class send at its rate even if its parent's rate is used up.
+//!    Each sibling keeps the assured rates of the users below it, and the remainder is divided in proportion to the
+//!    rates. If these assured rates exceed the parent's rate, all are reduced by the same factor. In this case LibreQoS
+//!    2.0 assures each user 1 Mbit/s or 10 kbit/s (src/LibreQoS.py, `attach_circuits`), and LibreQoS 1.4 assures more
+//!    than the parent's rate.
 //! 2. Subscribers of nodes more than six levels below the link are in the class of the sixth level; LibreQoS merges
 //!    levels differently.
 

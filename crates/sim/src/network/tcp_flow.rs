@@ -61,7 +61,7 @@ pub struct TcpFlow {
     pub finish: Time,
     /// Receiving end. Each segment touches its second half.
     pub receiver: Receiver,
-    /// Time of the flow's event in the event set. If the next deadline is later, the event set is not read.
+    /// Time of the flow's event in the event set. If the next deadline is later, the event set is not accessed.
     pub armed: Time,
     /// Index in [`crate::network::Network::tcp_params`].
     pub params: u32,

@@ -65,7 +65,8 @@ impl Scenario {
         worst.into_iter().map(|(key, buffer)| Note { key, text: buffer.text() }).collect()
     }
 
-    /// Maximum rate of a user at this location. A tree of shapers enforces plans after the access link.
+    /// Maximum rate of a user at this location: the rate of its access link, or a lower rate that a tree of shapers
+    /// enforces.
     fn fastest(&self, place: &Placement<'_>) -> BitRate {
         let access = place.config.params.access_rate.unwrap_or(self.topology.access.access_rate);
         match &place.at {
@@ -106,7 +107,8 @@ impl Scenario {
         Some((format!("{key}.limit"), Buffer { limit, bytes, place: place_of, rate, rtt }))
     }
 
-    /// Returns the buffer of an access link, if no link of the route is slower than the access link.
+    /// Returns the buffer of an access link if it has the default limit, the access link is the slowest link of the
+    /// route, and no tree of shapers enforces the plan.
     fn access_buffer(&self, place: &Placement<'_>) -> Option<(String, Buffer)> {
         let (rate, limit) = (self.fastest(place), self.topology.access.access_limit);
         let slowest = place.config.route.iter().map(|&link| self.topology.links[link as usize].params.rate).min()?;

@@ -140,7 +140,8 @@ pub struct Scenario {
     /// User groups.
     pub groups: Vec<GroupConfig>,
     /// True if users have separate random streams and flow numbers, so that they interact only through links: see
-    /// [`crate::network`]. Otherwise all transfers share one stream, and all markers another, in the order of events.
+    /// `network/own_streams.rs`. Otherwise all transfers share one stream, and all markers another, in the order of
+    /// events.
     pub own_streams: bool,
 }
 

@@ -330,7 +330,7 @@ mod tests {
         ] {
             assert!(scenario(&tcp, &none).is_ok(), "{tcp}");
         }
-        // With every congestion control, the sender's slow start counts bytes.
+        // `byte_counting` has an effect with every congestion control, in the sender's slow start.
         for profile in ["ns3", "linux"] {
             assert!(read(&json!({"profile": profile, "byte_counting": false})).is_ok());
         }

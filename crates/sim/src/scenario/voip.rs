@@ -75,7 +75,7 @@ impl VoipParams {
         Ok(params)
     }
 
-    /// Length of a packet on the wire: speech, RTP header, and the headers of any UDP packet.
+    /// Length of a packet on the wire: speech, RTP header, and the headers that every UDP packet has.
     #[must_use]
     pub fn packet_size(&self) -> Bytes {
         let speech = self.codec.rate_bps() * (self.packet_interval.0 / FRAME.0) / 8 / (Time::PER_SECOND / FRAME.0);

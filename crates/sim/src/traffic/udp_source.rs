@@ -200,7 +200,8 @@ mod tests {
 
     #[test]
     fn poisson_rate_varies_as_abc2018_states() {
-        // IV-A1 with its formula corrected: c_var over 1 s is (R*I/L)^(-1/2) = 0.110 at 1 Mbit/s, 0.035 at 10 Mbit/s.
+        // abc2018 IV-A1, with its formula corrected: the coefficient of variation of the packets in I = 1 s is
+        // (R*I/L)^(-1/2), which is 0.110 at R = 1 Mbit/s and 0.035 at 10 Mbit/s.
         for (rate, expected) in [(1_000_000, 0.1095), (10_000_000, 0.0346)] {
             let seconds = 4000;
             let mut counts = vec![0.0f64; seconds];

@@ -57,7 +57,7 @@ pub struct VideoFigures {
     pub chunks: u64,
     /// Sum of the chunks' bitrates in bit/s.
     pub bitrates_bps: f64,
-    /// Chunks whose bitrate differs from that of the previous chunk.
+    /// Number of chunks whose bitrate differs from that of the previous chunk.
     pub switches: u64,
 }
 
@@ -296,9 +296,9 @@ mod tests {
 
     #[test]
     fn at_a_constant_rate_it_alternates_around_it_and_never_stalls() {
-        // At 2.5 Mbit/s the buffer fills with lower bitrates and empties with higher ones, and the player alternates
-        // between these. So the received bytes match the link rate, and the mean bitrate of the chunks is 2.5 Mbit/s.
-        // The tolerance is the content of the final buffer, 60 s of 1000 s.
+        // At a link rate of 2.5 Mbit/s the buffer fills with lower bitrates and empties with higher ones, and the
+        // player alternates between these. So the received bytes match the link rate, and the mean bitrate of the
+        // chunks is 2.5 Mbit/s. The tolerance is the content of the final buffer, 60 s of 1000 s.
         let mut player = player();
         watch(&mut player, 2.5e6, END);
         let figures = player.figures(END);

@@ -1,5 +1,5 @@
-//! Schemes that give a user less than the max-min share in situations of the screen, with the reason why that is
-//! correct.
+//! Schemes that give a user less than the max-min share in some situations of [`super::cases`], with the reason why
+//! that is correct.
 
 use fairlane_schemes::registry::schemes::Scheme;
 

@@ -1,4 +1,4 @@
-"""The plane `kernel`: the kernel queues packets in a token bucket filter, after the programs of `fairlane-node attach`.
+"""The plane `kernel`: packets pass the programs of `fairlane-node attach`, then the kernel's token bucket filter.
 
 For the scheme `htb` the kernel uses sch_htb instead. The forwarder emulates access links and delays on both sides.
 

@@ -2,8 +2,8 @@
 
     clients ---- [ links: forwarder, wires ] ---- [ node: simple_switch ] ---- [ links ] ---- server
 
-BMv2 limits packets per second, not bytes, so the lab sets the packet rate that the link has with full packets. Like
-p4abc 5.1, it uses 4170 packets/s for 50 Mbit/s, 0.1 % more than packets of 1500 bytes give.
+BMv2 limits packets per second, not bytes, so the lab sets the packet rate that the link has with full packets. As in
+section 5.1 of the paper p4abc, this is 4170 packets/s for 50 Mbit/s, 0.1 % more than with packets of 1500 bytes.
 """
 
 from __future__ import annotations

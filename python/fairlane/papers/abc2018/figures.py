@@ -63,7 +63,7 @@ def curves(
     ratio_ticks: bool = False,
     within: tuple[float, float] = (-math.inf, math.inf),
 ) -> Draw:
-    """Draws curves over a variable on the paper's axis; `by` names the variables shown by colour and line."""
+    """Returns a function that draws curves over `x`. `by` names the variables shown by colour and by line style."""
 
     def draw(canvas: Canvas) -> None:
         canvas.curves(x, *metrics, colour=by[0], line=by[1], names=NAMES, within=within)

@@ -190,7 +190,7 @@ def rate_trace(record: Record) -> list[float]:
 
 
 def threshold_trace(record: Record) -> list[float]:
-    """Drop threshold in packets of each interval from the flow's start; the last one if no packet arrived."""
+    """Drop threshold in packets in each interval from the flow's start; unchanged in intervals without arrivals."""
     if record["series"] is None:
         return []
     trace: Sequence[float | None] = record["series"]["drop_threshold"][_start(record) :]

@@ -26,7 +26,7 @@ STEP_S = 0.002
 
 
 def gain_after_one_second(tables: Mapping[str, Table]) -> Table | None:
-    """Data received with ABC, divided by data received with drop-tail, 1 s after an upload's start, by delay."""
+    """Data received within 1 s of an upload's start with ABC, divided by that with drop-tail, by flows and delay."""
     rows = []
     for name, delay_ms in (("abc2018.fig11a", 5), ("abc2018.fig11b", 50)):
         for flows in tables[name].grid["f1"]:
@@ -97,7 +97,7 @@ def farthest_from_proportional(tables: Mapping[str, Table]) -> Table:
 
 
 def differing_decisions(tables: Mapping[str, Table]) -> Table | None:
-    """Number of values (drops by queue length, packets, throughput of users) that differ from the run with s = 1."""
+    """Number of values (see `metrics.outcome`) that differ from the run whose reference rates are unscaled (s = 1)."""
     own = tables["abc2018.ive1"]
     plain = {row.at["Db_ms"]: row.traces["outcome"] for row in own.rows if row.at["s"] == 1}
     rows = [

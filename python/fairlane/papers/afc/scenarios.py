@@ -1,9 +1,9 @@
 """Scenarios of the paper's experiments: base.toml, overridden by the parameters and variables of the experiment.
 
 The long-lived flows are in group `tcp`, or in one group per pair of access delays, such as `tcp 1 ms, 5 ms`. Groups
-`udp 1`, `udp 2` ... contain one unresponsive flow each, `web` the web sessions. Each flow is a user with a separate
-access link. In the paper flows share ten access links (Fig. 2), but these are never full, so sharing makes no
-difference.
+`udp 1`, `udp 2` ... contain one unresponsive flow each. Group `web` contains the web sessions. Each flow is a user
+with a separate access link. In the paper flows share ten access links (Fig. 2), but these are never full, so sharing
+makes no difference.
 """
 
 from __future__ import annotations

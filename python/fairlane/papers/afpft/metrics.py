@@ -15,7 +15,7 @@ CLASSES = ("<0.05", "0.05-0.5", "0.5-1", "1-2", "2-5", ">=5")
 
 
 def of_group(record: Record, values: Values) -> float | None:
-    """Mean throughput of a flow of the point's group, numbered from 1, in Mb/s."""
+    """Mean throughput in Mb/s of a flow of the point's group. Groups are numbered from 1."""
     if "group" not in values:
         return None
     return float(record["groups"][values["group"] - 1]["throughput_bps"] / 1e6)
@@ -103,9 +103,9 @@ def of_class(record: Record, values: Values) -> float | None:
 
 
 def of_transfers(name: str) -> Metric:
-    """Mean time in s or number of completed transfers.
+    """Mean time in s of completed transfers, or their number, as `name` selects.
 
-    The points are classes of one run, so only the first point has a value.
+    The points are classes of transfers of one run, so only the first point has a value.
     """
 
     def number(record: Record, values: Values) -> float | None:

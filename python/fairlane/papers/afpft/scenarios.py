@@ -17,7 +17,7 @@ Values = Mapping[str, Any]
 Table = dict[str, Any]
 
 WEB_USERS = 500
-"""Users that share the web sessions; each has separate host links, like every session of the paper."""
+"""Number of users that share the web sessions. Each user has separate host links, like each session of the paper."""
 
 AVERAGE_INTERVAL_S = 0.001
 """Length in s of the bins of the queue in Fig. 8: a quarter of the average's time constant. The time constant is the
@@ -76,7 +76,7 @@ def _behind_edge(base: Scenario, values: Values) -> Scenario:
 
 
 def _groups(values: Values) -> list[Table]:
-    """Groups of the first kind of traffic whose parameter the experiment sets."""
+    """Groups of the experiment's kind of traffic: the first kind in `_TRAFFIC` whose parameter the experiment sets."""
     return next(build(values) for parameter, build in _TRAFFIC.items() if parameter in values)
 
 

@@ -32,7 +32,7 @@ SHORT_S = 0.05
 
 
 def numbers(experiment: Experiment) -> list[Row]:
-    """Shares that the paper's text states, computed by the simulator."""
+    """Computes, with the simulator, the shares that the paper's text states."""
     rows = []
     for name, changes in SHARES.items():
         share = max(_max_min_mbps({**experiment.parameters, **changes}))

@@ -1,4 +1,7 @@
-"""Yu et al.: Programmable Packet Scheduling with a Single Queue, 2021, from abstract and data of the figures."""
+"""Yu et al.: Programmable Packet Scheduling with a Single Queue, 2021.
+
+The claims are from its abstract and from the data of its figures.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ ENGINE_SCHEMES = {"tcp": "droptail", "dctcp": "red", "pifo": "stfq"}
 """Schemes of the simulator, by the paper's name. `tcp` and `dctcp` use a FIFO; PIFO with start tags is STFQ."""
 
 USERS = 16
-"""The hosts of a leaf; each has a separate access link."""
+"""Number of hosts of a leaf; each has a separate access link."""
 
 
 def scenario(values: Mapping[str, Any]) -> Scenario:

@@ -33,7 +33,7 @@ def _two_paths(values: Mapping[str, Any]) -> list[Table]:
 
 
 def _two_kinds(values: Mapping[str, Any]) -> list[Table]:
-    """Equally many flows of two kinds; `kinds` has the keys of their TCP."""
+    """Equally many flows of two kinds. The value `kinds` has the TCP keys of each kind."""
     delay = _access(values["rtt_ms"], values)
     return [
         group(name, tcp(**kind), users=values["flows"], access_delay=delay, **START)

@@ -28,7 +28,7 @@ NO_ABC = "none"
 
 
 def exists(at: Mapping[str, Any]) -> bool:
-    """True if the table has the point; only ABC has a burst allowance."""
+    """True if the slides' table contains the point. Only points of ABC have a burst allowance."""
     return "B_MB" not in at or (at["scheme"] == "abc_old") == (at["B_MB"] != NO_ABC)
 
 

@@ -1,4 +1,4 @@
-"""SP-PIFO (2020) and PACKS (2025), which approximate a sorted queue, from their abstracts."""
+"""Claims of the abstracts of SP-PIFO (2020) and PACKS (2025), which approximate a sorted queue."""
 
 from __future__ import annotations
 

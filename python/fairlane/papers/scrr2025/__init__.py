@@ -1,4 +1,7 @@
-"""Sharafzadeh et al.: Self-Clocked Round-Robin Packet Scheduling, 2025, from its abstract and its qdisc."""
+"""Sharafzadeh et al.: Self-Clocked Round-Robin Packet Scheduling, 2025.
+
+The claims are from its abstract and from its qdisc.
+"""
 
 from __future__ import annotations
 

@@ -41,8 +41,8 @@ fn a_packet_takes_the_times_of_both_links() {
     for _ in 0..2 {
         core.arrive(0, &frame(1, 1500), &[], Time::from_millis(1));
     }
-    // 1500 B take 1 ms at 12 Mbit/s and 2 ms at 6 Mbit/s. The first packet takes 1 + 1 + 5 + 2 + 3 ms, the second 2 ms
-    // more.
+    // 1500 B take 1 ms at 12 Mbit/s and 2 ms at 6 Mbit/s. The first packet arrives at 1 ms. It takes 1 + 5 ms over the
+    // first link and 2 + 3 ms over the second. The second packet leaves 2 ms later.
     assert_eq!(departures(&mut core, 1), [(12_000, 1), (14_000, 1)]);
     assert_eq!(core.held(), 0);
 }
@@ -72,7 +72,7 @@ fn a_host_that_is_late_changes_nothing_but_when_it_sends() {
         let report = core.report();
         (all, report["ports"][1]["egress"]["drops"].clone(), core.held())
     };
-    // 17 Mbit/s arrive at a link of 10 Mbit/s, two thirds of it from user 1.
+    // Packets arrive at 17 Mbit/s for a link of 10 Mbit/s. User 1 sends two thirds of them.
     let exact = run(Time::from_micros(10));
     assert_eq!(exact.2, 0);
     assert!(exact.1[0]["packets"].as_u64().unwrap() > 500, "{}", exact.1);
@@ -193,7 +193,7 @@ fn control_traffic_goes_ahead_of_a_full_queue_up_to_its_rate() {
     arp[12..14].copy_from_slice(&[8, 6]);
     for queue in ["droptail", "abc", "csfq"] {
         for small in [with_dscp(2, 48), with_dscp(2, 56), neighbour_solicitation(255), arp.clone()] {
-            // The burst is 1000 bytes, the amount of one second: ten packets of 100 bytes.
+            // The burst is 1000 bytes, one second at the control rate of 8 kbit/s: ten packets of 100 bytes.
             let (left, counts) = left_of(&small, &user, queue);
             assert!(left >= 10, "{queue}: {left}");
             assert_eq!(counts, [10, 10].map(Json::from), "{queue}");

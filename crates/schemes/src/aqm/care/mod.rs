@@ -2,10 +2,9 @@
 //! flows gives the number of flows.
 //!
 //! Source: Chan and Hamdi, "An Active Queue Management Scheme Based on a Capture-Recapture Model", IEEE JSAC 21(4),
-//! 2003, whose text was not available to us. The scheme is reconstructed from sections 2 and 4 of afc: `t` = 200
-//! occasions, 50 of them for the number of flows, a capture probability of 0.04, and drops of the part of a rate above
-//! the fair share. The jackknife of model Mh is from Burnham and Overton, "Robust Estimation of Population Size When
-//! Capture Probabilities Vary Among Animals", Ecology, 1979.
+//! 2003, whose text was not available to us. The scheme is reconstructed from sections 2 and 4 of the AFC paper
+//! ([`crate::aqm::afc`]). The jackknife of model Mh is from Burnham and Overton, "Robust Estimation of Population Size
+//! When Capture Probabilities Vary Among Animals", Ecology, 1979.
 //!
 //! | step | rule | code |
 //! |---|---|---|
@@ -25,12 +24,10 @@
 //! `t_n + 1` numbers.
 //!
 //! Deviations:
-//! 1. afc names no estimator. The default is the jackknife of order 1, the first-order model of heterogeneous flows,
-//!    because it agrees with afc's Tables 1 and 3. The rows of CARE in these tables therefore do not test the
-//!    estimator.
+//! 1. afc names no estimator. The default is the jackknife of order 1, because it agrees with afc's Tables 1 and 3. The
+//!    rows of CARE in these tables therefore do not test the estimator.
 //! 2. No packet is dropped below a queue of `gate`, which corresponds to the lower threshold of other schemes. Without
-//!    it CARE would drop packets on an idle link. `gate` is compared with the current queue, not an average. Therefore
-//!    the queue of an underloaded link can reach a low gate (4 of 24 packets).
+//!    it CARE would drop packets on an idle link. `gate` is compared with the current queue, not an average.
 //! 3. While there are fewer than `t` captures, the number of captures replaces `t`.
 //! 4. The fair rate is the arrival rate over N^, not the link rate over N^.
 //!
@@ -228,8 +225,8 @@ mod tests {
         care.capture_probability = 0.0;
         care.flows = 8.0; // as with twice as many flows: 1 - 200/(8*50) = 1/2
         let drops = (0..10_000).filter(|_| offer(&mut care, 1, 9, &mut rng) == Verdict::Drop).count();
-        // The count of 10 000 draws with probability 1/2 has a standard deviation of 50; the test allows five times
-        // that.
+        // Among 10 000 draws with probability 1/2, the number of hits has a standard deviation of 50; the test allows
+        // five times that.
         assert!(drops.abs_diff(5000) < 250, "{drops}");
     }
 
@@ -256,8 +253,8 @@ mod tests {
         (0..100_000).for_each(|n| {
             offer(&mut care, n % 3, 299, &mut rng);
         });
-        // The count of 100 000 draws with probability 0.04 has the mean 4000 and a standard deviation of 62; the test
-        // allows five times that.
+        // Among 100 000 draws with probability 0.04, the number of hits has a mean of 4000 and a standard deviation of
+        // 62; the test allows five times that.
         assert!(care.captures.len().abs_diff(4000) < 310, "{}", care.captures.len());
     }
 
@@ -315,7 +312,7 @@ mod tests {
         // The state has 200 captures of 4 bytes, 200 flows of 13 bytes, 51 estimates of 8 bytes, and the fixed part.
         let fixed = size_of::<Care>() + size_of::<CaptureList>() + size_of::<Population>();
         assert_eq!(size.bytes, 200 * 17 + 51 * 8 + fixed);
-        // All of the last 50 captures differ, so M0 gives t^2/2.
+        // The last 50 captures are of 50 different flows, so M0 gives t^2/2.
         assert_eq!(readings(|report| care.report(report)), [("flows", 1250.0), ("captures", 200.0)]);
     }
 

@@ -98,8 +98,8 @@ impl Monitor {
 }
 
 impl FlowRecord {
-    /// Counts the finished intervals with drops. `slot` is the interval that just ended; the entry after it is the
-    /// oldest.
+    /// Returns the number of finished intervals with drops. `slot` is the interval that just ended; the entry after it
+    /// is the oldest.
     pub(super) fn lists(&self, slot: usize) -> usize {
         let running = (slot + 1) % (HISTORY + 1);
         (0..=HISTORY).filter(|&i| i != running && self.dropped[i] > 0).count()
@@ -246,7 +246,7 @@ mod tests {
         // The rate is constant while drops double: 3 intervals make 3 pairs, all bad.
         assert!(reacts(&[(10_000, 500), (10_000, 1_000)]));
         assert!(!reacts(&[(10_000, 500), (10_000, 1_000), (10_000, 2_000)]));
-        // The rate falls with 1/sqrt(p), since the factor 0.70 per interval is less than sqrt(1/2).
+        // The rate falls slightly faster than 1/sqrt(p): its factor per interval, 0.70, is less than sqrt(1/2).
         assert!(reacts(&[(10_000, 500), (7_000, 700), (4_900, 980), (3_430, 1_372)]));
         // Pairs of equal drop rates and intervals without arrivals are ignored.
         assert!(reacts(&[(10_000, 500); 5]));

@@ -11,7 +11,7 @@
 //! | (3) | regular: drops in at least 3 of the last 5 intervals; `pre = usable*drops/mean drops of regular flows` | `FlowRecord::punish` |
 //! | (4) | not monitored: `p_f = min(pre, 2*usable, 0.5)`; monitored: `min(2*p_f, p_f + pre)`; not reacting: `min(3*p_f, p_f + 2*pre)`; if above 1: halve the distance to 1 (not reacting: a third of it) | `FlowRecord::punish` |
 //! | (5) | no drops in 5 intervals: release if `p_f <= 0.005`, else `p_f - 0.05` above 0.1, else `p_f/2` (not reacting: 0.0025, `/1.5`) | `FlowRecord::reward` |
-//! | (6) | of two intervals of a flow, `x` is the older over the newer drop rate. If `0.1 < x < 1`, the pair is bad if `rate2/rate1 > sqrt(x)`, else good. The flow counts as not reacting at 3 bad pairs and no good pair, at 4 bad and 1 good, or at 4 times as many bad as good | `Monitor::test` |
+//! | (6) | `x` = older/newer drop rate of two intervals of a flow. If `0.1 < x < 1`, the pair is bad if `rate2/rate1 > sqrt(x)`, else good. The flow counts as not reacting at 3 bad pairs and no good pair, at 4 bad and 1 good, or at 4 times as many bad as good | `Monitor::test` |
 //! | (7) | prefilter: drop with `p_f/(1-count*p_f)`; a flow that reacts, only while `avg >= min_th` and more than one packet waits | `RedPd::prefilter` |
 //!
 //! R is `target_rtt`. (4) applies to a flow that had drops in the last interval, if its p_f has not changed for 4
@@ -25,7 +25,8 @@
 //! 136 further bytes per monitored flow.
 //!
 //! Deviations:
-//! 1. "No action" at `p_cur <= 0.001` stops only punishment. Otherwise no flow would be released when congestion ends.
+//! 1. If `p_cur <= 0.001`, the paper takes no action; here only punishment stops. Otherwise no flow would be released
+//!    when congestion ends.
 //! 2. The history of (6) covers the last 5 intervals in which a monitored flow sent packets; every older interval is
 //!    compared with every newer one. Arrivals include the packets that the prefilter drops.
 //! 3. Drops at a full queue count as drops of RED, since they reflect the flow's share of the load just as well.
@@ -358,8 +359,8 @@ mod tests {
         assert_eq!(hits(&mut port, 1, 10), 0); // average below min_th
         assert_eq!(hits(&mut port, 2, 10), 0);
         port.drops.flows.get_mut(1).unwrap().monitor.as_mut().unwrap().reacts = false;
-        // The hazard is 1/(5-n), so gaps are 1 to 5 packets with a mean of 3. The number of drops has a standard
-        // deviation of sqrt(4000*2/27) = 17.
+        // After n packets without a drop, the drop probability is 1/(5-n), so gaps are 1 to 5 packets with a mean of 3.
+        // The number of drops has a standard deviation of sqrt(4000*2/27) = 17.
         let hit = hits(&mut port, 1, 0);
         assert!(hit.abs_diff(1333) < 86, "{hit}");
     }

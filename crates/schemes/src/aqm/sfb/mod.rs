@@ -2,9 +2,9 @@
 //! non-responsive flows by these probabilities and limits their rate.
 //!
 //! Source: Feng, Kandlur, Saha and Shin, "Stochastic Fair Blue: A Queue Management Algorithm for Enforcing Fairness",
-//! INFOCOM 2001 (sfb2001). The parameters are those of afc section 4, which runs the authors' ns code in its default
-//! configuration ("ns" below) with 2 x 23 bins. The head of XNU's `classq_sfb.c`, which is based on the ns code,
-//! documents this configuration.
+//! INFOCOM 2001 (sfb2001). The parameters are those of section 4 of the AFC paper ([`super::afc`]), which runs the
+//! authors' ns code in its default configuration ("ns" below) with 2 x 23 bins. The head of XNU's `classq_sfb.c`, which
+//! is based on the ns code, documents this configuration.
 //!
 //! | number | rule for a packet, in the bin of each level that its flow hashes to | code |
 //! |---|---|---|
@@ -31,8 +31,7 @@
 //!    every arrival of such a flow raises the flow's bins in the second set (one change per `freeze`). Few packets of
 //!    the flow are stored, so their number would not show that the flow is non-responsive.
 //! 3. ns draws its hold time at random from 10 to 50 ms, but we do not know when. Here the hold time is drawn whenever
-//!    a bin may change. It must be far below `rehash * increment`. With 100 ms a bin needs a whole interval to reach 1,
-//!    and no flow is ever limited.
+//!    a bin may change. It must be far below `rehash * increment`.
 //! 4. sfb2001 does not specify the rate limiter. Ours is a token bucket, shared by all flows of rule (3) or separate
 //!    for each. Only stored packets use tokens; in XNU, packets that the full buffer drops also use tokens.
 
@@ -387,7 +386,7 @@ mod tests {
                 })
                 .count()
         };
-        // In 10 s, 10 packets per second and a burst of 2 packets pass; the last 10 ms are missing.
+        // Attempts are made from 0 to 9.99 s. A burst of 2 packets passes, and 10 packets per second.
         assert!((101..=102).contains(&passed(Penalty::Shared)), "{}", passed(Penalty::Shared));
         assert!((202..=204).contains(&passed(Penalty::PerFlow)));
     }
@@ -404,8 +403,8 @@ mod tests {
             let mut bucket = TokenBucket::full(&params, Time::ZERO);
             (0..100).filter(|attempt| bucket.take_token(Time::from_millis(attempt * gap_ms), &params)).count()
         };
-        // The bucket starts with 20 tokens and gains 10 per second. The first 20 attempts take 200 ms and earn 2
-        // tokens. Attempts every 20 ms or 10 ms earn none.
+        // The bucket starts with 20 tokens and gains 10 per second. With a gap of 10 ms, the first 20 attempts take 200
+        // ms and earn 2 tokens. Later attempts follow 20 ms or 10 ms after the last one without a token and earn none.
         assert_eq!([10, 100].map(passed), [22, 100]);
         // 1 s without an attempt earns 10 tokens.
         let mut bucket = TokenBucket::full(&params, Time::ZERO);

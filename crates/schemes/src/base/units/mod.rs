@@ -15,7 +15,8 @@ pub struct Probability(pub f64);
 
 /// A point in simulated time or a duration, in picoseconds.
 ///
-/// One byte at 100 Gbit/s takes 80 ps, so serialisation times need no rounding. The range is 213 days.
+/// One byte at 100 Gbit/s takes 80 ps, so transmission times at usual link rates need no rounding. The range is 213
+/// days.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 
@@ -144,7 +145,7 @@ impl BitRate {
     #[must_use]
     #[inline]
     pub fn time_of(self, bytes: u64) -> Time {
-        // With 2^64 ps and 8e12 ps per byte at 1 bit/s, 64-bit integers suffice up to 2.3 MB.
+        // The numerator is 8e12 per byte, so 64-bit integers suffice up to 2^64 / 8e12 bytes = 2.3 MB.
         let numerator = bytes.checked_mul(8 * Time::PER_SECOND).and_then(|bits_ps| bits_ps.checked_add(self.0 / 2));
         numerator.map_or_else(|| self.long_time_of(bytes), |numerator| Time(numerator / self.0))
     }

@@ -2,8 +2,8 @@
 //! queue runs COBALT.
 //!
 //! Source: Linux `sch_cake.c`; Hoeiland-Joergensen, Taht, Morton: "Piece of CAKE: A Comprehensive Queue Management
-//! Solution for Home Gateways", LANMAN 2018. The rules of COBALT are in [`crate::aqm::cobalt_core`]. MTU time is the
-//! time of a full packet on the link.
+//! Solution for Home Gateways", LANMAN 2018. The rules of COBALT are in [`crate::aqm::cobalt_core`]. The MTU time is
+//! the transmission time of a full packet.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -34,11 +34,11 @@
 //! another flow. The other flow's next packet may then use a queue that has become free, while its older packets still
 //! wait.
 //!
-//! Cost: O(1) per packet except for (10), see [`crate::fairqueue::queue_store`]; one hash, two with hosts. State: 112
-//! bytes for each of the 1024 queues and 8 for each of 1024 hosts, used or not; no state per flow.
+//! Cost: O(1) per packet except for rule (10), see [`crate::fairqueue::queue_store`]; one hash, or two with `dual` or
+//! `triple`. State: 112 bytes for each of the 1024 queues and 8 for each of 1024 hosts, used or not; no state per flow.
 //!
 //! Deviations:
-//! 1. [`crate::fairqueue::queue_store`] finds the queue with most bytes.
+//! 1. For rule (10), [`crate::fairqueue::queue_store`] replaces the heap of Linux.
 //! 2. Rounds in which all queues have negative credits are skipped in one step.
 //! 3. A packet that alone exceeds the limit is dropped.
 //! 4. Credits are in 1/65 536 byte, and shares are rounded down; Linux uses whole bytes and rounds a share at random.
@@ -107,7 +107,8 @@ pub struct CakeScheme;
 impl SchemeSpec for CakeScheme {
     const ABOUT: About = About {
         title: "Common applications kept enhanced, CAKE",
-        kind: "hashed queues served in turn, sparse ones first; drops or marks at the head, on overflow in the longest",
+        kind: "hashed queues served in turn, sparse ones first; drops or marks at the head, on overflow drops from the \
+               longest queue",
         summary: "Hashes flows into queues that are served in turn, gives a host's queues less if more of them are \
                   busy, and keeps the delay of each queue short by CoDel and BLUE.",
         source: "Linux sch_cake; Hoeiland-Joergensen, Taht, Morton: Piece of CAKE, LANMAN 2018",
@@ -165,7 +166,7 @@ const DECAYING: usize = 2;
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     cobalt: Cobalt,
-    /// An integer, in 1/65 536 byte. Exact up to packets of 4 GiB.
+    /// Credits of the queue, an integer number of 1/65 536 bytes. Exact for packets of up to 4 GiB.
     credits: f64,
     host: u32,
     state: State,

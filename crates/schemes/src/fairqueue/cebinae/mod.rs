@@ -23,10 +23,11 @@
 //! of flows, 32 bytes each. A flow whose two slots are taken is not counted and cannot become top.
 //!
 //! Deviations:
-//! 1. Time is not quantised to `vdT` (the authors' runs use 1 ns).
-//! 2. The filter drops arrivals only if the next round has limits. The top bucket is emptied when a round without
-//!    limits begins, because the switch program bypasses the filter while the port is not saturated. In the ns-3 model
-//!    the filter continues at rate C with the bucket's old level; overload can then block a group permanently.
+//! 1. Time is not quantised; in the authors' runs the quantum `vdT` is 1 ns.
+//! 2. The filter of rule (5) drops arrivals only if the next round has limits. The top bucket is emptied when a round
+//!    without limits begins, because the switch program bypasses the filter while the port is not saturated. In the
+//!    ns-3 model the filter continues at rate C with the bucket's old level; overload can then block a group
+//!    permanently.
 //! 3. The default round scales with the link: the time of 50 full packets or of the full buffer, whichever is longer,
 //!    60 ms at 10 Mbit/s. The ns-3 model's default of 1 048 576 ns is meant for 100 Gbit/s. In the authors' runs, the
 //!    round is slightly longer than the time in which the buffer drains. The round depends on the link's initial rate
@@ -35,7 +36,7 @@
 //! 5. Tax and margins are 0.01; the ns-3 model's own defaults are 0.05. The authors' repository has 62 configurations
 //!    that set a single value of each parameter (`ns/configs`). In 60 of these, `tau` and `delta_flow` are 0.01; two
 //!    have 0.05 and 0.1. `delta_port` is 0.01 in 46 and 0 in the other 16 (`tbl2`, `fig7`).
-//! 6. Congestion marks on delayed packets (`mark_delayed`) are undecided in the authors' code; here they are off by
+//! 6. The authors' code leaves open whether delayed packets are marked (`mark_delayed`); here marks are off by
 //!    default.
 //!
 //! Not implemented: fixed halves of the buffer; the switch program's products by powers of two.
@@ -415,7 +416,7 @@ mod tests {
         // bytes to the bottom group.
         assert!((bench.reading("top_rate_bps") - 8_316_000.0).abs() < 1.0);
         assert!((bench.reading("bottom_rate_bps") - 3_684_000.0).abs() < 1.0);
-        // No packet has been sent since, so the port is not saturated at the end of the next round.
+        // No packet has been sent since 10 ms, so the port is not saturated at the end of the next round.
         bench.serve(20);
         assert_eq!((bench.reading("saturated"), bench.reading("top_rate_bps")), (0.0, 0.0));
     }
@@ -439,8 +440,9 @@ mod tests {
         assert!(bench.drops.0.is_empty());
         // Since the rotation at 11 ms the next round is limited. The top group's packets of 11 to 16 ms and of 20 ms
         // have used 7 * 1500 = 10 500 bytes of that round; the packet at 11 ms still counts in the current round.
-        // Packets that arrive at 21 ms find the bucket at 10 500 bytes, then at 12 000, and so on. Those up to 19 500
-        // exceed the limit of 10 395 and join the next round's queue. The packet at 21 000 > 2 * 10 395 is dropped.
+        // Packets that arrive at 21 ms find the bucket at 10 500 bytes, then at 12 000, and so on. Packets that find
+        // 10 500 to 19 500 bytes exceed the limit of 10 395 and join the next round's queue. Packets that find 21 000
+        // bytes or more, above 2 * 10 395, are dropped.
         (0..10).for_each(|_| bench.offer(0, 21));
         assert_eq!(bench.port.queues[1 - bench.port.head].len(), 7);
         assert_eq!(bench.drops.0.len(), 3);

@@ -16,7 +16,7 @@ pub(super) enum Leaf<P> {
 
 /// Ways per set of CAKE.
 const WAYS: u32 = 8;
-/// Rate for CAKE below a shaper, where there is no link rate. It gives the target and quantum of a fast link.
+/// Rate for CAKE below a shaper, where there is no link rate. CAKE then has the target and quantum of a fast link.
 const UNSHAPED: BitRate = BitRate(10_000_000_000_000);
 
 impl<P: Packet> Leaf<P> {

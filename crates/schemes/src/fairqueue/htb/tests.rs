@@ -99,8 +99,8 @@ fn assert_near(found: &[f64], expected: &[f64]) {
 
 #[test]
 fn leaves_get_their_rates_and_borrow_what_is_left_by_quantum() {
-    // The rates of the leaves are 3 and 1 Mbit/s on a link of 10 Mbit/s, and the ceilings are 10. Equal quanta divide
-    // the remaining 6 Mbit/s equally.
+    // The rates of the leaves are 3 and 1 Mbit/s on a link of 10 Mbit/s, and the ceilings are 10 Mbit/s. Equal quanta
+    // divide the remaining 6 Mbit/s equally.
     assert_near(&Load::of(10, vec![], vec![class(0, 3.0, 10.0), class(0, 1.0, 10.0)]).rates(), &[6.0, 4.0]);
     // With r2q = 10, quanta are 1/80 of the rates: 37 500 and 12 500 bytes. They divide the remaining 6 Mbit/s into 4.5
     // and 1.5 Mbit/s.
@@ -123,8 +123,8 @@ fn a_class_lends_to_its_own_children_first() {
     // The rate that the silent leaf does not use stays within its site.
     load.silent = vec![1];
     assert_near(&load.rates(), &[5.0, 0.0, 2.0, 3.0]);
-    // Site 2 has no active user, so site 1 borrows 1 Mbit/s from the root, up to its ceiling. Its leaves divide the
-    // borrowed rate by equal quanta.
+    // Site 2 has no active user, so site 1 borrows 1 Mbit/s from the root, up to its ceiling. The leaves of site 1
+    // divide the borrowed rate by equal quanta.
     load.silent = vec![2, 3];
     assert_near(&load.rates(), &[2.5, 3.5, 0.0, 0.0]);
 }
@@ -256,8 +256,8 @@ proptest! {
     }
 
     /// The link is idle only while every class with packets is at its own ceiling or that of an ancestor. Tokens above
-    /// a burst of slightly more than a packet are lost while other classes send. This costs a few per cent if the sum
-    /// of the ceilings is close to the link's rate.
+    /// a burst of slightly more than a packet are lost while other classes send. This costs a few per cent of the
+    /// link's rate if the sum of the ceilings is close to the link's rate.
     #[test]
     fn it_sends_unless_ceilings_forbid_it((inner, leaves) in trees()) {
         let load = Load { seconds: 8.0, ..Load::of(10, inner.clone(), leaves.clone()) };

@@ -216,7 +216,7 @@ impl FixedCsfq {
 pub struct QueueState {
     /// True below Q_min, where no packet is dropped early.
     pub spares: bool,
-    /// True below the threshold of the fair-rate estimate: the link counts as uncongested.
+    /// True below the threshold of the fair-rate estimate, where the link counts as uncongested.
     pub is_short: bool,
 }
 
@@ -237,8 +237,8 @@ mod tests {
         crate::testing::view(packets, C)
     }
 
-    /// The integer and the real port with the same packets. Labels are from users whose `rates` in Mbit/s together load
-    /// the link.
+    /// The integer port and the floating-point port (`real`) with the same packets. Labels are from users whose `rates`
+    /// in Mbit/s together load the link.
     struct Pair {
         params: FixedCsfqParams,
         fixed: FixedCsfq,
@@ -256,7 +256,7 @@ mod tests {
             Self { params: FixedCsfqParams::new(K, K, C, UNIT).unwrap(), fixed: FixedCsfq::default(), real, rng, q_min }
         }
 
-        /// Returns the decisions of the integer and the real port.
+        /// Returns the decisions of the integer port and the floating-point port.
         fn admit(&mut self, label: Option<Activity>, bytes: u32, packets: u32, now_ns: u64) -> (bool, bool) {
             // The reference draws a random number only if the label exceeds alpha; a copy of the generator gives this
             // number.
@@ -356,7 +356,8 @@ mod tests {
             let mut port = port;
             port.admit(&params, Some(of(label)), 1500, queue, (random * 4_294_967_296.0) as u32, 0)
         };
-        // Labels are exact to 7.7e-6 of log2, so p is exact to 1.1e-5 * 0.4.
+        // alpha and the label are each exact to 7.7e-6 in log2, so their ratio of 0.4 is exact to 2 * 7.7e-6 * ln 2 =
+        // 1.1e-5 of its value, and so p is exact to 1.1e-5 * 0.4.
         assert!(decide(500.0, free, 0.59999).0 && !decide(500.0, free, 0.60001).0);
         assert_eq!(decide(500.0, free, 0.7).1, Some(of(200.0)));
         assert_eq!(decide(200.0, free, 0.0), (false, Some(of(200.0))));
@@ -367,7 +368,7 @@ mod tests {
     #[test]
     fn a_burst_without_labels_does_not_shut_out_those_who_have_one() {
         // 4 Mbit/s are offered to a link of 10 Mbit/s for ten windows, with a long queue. Each window ends without a
-        // label that could set alpha. So there is no estimate or, at the next packet, C/2 = 500 units.
+        // label that could set alpha, so the estimate is lost. The next packet sets alpha to C/2 = 500 units.
         let params = FixedCsfqParams::new(K, K, C, UNIT).unwrap();
         let (mut port, long) = (FixedCsfq::default(), QueueState { spares: false, is_short: false });
         let half = params.log2_capacity_q31() - (1 << 31);

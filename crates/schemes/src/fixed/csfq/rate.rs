@@ -27,8 +27,8 @@
 //! | label, half a unit | 7.63e-6 |
 //! | **sum** | **2.2e-5** |
 //!
-//! The first packets after an idle time give L/T of their own gap. The error of one tick in T then is 2^-19 / x *
-//! log2(e).
+//! After an idle time, the rate is at first L/T of the first packets' own gaps. The error of one tick in T then is
+//! 2^-19 / x * log2(e).
 
 use crate::base::units::{BitRate, Time};
 use crate::fixed::OutOfRange;
@@ -234,12 +234,13 @@ mod tests {
         assert!(!rates.update(&constants, [1500, 1500], 127));
         assert_eq!(rates.sums, [0, 0]);
         assert!(rates.update(&constants, [1500, 0], 100_000_000));
-        // 4500 and 1500 bytes arrive within one K, so they have the weight 1 - 1/e.
+        // The two rates have counted 4500 and 1500 bytes. One K has passed since the last update, so x = 1, and both
+        // numbers are multiplied by h(1) = 1 - 1/e.
         let weight = -libm::expm1(-1.0);
         for (sum, bytes) in rates.sums.iter().zip([4500.0, 1500.0]) {
             assert!((*sum as f64 / 65_536.0 / (weight * bytes) - 1.0).abs() < 1e-5, "{sum}");
         }
-        // For a time in the past the elapsed time is 0.
+        // If the time is in the past, the elapsed time counts as 0.
         assert!(!rates.update(&constants, [1500, 0], 99_000_000));
     }
 
@@ -248,7 +249,8 @@ mod tests {
         let constants = RateConstants::new(Time::from_millis(1)).unwrap();
         let mut rate = FixedRates::<1>::default();
         assert!(rate.update(&constants, [u32::MAX], u64::MAX));
-        // 2^32 bytes in 2^64 ns with K = 1 ms give 2^48 / 1.845e13 = 15 units.
+        // 2^32 bytes after 2^64 ns with K = 1 ms: x is 1.845e13 and h(x) = 1/x. S is 2^48 / 1.845e13 = 15 units of
+        // 2^-16 bytes.
         assert_eq!(rate.sums, [15]);
         let mut rate = FixedRates::<1> { sums: [u64::MAX], pending: [u64::MAX - 1], last_tick: 5 };
         rate.update(&constants, [u32::MAX], 6);

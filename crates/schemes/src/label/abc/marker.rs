@@ -57,7 +57,7 @@ impl AbcMeter {
 }
 
 impl AbcMarker {
-    /// Creates a meter that continues from the state of another. The start in `spec` has no effect.
+    /// Creates a meter that continues from the state of another. The start time in `spec` has no effect.
     #[must_use]
     pub fn resume(&self, spec: &MeterSpec, rate: RateState) -> AbcMeter {
         let inverse_reference = self.memory.per_second() / spec.reference_rate.as_f64();

@@ -13,7 +13,8 @@ choices! {
     pub enum BaseAqm {
         /// The current queue: p is 0 at `min_th`, `max_p` at `max_th`, 1 at `full_th`, and linear between them.
         Linear = "linear",
-        /// RED: the average queue in gentle mode up to twice `max_th`, without the count.
+        /// RED in gentle mode: p is a function of the average queue, 1 from twice `max_th` on. The number of packets
+        /// since the last drop has no effect.
         Red = "red",
         /// PIE: the probability that keeps the queueing delay at `target`; 0 while PIE exempts arrivals.
         Pie = "pie",
@@ -317,7 +318,8 @@ mod tests {
         for expected in [0.05, 0.1, 0.25] {
             assert!((at(&mut aqm) - expected).abs() < 1e-12);
         }
-        // The link is idle for 10 packets of 1.2 ms. The average of 10.5 is halved 11 times, then half of 24 is added.
+        // The link is idle for the time of 10 packets, 1.2 ms each. The average of 10.5 is halved 11 times, then half
+        // of the queue of 24 is added.
         aqm.idle(Time::ZERO);
         let packet = TestPacket::default();
         let empty = QueueView { backlog: Backlog::default(), ..view };

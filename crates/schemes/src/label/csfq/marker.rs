@@ -1,4 +1,4 @@
-//! The edge of CSFQ: a flow's rate over its weight.
+//! The marker of CSFQ at the edge: writes a flow's rate, divided by the flow's weight, as the label.
 
 use crate::contract::prelude::*;
 use crate::measure::rate_estimates::{Averaging, RateEstimates};

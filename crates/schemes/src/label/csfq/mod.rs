@@ -1,9 +1,9 @@
 //! CSFQ (core-stateless fair queueing): the edge writes a flow's rate into its packets; the core drops the excess over
 //! the fair rate.
 //!
-//! Source: Stoica, Shenker, Zhang, "Core-Stateless Fair Queueing", SIGCOMM 1998 (csfq1998) and ToN 2003 (csfq2003);
-//! abc2018 V and afpft 3 use it. Equations are those of the authors' ns-2 code, as implemented in two independent ports
-//! of it.
+//! Source: Stoica, Shenker, Zhang, "Core-Stateless Fair Queueing", SIGCOMM 1998 (csfq1998) and ToN 2003 (csfq2003); the
+//! papers of [`super::abc`] (abc2018, section V) and [`super::afpft`] (section 3) use CSFQ. Equations are those of the
+//! authors' ns-2 code, as implemented in two independent ports of it.
 //!
 //! T is the time since the flow's last packet, L the packet's length in bits, K a time constant.
 //!
@@ -17,10 +17,11 @@
 //! | (6) | A < C for a window K_c: `alpha = max label` | `FairRate::uncongested` |
 //! | (7) | at an overflow: `alpha = 0.99*alpha`, at most 30 times | `FairRate::overflow` |
 //!
-//! A is the rate of arrivals and F the rate of packets that (3) accepts, by (1) with K_alpha. If alpha = 0 there is no
-//! estimate, and every packet passes. While there is no estimate and the queue is below `q_threshold`, only the largest
-//! label is recorded. The first packet that finds a longer queue sets alpha to this label, or to C/2 if no label is
-//! recorded. (7) and `q_threshold` are the amendments of 2003, which `variant = "1998"` omits.
+//! A is the rate of arrivals and F the rate of packets that (3) accepts, both computed as in (1), with K_alpha. If
+//! alpha = 0 there is no estimate, and every packet passes. While there is no estimate and the queue is below
+//! `q_threshold`, only the largest label is recorded. The first packet that finds a longer queue sets alpha to this
+//! label, or to C/2 if no label is recorded. (7) and `q_threshold` are the amendments of 2003, which `variant = "1998"`
+//! omits.
 //!
 //! CSFQ needs the link's rate; alpha follows its changes within a few windows. A packet without a label (label 0 or
 //! below) is never dropped early. A packet of a flow above alpha may be dropped even if no packet waits.

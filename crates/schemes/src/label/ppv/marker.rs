@@ -28,7 +28,7 @@ params! {
         buckets_per_decade: f64 = 30.0, in 0.1..=1000.0, source "ppv project page";
         /// Number of buckets.
         buckets: u32 = 150, in 1..=10000, source "ppv project page";
-        /// Depth of a bucket as a time at its rate, but at least one maximum-size packet.
+        /// Time in which an empty bucket fills; its depth is at least one maximum-size packet.
         bucket_depth: Time = "100 ms", in "1 ms"..="1 h", symbol "d", source "our choice, as K";
         /// Length of a full packet, the minimum depth of a bucket.
         full_packet: Bytes = "1500 B", in "1 B"..="4 GB", source "our choice: a shallower bucket would never hold one";

@@ -1,7 +1,7 @@
 //! PPV (per-packet value): the edge labels packets with their value, and a full queue drops the packet of least value.
 //!
 //! Source: Nadas, Turanyi, Racz, "Per Packet Value: A Practical Concept for Network Resource Sharing", GLOBECOM 2016
-//! (ppv), known to us through abc2018 II and the authors' project page.
+//! (ppv), known to us through section II of abc2018 ([`crate::label::abc`]) and the authors' project page.
 //!
 //! | number | equation | code |
 //! |---|---|---|
@@ -21,13 +21,12 @@
 //! in the core: none per flow; 36 bytes per packet in the queue.
 //!
 //! Deviations:
-//! 1. V is our choice; any decreasing function gives the same shares. `-log2(y)` is the inverse of the activity of
-//!    ABC's fair meter.
+//! 1. V is our choice; any decreasing function gives the same shares. `-log2(y)` is, up to a constant, the negative of
+//!    the activity of ABC's fair meter.
 //! 2. A packet can leave a debt in the higher buckets. In the long run, each bucket therefore limits the rate of all
-//!    values above its own.
+//!    packets with its value or a higher one.
 //! 3. A bucket's depth is at least one full packet; otherwise buckets below 120 kbit/s would never have enough tokens.
-//!    The depth of 100 ms is our choice. If no bucket has enough tokens for a packet, the packet's value is one step
-//!    below the last bucket's.
+//!    If no bucket has enough tokens for a packet, the packet's value is one step below the last bucket's.
 //! 4. Of packets with equal minimum value, the arrival is dropped first, then the last one that arrived.
 //! 5. A packet that is longer than the whole queue is dropped at once.
 //!

@@ -1,4 +1,5 @@
-//! Access link of a host: its parameters, state and buffer.
+//! Access link of a host: its parameters, state and buffer. The docs of [`super`] explain shared lines and the
+//! calendar.
 
 use super::arrivals::Arrivals;
 use super::delay_lines::{DelayLine, WatchedDelayLine};

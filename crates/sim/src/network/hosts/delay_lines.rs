@@ -51,7 +51,7 @@ impl DelayLine {
     }
 }
 
-/// A delay line that counts its values after those that [`DelayLines::pass`] has passed.
+/// A delay line that also counts the values that [`DelayLines::pass`] has not passed yet.
 #[derive(Clone, Copy, Debug)]
 pub struct WatchedDelayLine {
     line: DelayLine,

@@ -81,7 +81,7 @@ pub struct Hosts {
     /// Additional delay of each access link above [`HostParams`], in each direction; empty if there is none.
     longer: Vec<Time>,
     /// For each access link to an edge node in another part of the network: packets that may wait at the access link.
-    /// Empty if the network has no other parts.
+    /// Empty if the network is not partitioned.
     over: Vec<WatchedDelayLine>,
     arrived: u64,
     dropped: u64,
@@ -312,7 +312,7 @@ impl Hosts {
         let entered = self.down.enter::<false>(Some(access.first_down), (at_host, ack.user), || ack, now);
         let earlier = entered.unwrap_or_else(|| {
             at_host += longer_of(&self.longer, ack.user);
-            // Copies `ack`, so that it need not be in memory.
+            // Copies `ack`, so that the original can stay in registers.
             let copy = ack;
             self.acknowledge_out_of_step(&copy, at_host, now)
         });

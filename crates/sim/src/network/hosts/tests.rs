@@ -133,7 +133,7 @@ fn an_ack_overtakes_one_whose_host_has_a_longer_access_link() {
     let ack = Ack { ack: 1, ..Default::default() };
     let mut acknowledge = |user| hosts.acknowledge(FlowAck { flow: 0, user, ack }, (54, 1500), Time::ZERO);
     let (at_first, at_second, at_third) = (acknowledge(0), acknowledge(1), acknowledge(2));
-    // The arrival is outside the calendar's range, so it is in the host's own line.
+    // The arrival at host 2 is outside the calendar's range, so it is in the line of the host.
     let arrival =
         |position: u64, longer| Time::from_nanos(5_000_000 + 43_200 * (position + 1)) + Time::from_millis(longer);
     let earlier = [Earlier::Calendar(arrival(1, 2)), Earlier::Calendar(arrival(2, 0)), Earlier::Host(arrival(3, 1200))];

@@ -61,7 +61,8 @@ pub struct Subscribers {
     pub count: u32,
     /// Rates of the plan, down and up.
     pub plan: [BitRate; 2],
-    /// Rates that a tree of shapers assures to each subscriber, down and up; if `None`, the rate of the queue applies.
+    /// Rates that a tree of shapers assures to each subscriber, down and up. If `None`, the key `rate` of the queue
+    /// applies.
     pub least: [Option<BitRate>; 2],
 }
 

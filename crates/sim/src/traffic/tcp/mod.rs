@@ -196,7 +196,8 @@
 //! 4. A connection is never closed for lack of ACKs; [`SenderStats::would_close`] counts when ns-3.26 would have closed
 //!    it. The timeout of a SYN stops doubling at the sixth.
 //! 5. There is no FIN. ns-3 acknowledges the last segment of a finite transfer at once because it carries the FIN. Here
-//!    its ACK may be delayed, so the sender may finish up to 0.2 s later. The receiver finishes at the same time.
+//!    its ACK may be delayed, so the sender may finish up to 0.2 s later. The receiver finishes at the same time as in
+//!    ns-3.
 //! 6. A socket buffer contains whole segments; ns-3 fills the rest of a full buffer with a short segment. The default
 //!    of 2 MiB limits no flow of abc2018. The default of ns-3 is 131 072 bytes, about the bandwidth-delay product at
 //!    D_b = 50 ms. The paper does not state its buffer size.
@@ -216,7 +217,7 @@
 //!     two segments or more, so the rule for a window of one segment (wait for the timeout) never applies.
 //! 12. RFC 5681 section 3.1: the initial window is a parameter, 10 segments in `ns3` and `linux` (RFC 6928), and a lost
 //!     SYN does not reduce it to one. In the loss state, the timeout of any segment leaves ssthresh unchanged, unless
-//!     `each_timeout_reduces`. In the RFC this is so only for a segment that timed out before.
+//!     `each_timeout_reduces`. In the RFC only a repeated timeout of the same segment does so.
 //! 13. RFC 6582 section 3.2: as in ns-3.26, an ACK that covers exactly recover allows a fast retransmit, and the flight
 //!     after a full ACK may be less than a segment.
 //! 14. RFC 6298: the minimum timeout is 0.2 s in `ns2` and `linux` (section 2.4: 1 s). A SYN that timed out does not
@@ -362,7 +363,7 @@ choices! {
         /// The number of SACKed segments above a segment (RFC 6675), with a record of each segment. Only the timeout
         /// detects a lost retransmission.
         Scoreboard = "scoreboard",
-        /// The number of later packets that are delivered, or the time (RFC 9002).
+        /// The number of later packets that are delivered, or the time since the packet was sent (RFC 9002).
         PacketThreshold = "packet_threshold",
     }
 }
@@ -446,7 +447,7 @@ pub struct Ack {
     pub echo: Time,
     /// True if this is a SYN-ACK.
     pub syn: bool,
-    /// True if a packet with a congestion mark has arrived, and no CWR since (ECE, RFC 3168).
+    /// True from the arrival of a packet with a congestion mark until a packet with CWR arrives (ECE, RFC 3168).
     pub congestion_echo: bool,
     /// Number of segments that arrived with a congestion mark, modulo 2^16, if the feedback is accurate.
     pub marks: u16,

@@ -52,8 +52,8 @@ params! {
         /// Reduces the slow-start threshold at every timeout, not only at the first one of a loss state.
         each_timeout_reduces: bool = false,
             source "tcp-socket-base.cc ReTxTimeout, RFC 5681 3.1; true in ns-2 (tcp.cc timeout)";
-        /// Restarts the timer at a fast retransmit. Otherwise the timer continues from the last ACK of new data, more
-        /// than a round trip earlier.
+        /// Restarts the timer at a fast retransmit. Otherwise the timer still runs from the last ACK of new data, and
+        /// may expire before the retransmission is acknowledged.
         retransmit_restarts_timer: bool = false,
             source "tcp-socket-base.cc DoRetransmit, RFC 6298 5; true in ns-2 (tcp-newreno.cc dupack_action)";
         /// Unit to which RTT samples are rounded, at least one unit; 0 for exact samples.
@@ -95,7 +95,7 @@ params! {
         /// at most a twentieth of the RTT, plus up to 0.1 ms; 0 for no delay.
         sack_delay: Time = "0 s", in "0 s"..="100 ms",
             source "tcp_input.c __tcp_ack_snd_check, tcp_comp_sack_delay_ns of Linux";
-        /// Delay of an ACK to combine up to 64 KiB, as in a receiver with GRO.
+        /// Time that an ACK waits to cover up to 64 KiB, as in a receiver with GRO.
         gro_timeout: Time = "0 s", in "0 s"..="10 ms", source "net/core/gro.c, gro_flush_timeout of Linux";
         /// Loss detection. All methods except `dupack` keep a record of each outstanding segment and need `sack`. The
         /// keys `impatient_timer` to `app_limited_until` need these records.
@@ -103,17 +103,17 @@ params! {
         /// Lets only the first ACK of new data in a recovery restart the retransmission timer.
         impatient_timer: bool = false,
             source "RFC 6582 4, Impatient variant; ns-3 tcp-socket-base.cc ProcessAck, with SACK too";
-        /// Sends some segments immediately, regardless of window and pacing: the first retransmission of a recovery,
-        /// and one segment for each ACK in recovery that ends at a segment not yet retransmitted. This is a lost
-        /// segment or, if there is none, a new one.
+        /// Sends some segments immediately, regardless of window and pacing. These are the first retransmission of a
+        /// recovery and, for each ACK in recovery up to a segment that was not retransmitted, a lost segment or else a
+        /// new one.
         recovery_sends_at_once: bool = false,
             source "RFC 6675 5 (4.3), RFC 6582 3.2 step 3; ns-3 tcp-socket-base.cc DoRetransmit";
         /// Treats an ACK with new SACK information as a duplicate even if its number advances. Such an ACK does not
         /// make the window grow or restart the timer. A recovery starts with the third such ACK in a row, or with one
         /// that shows the second outstanding segment as lost.
         sack_duplicates: bool = false, source "RFC 6675 2, 5 (1), (2); ns-3 tcp-socket-base.cc ProcessAck, DupAck";
-        /// Reports the RTT of the first segment that an ACK covers to the congestion control, instead of the RTT of the
-        /// newest segment. This RTT includes the delay of a delayed ACK.
+        /// Passes to the congestion control the RTT of the oldest segment that an ACK acknowledges, not of the newest.
+        /// The RTT of the oldest segment includes the delay of a delayed ACK.
         rtt_of_first: bool = false,
             source "ns-3 tcp-socket-base.cc EstimateRtt; of the newest in Linux, tcp_clean_rtx_queue";
         /// Sends a tail loss probe before the timeout.
@@ -131,7 +131,7 @@ params! {
                 tcp_output.c tcp_cwnd_restart";
         /// Spreads segments over time.
         pacing: Pacing = "auto", source "RFC 9002 7.7; sch_fq, tcp_output.c tcp_update_skb_after_send of Linux";
-        /// Lets the segment after a late paced segment leave earlier, by at most half of its interval.
+        /// Lets the segment after a late paced segment leave earlier, by at most half of the pacing interval.
         pacing_catches_up: bool = true,
             source "tcp_output.c tcp_update_skb_after_send of Linux; not in ns-3 tcp-socket-base.cc SendDataPacket";
         /// Maximum number of bytes that a paced sender sends in a burst, as TSO does; 0 for single segments.
@@ -505,7 +505,7 @@ mod tests {
 
     #[test]
     fn the_profile_ns2_is_that_of_afpft_and_afc() {
-        // algorithms of ns-2, tcl/lib/ns-default.tcl. Packets have 1000 bytes on the wire including headers of 40
+        // The values are from ns-2, tcl/lib/ns-default.tcl. Packets have 1000 bytes on the wire including headers of 40
         // bytes; ACKs and SYNs have 40 bytes. The initial window is 2, and each packet is acknowledged. Timeouts are
         // from 0.2 s to 60 s, 3 s at first, in ticks of 10 ms. There is no SACK.
         let params = TcpParams::profile(TcpProfile::Ns2);

@@ -30,7 +30,8 @@ impl Rto {
         self.srtt
     }
 
-    /// Processes an RTT sample and returns its rounded value. As in ns-3, zero means no sample; returns `None`.
+    /// Processes an RTT sample and returns its rounded value. Returns `None` for zero, which means no sample, as in
+    /// ns-3.
     pub(super) fn sample(&mut self, params: &TcpParams, rtt: Time) -> Option<Time> {
         if rtt == Time::ZERO {
             return None;

@@ -1,7 +1,7 @@
 //! Scoreboard: a sender's knowledge of its outstanding segments from selective acknowledgements (RFC 6675).
 //!
-//! One bit per segment records if it is SACKed. Two boundaries store all other information, so no operation visits the
-//! whole window:
+//! One bit per segment records whether it is SACKed. Two boundaries store all other information, so no operation visits
+//! the whole window:
 //!
 //! - IsLost (section 4): a segment is lost if at least `dupack_threshold` (N) SACKed segments are above it. So all
 //!   un-SACKed segments below the N-th highest SACKed segment are lost. This boundary, `lost_below`, only moves up.
@@ -11,7 +11,7 @@
 //! SetPipe (section 4) counts each un-SACKed segment once if it is not lost, and once more if it was retransmitted:
 //!
 //! ```text
-//! pipe = (nxt - lost_below - SACKed from there on) + (resent_below - una - SACKed below there)
+//! pipe = (nxt - lost_below - SACKed from lost_below on) + (resent_below - una - SACKed below resent_below)
 //! ```
 //!
 //! Cost: a ring with one bit per segment in the span of SACKed segments. An ACK or a segment takes a few operations, a

@@ -6,7 +6,7 @@
 //! transmission starts, and an acknowledgement when it has left the reverse bottleneck. So round-trip times in the
 //! capture exclude the queue of the port and the access links. Dropped packets are captured only if requested, at the
 //! time of the drop and with a comment. Packets lost on the wire are captured when they are sent. If drops are
-//! requested, they are also captured, with a comment, at the time at which they would have arrived.
+//! requested, these packets are captured a second time, with a comment, when they would have arrived.
 //!
 //! # Contents of a packet
 //!

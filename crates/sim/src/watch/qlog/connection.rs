@@ -74,17 +74,17 @@ pub(super) struct Connection {
     pub(super) trace: u32,
     una: u32,
     outstanding: VecDeque<Outstanding>,
-    /// Number of the next handshake packet sent. The next fields are for received handshake packets, and for packets
-    /// sent and received after the handshake.
+    /// Number of the next sent handshake packet. The next three fields are the numbers of the next received handshake
+    /// packet, and of the next sent and the next received packet after the handshake.
     initial_sent: u64,
     initial_received: u64,
     sent: u64,
     received: u64,
     largest_acked: u64,
-    /// Packets that the current ACK acknowledges first.
+    /// Numbers of the packets that the current ACK newly acknowledges.
     news: Vec<u64>,
-    /// Number of marked segments that the receiver has counted. The next field has the low bits of this number in the
-    /// last ACK.
+    /// Number of marked segments that the receiver has counted. The next field has the low 16 bits of this number, as
+    /// reported in the last ACK.
     marks: u64,
     last_marks: u16,
     timeouts: u32,
@@ -279,7 +279,7 @@ impl Connection {
     }
 }
 
-/// Collects the packets of an acknowledged segment that this ACK acknowledges first.
+/// Records that a segment is acknowledged. Adds its packets to `news` unless an earlier ACK has acknowledged them.
 fn acked(record: &mut Outstanding, news: &mut Vec<u64>) {
     if record.fate != Fate::Acked {
         record.fate = Fate::Acked;
@@ -293,8 +293,8 @@ fn lost(events: &mut Events<'_>, packet: u64, cause: Cause) {
     events.add(Kind::PacketLost, |text| write!(text, r#"{{"header":{},"trigger":"{trigger}"}}"#, Data(packet)));
 }
 
-/// Logs constant values. The name of the congestion control is a field of Fairlane; qlog allows additional fields in
-/// this event.
+/// Logs parameters that stay constant. The name of the congestion control is a field of Fairlane; qlog allows
+/// additional fields in this event.
 fn parameters(events: &mut Events<'_>, params: &TcpParams) {
     let datagram = params.segment_payload + params.header_bytes;
     let window = u64::from(params.initial_window) * u64::from(params.segment_payload);
@@ -334,7 +334,7 @@ impl Metrics {
     }
 }
 
-/// Header of a packet with data, or of the ACK.
+/// Header of a packet after the handshake, with data or with an ACK.
 struct Data(u64);
 
 impl Display for Data {

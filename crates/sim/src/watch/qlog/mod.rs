@@ -13,7 +13,7 @@
 //!   a retransmission has a new number. The SYN and the ACK that ends the handshake have the type `initial`.
 //! - `raw.length` is the length of the packet on the wire, `raw.payload_length` the length of its payload. Each packet
 //!   has one frame, of stream 0, whose offset is the segment's offset in the transfer.
-//! - An ACK is a received packet. Its ranges contain the packets that it acknowledges first. For a segment sent several
+//! - An ACK is a received packet. Its ranges contain the packets that it newly acknowledges. For a segment sent several
 //!   times, the ranges contain all transmissions not considered lost, or the last transmission if all are: TCP cannot
 //!   tell which transmission arrived.
 //! - A packet is lost when the sender considers it lost. A sender without a record of each segment (`loss_detection =
@@ -23,8 +23,8 @@
 //! - Times are simulated times, in ms with six decimals.
 //!
 //! # Cost
-//! The file has 450 to 600 bytes per packet with its ACK. Each outstanding segment needs 48 bytes of memory, and data
-//! not yet written to disk up to 16 MiB.
+//! The file has 450 to 600 bytes per packet with its ACK. Each outstanding segment needs 48 bytes of memory. Data
+//! that are not yet written to disk need up to 16 MiB.
 
 mod connection;
 mod spool;

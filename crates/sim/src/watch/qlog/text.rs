@@ -39,7 +39,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Names from the tables of events in quic-events-01 and -13.
+    /// Returns the event's name, from the tables of events in quic-events-01 and -13.
     fn name(self, dialect: Dialect) -> &'static str {
         let (contained, sequential) = match self {
             Self::PacketSent => ("transport:packet_sent", "quic:packet_sent"),

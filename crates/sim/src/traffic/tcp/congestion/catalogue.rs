@@ -1,4 +1,4 @@
-//! Catalogue of congestion controls, from the declarations that also parse and create them.
+//! Catalogue of congestion controls, built from the declarations that also parse and create the controls.
 
 use super::CongestionControl;
 use super::control::{Authority, EcnUse};

@@ -42,7 +42,7 @@
 //!    grows faster than the oscillation, and the queue is never empty again. We tried 120 combinations of a rate from 1
 //!    to 100 Mbit/s and an RTT from 10 to 200 ms. With the mode, one flow kept more than 10 segments in the queue in 43
 //!    combinations, two flows more than 20 segments in 83, and four flows more than 40 segments in 100. Without the
-//!    mode, these numbers are 0, 4 and 0. The authors' code has the same detector, but v does not change with the
+//!    mode, these numbers are 0, 4 and 0. The authors' code has the same detector, but its v does not change with the
 //!    direction, and doubles from the second round trip on. This empties the queue more often but not always, and left
 //!    57 % of a link of 20 Mbit/s unused here.
 //! 8. RTTs come from the records of segments. Linux gets the RTT of an ACK of retransmitted segments from timestamps in
@@ -51,11 +51,12 @@
 //!    rate. An ACK without an RTT moves the window according to the previous delays.
 //! 9. If the round trip before a recovery delivered less than nine tenths of the window, the window becomes the
 //!    delivered amount, and slow start ends. The paper does not specify this. If the buffer is a fraction of a
-//!    bandwidth-delay product, the window in slow start far exceeds product plus buffer before the target falls below
-//!    the window. From then on each ACK releases a new segment and a retransmission. The resulting bursts have twice
-//!    the rate of the link, so half of each burst is lost. Between bursts the queue is empty and the target infinite,
-//!    so the window hardly shrinks. The threshold of nine tenths is our choice. The authors' code reduces the window by
-//!    30 % if more than 30 % of the packets are lost within two round trips, which does not remove such bursts.
+//!    bandwidth-delay product, the window in slow start far exceeds this product plus the buffer before the target
+//!    falls below the window. From then on each ACK releases a new segment and a retransmission. The resulting bursts
+//!    have twice the rate of the link, so half of each burst is lost. Between bursts the queue is empty and the target
+//!    infinite, so the window hardly shrinks. The threshold of nine tenths is our choice. The authors' code reduces the
+//!    window by 30 % if more than 30 % of the packets are lost within two round trips, which does not remove such
+//!    bursts.
 //! 10. The bursts remain if the send buffer is smaller than the bandwidth-delay product, or if the link's buffer is a
 //!     few hundredths of this product. They result from pacing at twice the rate of the link into an empty pipe.
 //!

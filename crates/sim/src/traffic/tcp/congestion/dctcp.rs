@@ -22,9 +22,9 @@
 //!    acknowledged at once when marks begin or end.
 //! 2. RFC 8257 3.3: segments reported by SACK blocks also count as acknowledged, as in Linux (`net/ipv4/tcp_dctcp.c`).
 //! 3. With `whole_windows` the reduction by a mark is rounded down to segments, as in `dctcp_ssthresh` of Linux. Alpha
-//!    is exact. In Linux alpha is a multiple of 1/1024 (`dctcp_alpha_steps`), so one mark in a window of more than 64
-//!    segments does not raise alpha. If 2 % of the packets are marked at random, the window in Linux is therefore more
-//!    than three times as large as here.
+//!    is not rounded. In Linux alpha is a multiple of 1/1024 (`dctcp_alpha_steps`), so one mark in a window of more
+//!    than 64 segments does not raise alpha. If 2 % of the packets are marked at random, the window in Linux is
+//!    therefore more than three times as large as here.
 //! 4. RFC 8257 3.3: if the sender has proportional rate reduction, the window shrinks over a round trip and does not
 //!    grow meanwhile, as in Linux. The response to a mark on the last ACK of a window uses alpha as it was in that
 //!    window.

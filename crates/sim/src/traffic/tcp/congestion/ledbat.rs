@@ -15,7 +15,7 @@
 //! (29 ms), LEDBAT gets 4.7 Mbit/s and a CUBIC flow 5.3 Mbit/s, over 100 s with the profile `linux`. With a buffer of
 //! 264 packets (317 ms), LEDBAT gets 0.5 Mbit/s and CUBIC 9.5 Mbit/s.
 //!
-//! Cost: per ACK, a minimum of ten numbers, a minimum of four, and a division; 560 bytes of state.
+//! Cost: per ACK, the smallest of ten delays, the smallest of four, and a division; 560 bytes of state.
 //!
 //! Deviations:
 //! 1. RFC 6817 2.2: the delay is the round-trip time of the newest segment that an ACK delivers. It is not the one-way

@@ -14,11 +14,11 @@
 //!
 //! Windows are in segments here, but in bytes in the code.
 //!
-//! Known weakness: if the buffer is full before the delay reaches TARGET, losses come first, and LEDBAT++ yields less.
-//! On a link of 10 Mbit/s with an RTT of 40 ms and a buffer of 24 packets (29 ms), LEDBAT++ gets 2.0 Mbit/s and a CUBIC
-//! flow 7.7 Mbit/s.
+//! Known weakness: if the buffer is full before the delay reaches TARGET, losses come first. LEDBAT++ responds to them
+//! like Reno, so it yields less. On a link of 10 Mbit/s with an RTT of 40 ms and a buffer of 24 packets (29 ms),
+//! LEDBAT++ gets 2.0 Mbit/s and a CUBIC flow 7.7 Mbit/s.
 //!
-//! Cost: per ACK, a minimum of ten numbers, a minimum of four, and two divisions; 590 bytes of state.
+//! Cost: per ACK, the smallest of ten delays, the smallest of four, and two divisions; 590 bytes of state.
 //!
 //! Deviations:
 //! 1. The initial window is the connection's `initial_window` (10 with the profile `linux`), not 2.
@@ -174,7 +174,7 @@ impl LedbatPlusPlus {
         // A window that is not fully used does not grow.
         let growth = if sample.cwnd_limited { self.gain(params) * f64::from(sample.acked) } else { 0.0 };
         let grown = f64::from(output.cwnd) + self.fraction + growth;
-        // Grows at most to the threshold, because slow start begins only below it.
+        // Grows at most to the threshold, because slow start applies only below it.
         self.set(output, grown.min(f64::from(output.ssthresh)).max(least));
     }
 

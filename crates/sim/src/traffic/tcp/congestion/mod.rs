@@ -42,7 +42,7 @@ congestion_controls! {
     LedbatPlusPlus = "ledbat++", ledbat_plus_plus::LedbatPlusPlus;
     /// Aims at a rate that is inversely proportional to the queuing delay (NSDI 2018).
     Copa = "copa", copa::Copa;
-    /// DCTCP for the Internet, independent of short RTTs (draft-briscoe-iccrg-prague-congestion-control).
+    /// DCTCP for the Internet, with RTT independence (draft-briscoe-iccrg-prague-congestion-control).
     Prague = "prague", prague::Prague;
     /// Uses a model of the path, from delivery rates and RTTs (draft-cardwell-iccrg-bbr-congestion-control-00, as in
     /// Linux).

@@ -21,9 +21,10 @@
 //! Cost: about 20 floating-point operations per ACK; 120 bytes of state.
 //!
 //! Deviations:
-//! 1. Windows and alpha are not rounded to fixed point. The actual window follows the computed one by a segment per
-//!    ACK, as in Linux.
-//! 2. As in Linux, a round ends with the first ACK of a segment sent in it, and a virtual RTT ends by the clock.
+//! 1. Windows and alpha are not rounded to fixed point. At each ACK, the actual window moves at most a segment towards
+//!    the computed one, as in Linux.
+//! 2. As in Linux, a round ends with the first ACK of a segment sent in it, and a virtual RTT ends when its time has
+//!    passed.
 //! 3. A loss halves the window when recovery starts, and the window does not grow until recovery ends. Retransmissions
 //!    are sent at the pacing rate within the halved window, without proportional rate reduction.
 //! 4. A window of one segment is not subdivided: the pacing rate approximates the draft's `cwnd` below two segments.
@@ -261,7 +262,7 @@ mod tests {
         flow
     }
 
-    /// The same flow after the transition to RTT independence.
+    /// Like [`flow`], but after the transition to RTT independence.
     fn independent(window: u32, alpha: f64) -> Flow<Prague> {
         let mut flow = flow(window, alpha);
         flow.control.rounds_after_start = 500;

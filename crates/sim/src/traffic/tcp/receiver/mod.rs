@@ -216,7 +216,7 @@ impl Receiver {
         Some(self.ack())
     }
 
-    /// Prefetches the data for checking if segment `seq` is out of order.
+    /// Prefetches the data for checking whether segment `seq` is out of order.
     #[inline]
     pub fn fetch_early(&self, seq: u32) {
         self.early.fetch(seq);

@@ -2,7 +2,7 @@
 //!
 //! The record of each segment has the time and the total amount of delivered data at its transmission. When the segment
 //! is delivered, the rate sample is the amount delivered since its transmission, divided by the longer of two
-//! intervals: that of sending these data, and that of their ACKs.
+//! intervals: the time over which these data were sent, and the time over which their ACKs arrived.
 
 use fairlane_schemes::base::units::{BitRate, Time};
 

@@ -1,4 +1,4 @@
-//! Growth of the window: slow start with HyStart, congestion avoidance, and the test if the window limits sending.
+//! Growth of the window: slow start with HyStart, congestion avoidance, and the test whether the window limits sending.
 
 use fairlane_schemes::base::units::Time;
 
@@ -8,7 +8,7 @@ use crate::traffic::tcp::congestion::control::{Authority, Progress, Sample, Wind
 use crate::traffic::tcp::{AfterIdle, CongestionControl, HyStartKind, TcpParams, clamped};
 
 impl TrackedSender {
-    /// Processes an ACK of `segments` while no reduction is in progress.
+    /// Processes an ACK of `segments` segments while no reduction is in progress.
     pub(super) fn grow(&mut self, params: &TcpParams, sample: &Sample, segments: u32, now: Time) {
         if params.congestion_control.authority() == Authority::Growth {
             return; // it has grown with the sample

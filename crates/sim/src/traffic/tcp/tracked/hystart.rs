@@ -11,11 +11,11 @@ const TRAIN_GAP: Time = Time::from_millis(2);
 /// Number of RTT samples in a round before the round may end slow start: HYSTART_MIN_SAMPLES, N_RTT_SAMPLE (RFC 9406
 /// 4.3).
 const SAMPLES: u32 = 8;
-/// Maximum increase of the RTT: limits, and share of the minimum RTT (HYSTART_DELAY_MIN and MAX; RFC 9406 4.3
-/// MIN_RTT_THRESH, MAX_RTT_THRESH, MIN_RTT_DIVISOR).
+/// Limits of the RTT increase that ends slow start (HYSTART_DELAY_MIN and MAX; RFC 9406 4.3 MIN_RTT_THRESH,
+/// MAX_RTT_THRESH). Between the limits the increase is the minimum RTT divided by the next constant (MIN_RTT_DIVISOR).
 const RISE: (Time, Time) = (Time::from_millis(4), Time::from_millis(16));
 const RISE_SHARE: u64 = 8;
-/// RFC 9406 4.3: CSS_GROWTH_DIVISOR, CSS_ROUNDS, and L for senders without pacing.
+/// Constants of RFC 9406 4.3: CSS_GROWTH_DIVISOR, CSS_ROUNDS, and L for senders without pacing.
 const CSS_GROWTH_DIVISOR: u32 = 4;
 const CSS_ROUNDS: u32 = 5;
 const LIMIT: u32 = 8;
@@ -90,7 +90,7 @@ impl HyStart {
         self.found
     }
 
-    /// Number of bytes by which an ACK of `bytes` grows the window in slow start.
+    /// Number of bytes by which an ACK of `bytes` bytes grows the window in slow start.
     pub(super) fn growth(&self, kind: HyStartKind, bytes: u32, mss: u32, paced: bool) -> u32 {
         if kind != HyStartKind::PlusPlus {
             return bytes;
@@ -194,8 +194,8 @@ mod tests {
     fn a_train_of_acks_for_half_of_the_least_rtt_ends_slow_start() {
         let mut hystart = HyStart::new();
         let mut at = |us| hystart.ends_slow_start(HyStartKind::Classic, &sign(us, 100_000, 1, 1000));
-        // A round starts at 1 s, with ACKs every 2 ms. The ACK at 50 ms does not exceed half of 100 ms; the next one
-        // does.
+        // A round starts at 1 s, with ACKs every 2 ms. The ACK 50 ms later does not exceed half of the minimum RTT of
+        // 100 ms; the next one does.
         assert!(!at(1_000_000));
         assert!((1..=25).all(|k| !at(1_000_000 + 2000 * k)));
         assert!(at(1_052_000));

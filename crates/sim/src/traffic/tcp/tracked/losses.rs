@@ -59,8 +59,8 @@ impl TrackedSender {
         last_due
     }
 
-    /// IsLost of RFC 6675 section 4: `dupack_threshold` segments above the segment are SACKed. Lost retransmissions are
-    /// not detected, as in section 5.
+    /// Marks segments as lost by IsLost of RFC 6675 section 4: `dupack_threshold` segments above a lost segment are
+    /// SACKed. Lost retransmissions are not detected, as in section 5.
     fn detect_by_scoreboard(&mut self, params: &TcpParams, now: Time) {
         let Some(bound) = self.records.highest_sacked(params.dupack_threshold, self.rack.highest()) else { return };
         let mut next = self.records.oldest();
@@ -69,7 +69,7 @@ impl TrackedSender {
             if self.records.at(seq).resent {
                 continue;
             }
-            // Segments that were sent only once are in the order of their numbers.
+            // Segments that were sent only once are sorted by their numbers, so no later one is below `bound`.
             if seq >= bound {
                 break;
             }

@@ -17,8 +17,8 @@ pub(super) enum Fate {
     Sacked,
 }
 
-/// Record of one outstanding segment, in a cache line. Names in parentheses are fields in the draft on BBR, section on
-/// delivery rate.
+/// Record of one outstanding segment, in a cache line. Names in parentheses are fields from the delivery-rate section
+/// of the BBR draft.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(super) struct Record {

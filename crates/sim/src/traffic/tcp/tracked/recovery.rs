@@ -177,7 +177,7 @@ impl TrackedSender {
         }
     }
 
-    /// Undoes the reduction if a partial ACK was caused by an original, so that nothing was lost
+    /// Undoes the reduction if a partial ACK was caused by an original transmission, so that nothing was lost
     /// (`tcp_try_undo_partial`).
     fn undo_partly(&mut self, params: &TcpParams, ack: &Ack, now: Time) {
         if !self.undo.answers_original(ack.echo) {
@@ -210,7 +210,7 @@ impl TrackedSender {
                 // Step 3 a: the timeout was genuine.
                 self.watches_timeout &= !news.sacked && advances;
             } else if advances && !ends {
-                // Step 2 b: new data show if the timeout was spurious.
+                // Step 2 b: the ACKs of new data will show whether the timeout was spurious.
                 self.recover = self.records.nxt();
                 self.new_data_only = true;
                 return;
@@ -351,7 +351,7 @@ impl TrackedSender {
         }
     }
 
-    /// Size of a segment in the counts of a reduction: its bytes, or one.
+    /// Amount that a segment adds to the counters of a reduction: its bytes with the scoreboard, otherwise one.
     pub(super) fn unit_of_reduction(params: &TcpParams) -> u32 {
         if params.loss_detection == LossDetection::Scoreboard { params.segment_payload } else { 1 }
     }

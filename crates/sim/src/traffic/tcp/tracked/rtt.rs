@@ -114,7 +114,7 @@ impl RttEstimator {
         self.rto = self.srtt.saturating_add(variation).max(params.min_rto);
     }
 
-    /// Updates the estimate by RFC 6298 2.2 and 2.3; RFC 9002 A.7.
+    /// Updates the estimate by RFC 6298 2.2 and 2.3, and by RFC 9002 A.7.
     fn estimate(&mut self, rtt: Time) {
         if self.srtt == Time::ZERO {
             //= RFC 9002 5.3-7: The first sample R sets smoothed_rtt = R and rttvar = R / 2.
@@ -139,8 +139,8 @@ impl RttEstimator {
         self.rto = self.srtt.saturating_add(variation).saturating_add(params.delayed_ack_timeout).min(params.max_rto);
     }
 
-    /// Moves SRTT by 1/8 and the deviation by 1/4 of the difference. If the RTT fell by more than the deviation, moves
-    /// the deviation by 1/32.
+    /// Moves SRTT by 1/8 towards the RTT, and the mean deviation by 1/4 towards |RTT - SRTT|. If the RTT fell by more
+    /// than the deviation, the deviation moves only by 1/32.
     fn update(&mut self, params: &TcpParams, rtt: Time) {
         let off = rtt.0.abs_diff(self.srtt.0);
         let fell = rtt < self.srtt;

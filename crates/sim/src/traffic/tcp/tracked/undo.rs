@@ -50,8 +50,8 @@ impl Undo {
         self.marker.is_some() && self.unanswered == Some(0)
     }
 
-    /// Returns true if an ACK that advances SND.UNA was caused by an original: the echoed timestamp is older than the
-    /// first retransmission.
+    /// Returns true if an ACK that advances SND.UNA was caused by an original transmission: the echoed timestamp is
+    /// older than the first retransmission.
     pub(super) fn answers_original(&self, echo: Time) -> bool {
         self.marker.is_some() && self.first_copy < Time::NEVER && echo < self.first_copy
     }

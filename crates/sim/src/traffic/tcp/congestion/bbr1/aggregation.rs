@@ -1,18 +1,19 @@
-//! ACK aggregation: data delivered in excess of those expected at the estimated bandwidth (Linux,
+//! ACK aggregation: data delivered beyond the amount expected at the estimated bandwidth (Linux,
 //! bbr_update_ack_aggregation).
 
 use super::super::control::Sample;
 use super::super::model::byte_rate::ByteRate;
 use fairlane_schemes::base::units::Time;
 
-/// Number of rounds in each half of the time window (bbr_extra_acked_win_rtts). After a half, the older one is dropped.
+/// Number of rounds in each half of the time window (bbr_extra_acked_win_rtts). When a half ends, the older half is
+/// dropped.
 const HALF_WINDOW_ROUNDS: u32 = 5;
 /// Maximum number of segments in an epoch (bbr_ack_epoch_acked_reset_thresh).
 const MOST_SEGMENTS: u64 = 1 << 20;
 /// Maximum allowance: the data sent in this time at the estimated bandwidth (bbr_extra_acked_max_us).
 const LONGEST: Time = Time::from_millis(100);
 
-/// Maximum of the data delivered in excess of those expected, over the last 5 to 10 rounds, in bytes.
+/// Maximum number of bytes delivered beyond the amount expected, over the last 5 to 10 rounds.
 #[derive(Clone, Debug, Default)]
 pub struct Aggregation {
     /// Start of the epoch, the interval in which deliveries are compared with the bandwidth.

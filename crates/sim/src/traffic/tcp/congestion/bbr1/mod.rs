@@ -16,7 +16,7 @@
 //! | 4.3.4 | ProbeBW: gains 5/4, 3/4, then 1 six times; each phase lasts a min_rtt, and the first phase is random | [`Bbr1::is_next_phase`] |
 //! | 4.3.5 | ProbeRTT: 4 segments for 200 ms and a round, if the minimum RTT is 10 s old | `bbr1/probe_rtt.rs` |
 //! | bbr_lt_bw_sampling | two lossy intervals of equal rate indicate a policer; its rate is used for 48 rounds | `bbr1/policer.rs` |
-//! | bbr_update_ack_aggregation | extra_acked: data that ACKs deliver in excess of bw, over 5 to 10 rounds | `bbr1/aggregation.rs` |
+//! | bbr_update_ack_aggregation | extra_acked: data delivered beyond the amount expected at bw, over 5 to 10 rounds | `bbr1/aggregation.rs` |
 //!
 //! Cost: about 15 floating-point operations per ACK while bandwidth and minimum RTT do not change, about 40 otherwise.
 //! State: 392 bytes.
@@ -26,7 +26,7 @@
 //!    `bbr1_pacing_margin_percent = 0`, `bbr1_ack_aggregation = false`, `bbr1_policer_detection = false`,
 //!    `bbr1_whole_segments = false`, `bbr1_counts_next_quantum = false`, `bbr1_equal_rtt_counts = true`. One detail has
 //!    no parameter: as in Linux, the window has two more segments in the probing phase.
-//! 2. Rates and times are not rounded to fixed point and microseconds.
+//! 2. Unlike in Linux, rates are not rounded to fixed point, nor times to microseconds.
 //! 3. Once min_rtt is 10 s old, any RTT sample replaces it, even if the sample may include the delay of a delayed ACK.
 //! 4. Congestion marks are ignored, as in Linux.
 //!
@@ -103,7 +103,7 @@ pub struct Bbr1 {
     packet_conservation: bool,
     aggregation: Aggregation,
     policer: Policer,
-    /// Pacing rate, quantum and window are cached while their inputs are unchanged.
+    /// This field and the next two cache pacing rate, quantum and window while their inputs are unchanged.
     paced: Memo<(ByteRate, f64), BitRate>,
     quantum: Memo<Option<BitRate>, u32>,
     window: Memo<Target, u64>,

@@ -29,7 +29,7 @@ params! {
         /// Enlarges BBRv1's window for aggregated ACKs.
         bbr1_ack_aggregation: bool = true, source "tcp_bbr.c bbr_update_ack_aggregation; not in the draft";
         /// Rounds BBRv1's windows and quanta to whole segments. Bandwidth-delay products are rounded up, and windows up
-        /// to an even number. Quanta, of 2^-10 s instead of 1 ms, and deliveries expected of ACKs are rounded down.
+        /// to an even number. Quanta (of 2^-10 s, not 1 ms) and expected deliveries are rounded down.
         bbr1_whole_segments: bool = true,
             source "tcp_bbr.c bbr_bdp, bbr_quantization_budget, bbr_tso_segs_goal, bbr_update_ack_aggregation; the \
                 draft counts bytes";

@@ -151,7 +151,7 @@ mod tests {
     fn two_lossy_spans_of_equal_rate_are_a_policer_at_their_mean() {
         let (mut policer, mut here) = sampling();
         // The first span delivers 100 kB in 0.5 s (200 kB/s) and loses a fifth. The second delivers 108 kB (216 kB/s),
-        // which is within an eighth.
+        // which is within an eighth of the first rate.
         span(&mut policer, &mut here, 5, 100_000, 20_000);
         assert_eq!(policer.rate(), None);
         span(&mut policer, &mut here, 5, 108_000, 22_000);

@@ -15,15 +15,15 @@
 //! | 5.6 | `pacing_rate = gain * bw * 0.99`; `cwnd = gain * bw * min_rtt + extra_acked`, within the model | `bbr3/output.rs` |
 //! | 3.7 | congestion marks | `bbr3/mark_response.rs` |
 //!
-//! Cost: about 60 floating-point operations per ACK, with divisions only in the rate sample. State: 440 bytes.
+//! Cost: about 60 floating-point operations per ACK, with divisions only in the delivery rate sample. State: 440 bytes.
 //!
 //! Deviations:
 //! 1. TargetInflight (5.3.3.8.3) includes the quantization budget, as in Linux v3. It is in segments, even where the
 //!    draft uses it as a number of round trips. Without the budget, a flow whose BDP is less than a segment would probe
 //!    in each round.
 //! 2. `C.inflight` of IsTimeToGoDown is the data in flight before the ACK plus a quantum, as in Linux v3. Just after an
-//!    ACK the data in flight never reach inflight_longterm, which limits the window, so no probe would be
-//!    precautionary.
+//!    ACK the data in flight never reach inflight_longterm, which limits the window, so no probe would count as
+//!    precautionary (5.3.3.6).
 //! 3. As in Linux v3, Startup counts ACKs that report losses, not lost sequence ranges (5.3.1.3). A loss event does not
 //!    show whether its range continues that of the previous event.
 //! 4. The state for undo is saved once per recovery, at its first loss, as the text of 5.5.11 says. The draft's

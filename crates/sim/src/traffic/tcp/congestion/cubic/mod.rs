@@ -14,8 +14,8 @@
 //! t is the time since the start of the epoch, the first growth in congestion avoidance after congestion. cwnd_epoch is
 //! the window at that time.
 //!
-//! Deviations 1, 2, 5 and 6 are those of Linux (`net/ipv4/tcp_cubic.c` bictcp_update, `tcp_cong.c` tcp_cong_avoid_ai)
-//! and of ns-3 (`tcp-cubic.cc`), which follows Linux.
+//! Deviations 1, 2 and 5 are those of Linux (`net/ipv4/tcp_cubic.c` bictcp_update, `tcp_cong.c` tcp_cong_avoid_ai) and
+//! of ns-3 (`tcp-cubic.cc`), which follows Linux.
 //!
 //! With `clock_tick` the code follows Linux, in `cubic/ticked.rs`: it computes in whole segments at most once per tick,
 //! or once per 1/32 s while the window is constant.
@@ -33,10 +33,10 @@
 //! 5. Before the first congestion, and before the first congestion after a timeout, the window grows by at least a
 //!    twentieth per round trip.
 //! 6. Without `clock_tick` the target follows each ACK and the smoothed RTT, as in ns-3. With `clock_tick` the cube is
-//!    not in fixed point. delay_min is the minimum RTT of the connection; Linux resets it at a timeout.
+//!    not computed in fixed point, unlike in Linux. delay_min is the minimum RTT of the connection; Linux resets it at
+//!    a timeout.
 //!
-//! Not implemented: restoring more than window and slow-start threshold after spurious congestion (section 4.9), as in
-//! Linux.
+//! Not implemented: spurious congestion (section 4.9) restores only window and slow-start threshold, as in Linux.
 
 mod rules;
 mod ticked;
@@ -58,7 +58,7 @@ pub struct Cubic {
     plateau: f64,
     k: f64,
     w_est: f64,
-    /// Time of the last ACK or end of an idle period, for `cubic_clock = "in_use"`.
+    /// Time of the last ACK, or of the end of the last idle period, for `cubic_clock = "in_use"`.
     clock_read: Time,
     /// State used with `clock_tick`, instead of all other fields except `clock_read`.
     ticked: Ticked,
@@ -174,7 +174,7 @@ impl Cubic {
         self.epoch = now;
         //= RFC 9438 4.8-3: After a timeout W_est is the window as congestion avoidance begins.
         self.w_est = window;
-        // Sections 4.8 and 4.10: K = 0 and W_max = cwnd_epoch if no W_max is above the window.
+        // Sections 4.8 and 4.10: K = 0 and W_max = cwnd_epoch unless W_max is above the window.
         //= RFC 9438 4.8-2: After a timeout K is 0, and W_max the window as congestion avoidance begins.
         self.plateau = self.w_max.max(window);
         //= RFC 9438 4.2-2: K = cbrt((W_max - cwnd_epoch) / C).
@@ -212,7 +212,7 @@ mod tests {
         TcpParams { segment_payload: MSS, socket_buffer, whole_windows: false, clock_tick: Time::ZERO, ..base }
     }
 
-    /// The same parameters with other parameters of CUBIC.
+    /// Like [`params`], but with these parameters of CUBIC.
     fn with(cubic: CubicParams) -> TcpParams {
         TcpParams { congestion: CongestionParams { cubic, ..Default::default() }, ..params() }
     }
@@ -317,8 +317,8 @@ mod tests {
     fn without_friendliness_a_short_round_trip_follows_the_cubic_curve_alone() {
         let params = with(CubicParams { tcp_friendliness: false, ..Default::default() });
         let (mut congestion, mut cwnd) = reduced(&params, 20);
-        // After 1.633 s, W_cubic is 20 - 0.4 * 0.836^3 = 19.8. The distance from W_max = 20 is rounded down to 0. W_est
-        // would be 22.6.
+        // After 1.633 s, W_cubic is 20 - 0.4 * 0.836^3 = 19.8. The distance from W_max = 20 is rounded down to 0. With
+        // the Reno-friendly region, W_est would be 22.6.
         run(&mut congestion, &params, &mut cwnd, Time::ZERO, 1.633);
         assert_eq!(window(cwnd), 20.0);
     }

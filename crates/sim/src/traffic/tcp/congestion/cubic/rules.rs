@@ -1,7 +1,8 @@
 //! Parameters of CUBIC, and rules of both its forms.
 //!
 //! Deviations:
-//! 1. alpha does not become 1 (RFC 9438 4.3; deviation 2 in `cubic/mod.rs`).
+//! 1. alpha, the growth of W_est per acknowledged window, never rises to 1 (RFC 9438 4.3; deviation 2 in
+//!    `cubic/mod.rs`).
 
 use fairlane_schemes::{choices, params};
 
@@ -10,7 +11,8 @@ choices! {
     pub enum CubicClock {
         /// Time during which the window limits sending.
         InUse = "in_use",
-        /// All time except idle periods, from the last segment before a pause to the first one after it.
+        /// All time except idle periods. An idle period lasts from the last segment before a pause to the first one
+        /// after it.
         Sending = "sending",
         /// All time.
         Always = "always",
@@ -31,14 +33,14 @@ params! {
         /// Lets CUBIC grow at least as fast as Reno (its Reno-friendly region). ns-3 before 3.41 does not.
         tcp_friendliness: bool = true, source "RFC 9438 4.3";
         //= RFC 9438 4.2-4, by cubic_clock: Time without updates, for want of data, does not count.
-        /// Time that CUBIC's function counts: `in_use` while the window limits sending, `sending` all time except idle
+        /// Time included in CUBIC's t: `in_use` while the window limits sending, `sending` all time except idle
         /// periods, `always` all time.
         cubic_clock: CubicClock = "in_use", symbol "t",
             source "RFC 9438 4.2; sending: tcp_cubic.c cubictcp_cwnd_event; always: ns-3 tcp-cubic.cc Update";
     }
 }
 
-/// Number of acknowledged windows for one segment of growth if the target is not above the window.
+/// Number of acknowledged windows per segment of growth while the target is not above the window.
 pub(super) const NO_GROWTH: f64 = 100.0;
 /// Maximum number of segments to acknowledge for one segment of growth before the first congestion.
 pub(super) const FIRST_GROWTH: f64 = 20.0;

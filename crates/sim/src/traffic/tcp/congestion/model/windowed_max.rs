@@ -3,8 +3,8 @@
 //! Source: the algorithm of Kathleen Nichols, Linux `lib/win_minmax.c`. The filter keeps three candidates: the largest
 //! value in the window, the largest value after this one, and the largest value after the second. When the first
 //! candidate leaves the window, the second replaces it. The second is renewed after a quarter of the window and the
-//! third after half of it, so that the candidates differ in age. The result is the exact maximum until candidates
-//! expire, and then close to it.
+//! third after half of it, so that the candidates differ in age. The result is the exact maximum until a candidate
+//! expires, and afterwards an approximation.
 
 /// Maximum of values over a window of time. Time may have any unit and must not decrease.
 #[derive(Clone, Copy, Debug)]

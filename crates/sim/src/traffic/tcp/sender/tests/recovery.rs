@@ -114,7 +114,7 @@ fn a_lost_retransmission_waits_for_the_timeout() {
     wire.run_until(ms(1700));
     // The last ACK of new data restarted the timer of 1 s at 600 ms.
     assert_eq!(wire.sent_at(20), [500, 600, 1600].map(ms));
-    // The loss at 600 ms halves the window to 10.5, the timeout to 5.25.
+    // The loss at 600 ms halves the window to 10.5 segments, the timeout to 5.25.
     assert_eq!((wire.sender.stats().timeouts, wire.sender.ssthresh()), (1, 5250));
     // New data was sent in the meantime, and the ACK of 20 covers all of them: no other segment is retransmitted.
     assert_eq!((wire.resent(), wire.sender.phase), (vec![20, 20], Phase::Open));
@@ -212,8 +212,8 @@ fn no_recovery_starts_until_what_was_sent_before_a_timeout_is_acknowledged() {
     // RFC 6675 5.1: an ACK of RecoveryPoint is sufficient.
     sack(&mut sender, &params, 16, &[], ms(1300));
     assert_eq!(sender.phase, Phase::Open);
-    // The ACK of RecoveryPoint covers no segment above, so cwnd is 1. After the next three ACKs cwnd is 4 and segments
-    // 19 to 22 are outstanding. Segment 19 is lost: cwnd = 2, pipe = 0.
+    // The ACK of RecoveryPoint covers no segment above RecoveryPoint, so cwnd is 1. After the next three ACKs cwnd is 4
+    // and segments 19 to 22 are outstanding. Segment 19 is lost: cwnd = 2, pipe = 0.
     assert_eq!((sender.cwnd(), sender.nxt), (segments(1), 17));
     (17..=19).for_each(|number| drop(sack(&mut sender, &params, number, &[], ms(1400))));
     assert_eq!(sack(&mut sender, &params, 19, &[(20, 23)], ms(1500)), [19, 23]);
@@ -248,7 +248,7 @@ fn with_nothing_new_to_send_recovery_resends_what_is_doubtful() {
     let params = TcpParams { socket_buffer: Bytes(segments(8)), ..sack_each() };
     let mut sender = established(&params, 8);
     assert_eq!(sack(&mut sender, &params, 0, &[(1, 4)], ms(200)), [0]);
-    // pipe = 8 - 5 SACKed - 1 lost + 1 = 3; cwnd = 4.
+    // pipe = 8 outstanding - 5 SACKed - 1 lost + 1 retransmitted = 3; cwnd = 4.
     assert_eq!(sack(&mut sender, &params, 0, &[(6, 8), (1, 4)], ms(200)), [4]);
     assert_eq!(sender.stats().retransmissions, 2);
 }

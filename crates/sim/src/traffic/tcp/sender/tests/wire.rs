@@ -18,7 +18,7 @@ pub(super) fn ns3() -> TcpParams {
     TcpParams { segment_payload: MSS, ..TcpParams::default() }
 }
 
-/// The same parameters with an ACK for each segment, so that all windows can be computed by hand.
+/// Like [`ns3`], but with an ACK for each segment, so that all windows can be computed by hand.
 pub(super) fn ack_each() -> TcpParams {
     TcpParams { delayed_ack: 1, ..ns3() }
 }

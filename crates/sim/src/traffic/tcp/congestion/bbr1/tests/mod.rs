@@ -123,7 +123,8 @@ fn the_phase_that_drains_ends_early_with_a_bdp_in_flight() {
 
 #[test]
 fn data_that_leave_the_network_before_the_next_quantum_departs_are_not_in_flight() {
-    // The phase that drains ends with 106 segments in flight. In a tenth of a round trip, 10 of 100 segments leave.
+    // The draining phase ends at 106 segments in flight. Of 116 segments, 10 leave the network in the tenth of a round
+    // trip before the next quantum departs.
     for (bbr1_counts_next_quantum, ends) in [(true, true), (false, false)] {
         let mut flow = Flow::cycling(Bbr1Params { bbr1_counts_next_quantum, ..Default::default() }, 0);
         flow.control.cycle_index = 1;
@@ -232,7 +233,7 @@ fn the_first_round_of_recovery_sends_what_leaves_the_network_and_its_end_restore
     flow.event(Event::Loss);
     flow.within(Told { lost: 8 * MSS, ..repair });
     assert_eq!(flow.output.cwnd, 92 * MSS);
-    // 4.2.3.4: lost segments are subtracted from the window, but at least as much may be sent as was delivered.
+    // 4.2.3.4: lost segments are subtracted from the window, but the flow may send at least as much as was delivered.
     flow.within(Told { lost: MSS, in_flight: 91 * MSS, ..repair });
     assert_eq!(flow.output.cwnd, 93 * MSS);
     // In the second round the window grows by delivered data.
@@ -269,7 +270,8 @@ fn an_undo_starts_the_search_for_a_full_pipe_and_a_policer_anew() {
 #[test]
 fn a_policer_sets_the_rate_and_ends_the_cycle_of_gains() {
     let mut flow = Flow::cycling(Bbr1Params::default(), 0);
-    // More than a fifth of the data is lost at 4 Mbit/s, in two intervals of 4 rounds and the round before these.
+    // At a delivery rate of 4 Mbit/s, more than a fifth of the data is lost: in one round, and then in two intervals of
+    // 4 rounds.
     let policed = Told { lost: 13 * MSS, acked: 50 * MSS, ..CALM };
     for _ in 0..9 {
         flow.round(policed);

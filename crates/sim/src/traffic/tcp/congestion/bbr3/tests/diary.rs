@@ -1,4 +1,4 @@
-//! Runs of scenario files with BBRv3, with access to its internal state.
+//! Runs scenario files with BBRv3, and gives tests access to its internal state.
 
 use super::super::super::State as AnyState;
 use super::super::super::control::Output;

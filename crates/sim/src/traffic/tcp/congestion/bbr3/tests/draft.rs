@@ -28,7 +28,7 @@ fn turn(turns: &[Turn], from: State, to: State) -> &Turn {
     turns.iter().find(|turn| turn.is(from, to)).unwrap_or_else(|| panic!("never from {from:?} to {to:?}"))
 }
 
-/// States in order, except ProbeRTT and the state after it.
+/// Returns the state after each change, in order.
 fn states(turns: &[Turn]) -> Vec<State> {
     turns.iter().map(|turn| turn.after.bbr.state).collect()
 }
@@ -59,7 +59,7 @@ fn a1_startup_ends_on_a_plateau_with_the_bandwidth_within_two_percent() {
 fn a2_startup_ends_on_losses_though_the_application_limits() {
     let mut limited = 0;
     let (_, turns) = run(&document("02-startup-loss.toml"), |_, page| {
-        // Counts ACKs in Startup while the rate still grows. So losses, not a plateau, end Startup.
+        // Counts ACKs in Startup while the rate still grows, to check that losses, not a plateau, end Startup.
         limited += u32::from(page.bbr.state == State::Startup && page.bbr.full_bw_count == 0);
     });
     let end = turn(&turns, State::Startup, State::Drain);
@@ -228,7 +228,7 @@ fn a13_cruise_fills_the_link_where_acks_come_in_clumps() {
         if after.bbr.state == State::Cruise {
             let bbr = &after.bbr;
             assert!(bbr.extra_acked > 0);
-            // If the model does not limit the window, it is 2 BDP plus the allowance for aggregation.
+            // Unless the model limits the window, it is 2 BDP plus the allowance for aggregation.
             if after.output.cwnd == before.output.cwnd && bbr.inflight_longterm == UNBOUNDED {
                 let window = bbr.bdp(bbr.bw, 2.0) + bbr.extra_acked;
                 assert!(u64::from(after.output.cwnd) <= window.max(3 * u64::from(after.output.quantum)));
@@ -330,7 +330,7 @@ fn a17_a_policer_is_followed_without_lasting_losses() {
     });
     assert!(adapted, "the short-term model responds");
     let (sent, lost) = (path.sent, path.lost);
-    // Counts the intervals of a minimum RTT, and how many of them have no losses.
+    // Counts intervals that last a minimum RTT, and how many of them have no losses.
     let (mut calm, mut spans, mut last_lost, mut next) = (0, 0, lost, path.now);
     path.run(&mut police, |path| {
         if path.now >= next {

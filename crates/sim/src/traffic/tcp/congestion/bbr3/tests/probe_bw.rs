@@ -10,7 +10,7 @@ fn down_paces_at_nine_tenths_and_ends_with_headroom_in_the_pipe() {
     assert_eq!(flow.within(Told { in_flight: BDP, ..CALM }), State::Down);
     // Gain 0.9, pacing margin 0.99, rate 8 Mbit/s.
     assert_eq!(flow.output.pacing, Some(BitRate(7_128_000)));
-    // 5.3.3.1: 15 % of inflight_longterm must stay free, although a BDP is permitted.
+    // 5.3.3.1: Down ends only when 15 % of inflight_longterm, here a BDP, are free.
     assert_eq!(flow.within(Told { in_flight: 85 * MSS + 1, acked: 1, ..CALM }), State::Down);
     assert_eq!(flow.within(Told { in_flight: 85 * MSS, acked: 1, ..CALM }), State::Cruise);
     assert_eq!(flow.output.pacing, Some(BitRate(7_920_000)));
@@ -58,7 +58,7 @@ fn a_flow_probes_as_often_as_reno_would_after_as_many_rounds_as_it_has_segments_
 #[test]
 fn a_flow_waits_for_63_rounds_at_most() {
     let mut flow = Flow::cruising(Bbr3Params { bbr3_probe_wait: Time::from_secs(3600), ..Default::default() });
-    // With 100 segments in flight, a Reno flow would need 100 rounds. The bound of 63 rounds is lower.
+    // With 100 segments in flight, the wait for coexistence with Reno would be 100 rounds. Its bound is 63 rounds.
     flow.control.rounds_since_probe_up = 0;
     let rounds = (1..100).find(|_| {
         flow.control.probe_rtt_min_stamp = flow.now; // no ProbeRTT meanwhile

@@ -4,7 +4,7 @@ use super::*;
 
 const SLOWER: Told = Told { rtt: Time::from_millis(120), ..CALM };
 
-/// Returns a flow in ProbeRTT, because no RTT in the last 5 s was lower than the first one.
+/// Returns a flow that is in ProbeRTT because no RTT in the last 5 s was lower than the first one.
 fn in_probe_rtt() -> Flow {
     let mut flow = Flow::cruising(Bbr3Params::default());
     flow.now = flow.control.probe_rtt_min_stamp + Time::from_secs(5);
