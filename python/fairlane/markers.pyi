@@ -56,7 +56,8 @@ def ppv(*, place: Literal['random', 'token_buckets'] | None = ..., share_per: Li
         lowest_rate: Rate of the lowest bucket. Default: "10 kbit/s".
         buckets_per_decade: Buckets per decade of rate. Default: 30.0.
         buckets: Number of buckets. Default: 150.
-        bucket_depth: Depth of a bucket as a time at its rate, but at least one maximum-size packet. Default: "100 ms".
+        bucket_depth: Time in which an empty bucket fills; its depth is at least one maximum-size packet. Default: "100
+            ms".
         full_packet: Length of a full packet, the minimum depth of a bucket. Default: "1500 B".
     """
 
@@ -72,7 +73,8 @@ def pvpie(*, place: Literal['random', 'token_buckets'] | None = ..., share_per: 
         lowest_rate: Rate of the lowest bucket. Default: "10 kbit/s".
         buckets_per_decade: Buckets per decade of rate. Default: 30.0.
         buckets: Number of buckets. Default: 150.
-        bucket_depth: Depth of a bucket as a time at its rate, but at least one maximum-size packet. Default: "100 ms".
+        bucket_depth: Time in which an empty bucket fills; its depth is at least one maximum-size packet. Default: "100
+            ms".
         full_packet: Length of a full packet, the minimum depth of a bucket. Default: "1500 B".
     """
 

@@ -73,8 +73,8 @@ def afc(*, window: Literal['sliding', 'jumping', 'period_end'] | None = ..., win
         cache: Maximum number of flows in the cache. Default: 46.
         bitmap_bits: Bits of the bitmap that counts flows. Default: 1024.
         count_interval: Minimum counting interval of the bitmap. Default: "1 s".
-        max_credit: Time in which a flow that sends nothing reaches the maximum credit, and a flow that sends twice its
-            share the maximum debt. Default: "10 s".
+        max_credit: Time in which a silent flow reaches the maximum credit, and a flow at twice its share reaches the
+            maximum debt. Default: "10 s".
         repay: Keeps dropping packets of a flow in debt even after its share has fallen to the fair share. Default:
             False.
         share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
@@ -188,7 +188,7 @@ def aifo(*, share_per: Literal['flow', 'user'] | None = ...,
     Args:
         share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         rank: Rank by which packets are admitted. Default: "start_tag".
-        window: Number of ranks with which the rank of an arriving packet is compared. Default: 20.
+        window: Number of recent ranks with which an arriving packet's rank is compared. Default: 20.
         sample_period: Sampling period: of this number of packets, one enters the window. Default: 1.
         headroom: Fraction of the limit up to which every packet is admitted. Default: 0.1.
         limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
@@ -789,7 +789,7 @@ def packs(*, share_per: Literal['flow', 'user'] | None = ...,
         share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         rank: Rank by which packets are ordered. Default: "start_tag".
         queues: Number of queues. Default: 8.
-        window: Number of ranks with which the rank of an arriving packet is compared. Default: 20.
+        window: Number of recent ranks with which an arriving packet's rank is compared. Default: 20.
         burstiness: Burst allowance: admission divides the free part of the buffer by `1 - burstiness`. Default: 0.0.
         limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".

@@ -318,7 +318,7 @@ def _congestion_control(name: str) -> str:
     when, codepoint = control["marks"].split(", ")
     marks = when if control["every_mark"] else f"marks {when}"
     about = (
-        f"\nControls: {control['decides']}. With `ecn` it sends {codepoint} and responds to {marks}. "
+        f"\nControls: {control['decides']}. With `ecn` it sends {codepoint} and learns of {marks}. "
         f"Supported `loss_detection`: {control['loss_detection']}.\n"
     )
     return about + (_parameters(control["params"]) if control["params"] else "\nIt has no keys.\n")

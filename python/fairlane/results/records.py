@@ -27,14 +27,14 @@ class Estimate(TypedDict):
 
 
 class Cost(TypedDict):
-    """Cost of a scenario's runs, on this machine and this time."""
+    """Cost of a scenario's runs; differs between machines and repetitions."""
 
     cpu_seconds: float
-    """CPU time of the simulations themselves, of those whose cost is known."""
+    """CPU time of the simulated runs; ignores runs whose cost is unknown."""
     run_cpu_seconds: list[float | None]
-    """CPU time of each run; null where it is not known."""
+    """CPU time of each run; null if unknown."""
     peak_memory_bytes: int | None
-    """High-water mark of the resident memory of the process that ran them; null where the system does not tell."""
+    """Peak resident memory in bytes of the process that simulated the runs; null if the system does not report it."""
 
 
 class StateRecord(TypedDict):
@@ -61,7 +61,7 @@ class DistributionRecord(TypedDict):
     min_s: float
     """Minimum, where the first step starts."""
     end_s: list[float]
-    """End of each step, which is not part of the step. The last end is the maximum."""
+    """End of each step. A step excludes its end, except the last step, which ends at the longest time."""
     share: list[float]
     """Fraction of the samples in each step."""
 
@@ -633,7 +633,7 @@ class GroupSummary(TypedDict):
     path: PathSummary
     """Delays, drops and marks of the group's packets from host to receiver."""
     user_paths: list[PathSummary]
-    """The same for each user; empty unless `probes.detail` is `user` or `flow`."""
+    """The values of `path` for each user; empty unless `probes.detail` is `user` or `flow`."""
     tcp_flow_throughput_bps: NotRequired[Estimate | None]
     """Throughput of each long-lived flow, user by user: bits on the wire that reached the receiver, per second."""
     udp_delivered_share: NotRequired[Estimate | None]
@@ -650,8 +650,8 @@ class GroupSummary(TypedDict):
     transfer_slowdown_p99: NotRequired[Estimate | None]
     """99th percentile, within 3.2 %."""
     applications: dict[str, Estimate]
-    """Every number of the group's applications: `voip_mos` is `mos` in `voip` of the runs, and a number of a table
-    within has the table's name before its own. Empty without such a source."""
+    """Every number of the group's applications. Names are prefixed with those of the tables in a run that contain the
+    number: `voip_mos` is `mos` in `voip`. Empty without such a source."""
 
 
 class GroupRecord(TypedDict):

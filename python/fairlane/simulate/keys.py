@@ -56,8 +56,8 @@ class TcpKeys(TypedDict, total=False):
     each_timeout_reduces: bool
     """Reduces the slow-start threshold at every timeout, not only at the first one of a loss state."""
     retransmit_restarts_timer: bool
-    """Restarts the timer at a fast retransmit. Otherwise the timer continues from the last ACK of new data, more than a
-    round trip earlier."""
+    """Restarts the timer at a fast retransmit. Otherwise the timer still runs from the last ACK of new data, and may
+    expire before the retransmission is acknowledged."""
     rtt_tick: str
     """Unit to which RTT samples are rounded, at least one unit; 0 for exact samples."""
     syn_timeout: str
@@ -96,23 +96,23 @@ class TcpKeys(TypedDict, total=False):
     """Delay of ACKs that report segments above a gap, from the fourth ACK on, to combine them. The actual delay is at
     most a twentieth of the RTT, plus up to 0.1 ms; 0 for no delay."""
     gro_timeout: str
-    """Delay of an ACK to combine up to 64 KiB, as in a receiver with GRO."""
+    """Time that an ACK waits to cover up to 64 KiB, as in a receiver with GRO."""
     loss_detection: Literal["dupack", "rack", "scoreboard", "packet_threshold"]
     """Loss detection. All methods except `dupack` keep a record of each outstanding segment and need `sack`. The keys
     `impatient_timer` to `app_limited_until` need these records."""
     impatient_timer: bool
     """Lets only the first ACK of new data in a recovery restart the retransmission timer."""
     recovery_sends_at_once: bool
-    """Sends some segments immediately, regardless of window and pacing: the first retransmission of a recovery, and one
-    segment for each ACK in recovery that ends at a segment not yet retransmitted. This is a lost segment or, if there
-    is none, a new one."""
+    """Sends some segments immediately, regardless of window and pacing. These are the first retransmission of a
+    recovery and, for each ACK in recovery up to a segment that was not retransmitted, a lost segment or else a new
+    one."""
     sack_duplicates: bool
     """Treats an ACK with new SACK information as a duplicate even if its number advances. Such an ACK does not make the
     window grow or restart the timer. A recovery starts with the third such ACK in a row, or with one that shows the
     second outstanding segment as lost."""
     rtt_of_first: bool
-    """Reports the RTT of the first segment that an ACK covers to the congestion control, instead of the RTT of the
-    newest segment. This RTT includes the delay of a delayed ACK."""
+    """Passes to the congestion control the RTT of the oldest segment that an ACK acknowledges, not of the newest. The
+    RTT of the oldest segment includes the delay of a delayed ACK."""
     tlp: bool
     """Sends a tail loss probe before the timeout."""
     frto: bool
@@ -127,7 +127,7 @@ class TcpKeys(TypedDict, total=False):
     pacing: Literal["auto", "on", "off"]
     """Spreads segments over time."""
     pacing_catches_up: bool
-    """Lets the segment after a late paced segment leave earlier, by at most half of its interval."""
+    """Lets the segment after a late paced segment leave earlier, by at most half of the pacing interval."""
     tso: str
     """Maximum number of bytes that a paced sender sends in a burst, as TSO does; 0 for single segments."""
     tso_defer: bool
@@ -155,8 +155,8 @@ class TcpKeys(TypedDict, total=False):
     tcp_friendliness: bool
     """Lets CUBIC grow at least as fast as Reno (its Reno-friendly region). ns-3 before 3.41 does not."""
     cubic_clock: Literal["in_use", "sending", "always"]
-    """Time that CUBIC's function counts: `in_use` while the window limits sending, `sending` all time except idle
-    periods, `always` all time."""
+    """Time included in CUBIC's t: `in_use` while the window limits sending, `sending` all time except idle periods,
+    `always` all time."""
     dctcp_gain: float
     """Weight of the last window in DCTCP's estimate of the marked share."""
     dctcp_initial_alpha: float
@@ -243,7 +243,7 @@ class TcpKeys(TypedDict, total=False):
     """Enlarges BBRv1's window for aggregated ACKs."""
     bbr1_whole_segments: bool
     """Rounds BBRv1's windows and quanta to whole segments. Bandwidth-delay products are rounded up, and windows up to
-    an even number. Quanta, of 2^-10 s instead of 1 ms, and deliveries expected of ACKs are rounded down."""
+    an even number. Quanta (of 2^-10 s, not 1 ms) and expected deliveries are rounded down."""
     bbr1_counts_next_quantum: bool
     """Estimates the data in flight when the next quantum departs: subtracts data delivered until then and, in the
     ProbeBW phase that probes, counts the quantum."""
@@ -350,8 +350,8 @@ class WebKeys(TypedDict, total=False):
     each_timeout_reduces: bool
     """Reduces the slow-start threshold at every timeout, not only at the first one of a loss state."""
     retransmit_restarts_timer: bool
-    """Restarts the timer at a fast retransmit. Otherwise the timer continues from the last ACK of new data, more than a
-    round trip earlier."""
+    """Restarts the timer at a fast retransmit. Otherwise the timer still runs from the last ACK of new data, and may
+    expire before the retransmission is acknowledged."""
     rtt_tick: str
     """Unit to which RTT samples are rounded, at least one unit; 0 for exact samples."""
     syn_timeout: str
@@ -390,23 +390,23 @@ class WebKeys(TypedDict, total=False):
     """Delay of ACKs that report segments above a gap, from the fourth ACK on, to combine them. The actual delay is at
     most a twentieth of the RTT, plus up to 0.1 ms; 0 for no delay."""
     gro_timeout: str
-    """Delay of an ACK to combine up to 64 KiB, as in a receiver with GRO."""
+    """Time that an ACK waits to cover up to 64 KiB, as in a receiver with GRO."""
     loss_detection: Literal["dupack", "rack", "scoreboard", "packet_threshold"]
     """Loss detection. All methods except `dupack` keep a record of each outstanding segment and need `sack`. The keys
     `impatient_timer` to `app_limited_until` need these records."""
     impatient_timer: bool
     """Lets only the first ACK of new data in a recovery restart the retransmission timer."""
     recovery_sends_at_once: bool
-    """Sends some segments immediately, regardless of window and pacing: the first retransmission of a recovery, and one
-    segment for each ACK in recovery that ends at a segment not yet retransmitted. This is a lost segment or, if there
-    is none, a new one."""
+    """Sends some segments immediately, regardless of window and pacing. These are the first retransmission of a
+    recovery and, for each ACK in recovery up to a segment that was not retransmitted, a lost segment or else a new
+    one."""
     sack_duplicates: bool
     """Treats an ACK with new SACK information as a duplicate even if its number advances. Such an ACK does not make the
     window grow or restart the timer. A recovery starts with the third such ACK in a row, or with one that shows the
     second outstanding segment as lost."""
     rtt_of_first: bool
-    """Reports the RTT of the first segment that an ACK covers to the congestion control, instead of the RTT of the
-    newest segment. This RTT includes the delay of a delayed ACK."""
+    """Passes to the congestion control the RTT of the oldest segment that an ACK acknowledges, not of the newest. The
+    RTT of the oldest segment includes the delay of a delayed ACK."""
     tlp: bool
     """Sends a tail loss probe before the timeout."""
     frto: bool
@@ -421,7 +421,7 @@ class WebKeys(TypedDict, total=False):
     pacing: Literal["auto", "on", "off"]
     """Spreads segments over time."""
     pacing_catches_up: bool
-    """Lets the segment after a late paced segment leave earlier, by at most half of its interval."""
+    """Lets the segment after a late paced segment leave earlier, by at most half of the pacing interval."""
     tso: str
     """Maximum number of bytes that a paced sender sends in a burst, as TSO does; 0 for single segments."""
     tso_defer: bool
@@ -449,8 +449,8 @@ class WebKeys(TypedDict, total=False):
     tcp_friendliness: bool
     """Lets CUBIC grow at least as fast as Reno (its Reno-friendly region). ns-3 before 3.41 does not."""
     cubic_clock: Literal["in_use", "sending", "always"]
-    """Time that CUBIC's function counts: `in_use` while the window limits sending, `sending` all time except idle
-    periods, `always` all time."""
+    """Time included in CUBIC's t: `in_use` while the window limits sending, `sending` all time except idle periods,
+    `always` all time."""
     dctcp_gain: float
     """Weight of the last window in DCTCP's estimate of the marked share."""
     dctcp_initial_alpha: float
@@ -537,7 +537,7 @@ class WebKeys(TypedDict, total=False):
     """Enlarges BBRv1's window for aggregated ACKs."""
     bbr1_whole_segments: bool
     """Rounds BBRv1's windows and quanta to whole segments. Bandwidth-delay products are rounded up, and windows up to
-    an even number. Quanta, of 2^-10 s instead of 1 ms, and deliveries expected of ACKs are rounded down."""
+    an even number. Quanta (of 2^-10 s, not 1 ms) and expected deliveries are rounded down."""
     bbr1_counts_next_quantum: bool
     """Estimates the data in flight when the next quantum departs: subtracts data delivered until then and, in the
     ProbeBW phase that probes, counts the quantum."""
