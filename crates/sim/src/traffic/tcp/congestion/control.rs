@@ -181,7 +181,7 @@ pub struct Sample {
     pub lost: u32,
     /// Bytes newly delivered with a congestion mark, if the feedback is accurate.
     pub marked: u32,
-    /// True if the ACK carries ECE (classic feedback).
+    /// True if the ACK carries ECE (classic feedback), so that the window must not grow.
     pub ece: bool,
     /// True if `sack_duplicates` makes the ACK a duplicate, so that the window must not grow.
     pub duplicate: bool,

@@ -261,7 +261,7 @@ impl TrackedSender {
             in_order: news.in_order_bytes,
             lost: std::mem::take(&mut self.newly_lost).saturating_mul(mss),
             marked,
-            ece: ack.congestion_echo && !params.has_accurate_ecn(),
+            ece: ack.congestion_echo && !params.has_accurate_ecn() && !self.ignores_echoes(params),
             duplicate: params.sack_duplicates && (self.phase == Phase::Disorder || news.in_order == 0),
             in_flight: clamped(self.in_flight(params)),
             prior_in_flight,
@@ -279,6 +279,11 @@ impl TrackedSender {
             phase: self.phase,
             reducing: self.reducing,
         }
+    }
+
+    /// Returns true if the window grows despite ECE: in Linux's loss state (tcp_may_raise_cwnd).
+    fn ignores_echoes(&self, params: &TcpParams) -> bool {
+        params.loss_detection == LossDetection::Rack && self.phase == Phase::Loss
     }
 
     /// Sets the window after this ACK, as `tcp_cong_control` does.
