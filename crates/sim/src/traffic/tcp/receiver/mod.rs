@@ -13,7 +13,8 @@ use super::blocks::{SackBlock, SackBlocks};
 use super::ring::BitRing;
 use super::{Ack, Prompt, Segment, TcpParams};
 
-/// Number of segments acknowledged one by one after the first echoed mark (Linux `tcp_input.c` tcp_data_ecn_check).
+/// Number of segments acknowledged one by one after the first echoed mark, and after a segment that is not ECN-capable
+/// (Linux `tcp_input.c` __tcp_ecn_check_ce).
 const QUICK_AFTER_MARK: u8 = 2;
 /// Number of ACKs of segments above a gap that are sent immediately (TCP_FASTRETRANS_THRESH). The next constant is the
 /// maximum number of ACKs that are then delayed (tcp_comp_sack_nr).
@@ -70,6 +71,8 @@ pub struct Receiver {
     gap: bool,
     /// True from a congestion mark until the sender's CWR (RFC 3168 6.1.3).
     congestion_echo: bool,
+    /// True once an ECN-capable segment has arrived (TCP_ECN_SEEN).
+    is_ecn_seen: bool,
     open: bool,
     /// Number of ACKs of segments above gaps since RCV.NXT advanced. The first [`PROMPT`] were sent at once, the others
     /// are delayed.
@@ -99,6 +102,7 @@ impl Receiver {
             handshake: 0,
             gap: false,
             congestion_echo: false,
+            is_ecn_seen: false,
             open: false,
             beyond: 0,
             ack_delay: AckDelay::default(),
@@ -121,13 +125,24 @@ impl Receiver {
     #[inline]
     fn on_plain_segment(&mut self, params: &TcpParams, segment: &Segment, now: Time) -> Option<Ack> {
         self.wire_bytes += u64::from(params.header_bytes + segment.payload);
-        self.quick |= u8::from(segment.prompt != Prompt::No);
+        self.hurry(segment.prompt, true);
         if segment.seq <= self.last_ack && (!params.sack || segment.timestamp >= self.echo) {
             self.echo = segment.timestamp;
         }
         self.next += 1;
         self.note_arrival(params, now);
         self.delay_ack(params, now)
+    }
+
+    /// Acknowledges a segment at once if it widens the receive window (tcp_grow_window), or if it ends a burst and is in
+    /// order (ICSK_ACK_PUSHED).
+    #[inline]
+    fn hurry(&mut self, prompt: Prompt, in_order: bool) {
+        match prompt {
+            Prompt::Always => self.quick |= 1, // This way, the window also prolongs the quick ACKs.
+            Prompt::InOrder if in_order => self.quick = self.quick.max(1),
+            _ => {}
+        }
     }
 
     /// Adapts the delay of ACKs to an in-order segment.
@@ -158,14 +173,7 @@ impl Receiver {
             return None;
         }
         let before = if params.ecn { self.note_congestion(params, &segment) } else { None };
-        // ACKs are not delayed while the receive window grows (tcp_grow_window) or at the end of a burst
-        // (ICSK_ACK_PUSHED).
-        let is_prompt = match segment.prompt {
-            Prompt::No => false,
-            Prompt::InOrder => segment.seq == self.next,
-            Prompt::Always => true,
-        };
-        self.quick |= u8::from(is_prompt);
+        self.hurry(segment.prompt, segment.seq == self.next);
         // ns-3.26 ProcessOptionTimestamp: an ACK echoes only the segment that the last ACK requested. With SACK, where
         // every echo gives a sample, RFC 7323 4.3 (2) applies: an ACK also echoes a segment that was retransmitted
         // because its ACK was lost.
@@ -280,6 +288,13 @@ impl Receiver {
     /// Records a segment's congestion mark. Returns an ACK that must precede the ACK of the segment itself.
     #[inline(never)]
     fn note_congestion(&mut self, params: &TcpParams, segment: &Segment) -> Option<Ack> {
+        let is_capable = segment.ecn != Ecn::NotEct;
+        if params.quickack > 0 && self.is_ecn_seen && !is_capable {
+            // A retransmission (__tcp_ecn_check_ce).
+            self.quick = self.quick.max(QUICK_AFTER_MARK);
+            self.ack_delay.reset(params);
+        }
+        self.is_ecn_seen |= is_capable;
         if params.quickack > 0 && segment.cwr {
             // The sender's window may be small (tcp_ecn_accept_cwr).
             self.quick = self.quick.max(1);
@@ -293,7 +308,7 @@ impl Receiver {
         self.congestion_echo = segment.ecn == Ecn::Ce || echoes;
         self.marks = self.marks.wrapping_add(u16::from(segment.ecn == Ecn::Ce));
         if params.quickack > 0 && segment.ecn == Ecn::Ce && !echoes {
-            self.quick = self.quick.max(QUICK_AFTER_MARK); // tcp_data_ecn_check
+            self.quick = self.quick.max(QUICK_AFTER_MARK); // __tcp_ecn_check_ce
             self.ack_delay.reset(params);
         }
         None

@@ -102,10 +102,13 @@ impl ReceiveWindow {
     }
 
     /// Updates the receiver's RTT estimate from timestamps in milliseconds. A sample below the estimate replaces the
-    /// estimate (tcp_rcv_rtt_measure_ts, tcp_rcv_rtt_update).
+    /// estimate (tcp_rcv_rtt_measure_ts, tcp_rcv_rtt_update). The segment sent now arrives half a round trip later, and
+    /// echoes the timestamp of an ACK that the receiver sent a round trip before that.
     fn update_rtt(&mut self, now: Time, rtt: Time) {
         let millisecond = Time::from_millis(1).0;
-        let sample = Time((rtt.0 / millisecond).max(1) * millisecond);
+        let arrival = now.0 + rtt.0 / 2;
+        let stamps = arrival / millisecond - arrival.saturating_sub(rtt.0) / millisecond;
+        let sample = Time(stamps.max(1) * millisecond);
         if self.rtt == Time::ZERO {
             (self.rtt, self.round_start) = (sample, now);
         } else if sample < self.rtt {
