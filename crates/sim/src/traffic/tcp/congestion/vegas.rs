@@ -362,17 +362,18 @@ mod tests {
     }
 
     #[test]
-    fn after_recovery_the_decision_waits_for_a_full_round_trip() {
-        let mut flow = flow();
-        flow.round(|_, sample| {
-            sample.rtt = Some(Time::from_millis(200));
-            sample.phase = Phase::Recovery;
-        });
-        assert_eq!(flow.output.cwnd, 20 * MSS, "the sender sets the window in recovery");
-        // The first ACK of the next round has an RTT of 200 ms, which alone would give Diff = 20.
-        flow.ack(|sample| sample.rtt = Some(Time::from_millis(200)));
-        assert_eq!(flow.output.cwnd, 20 * MSS);
-        assert_eq!(flow.control.samples, 0);
+    fn after_recovery_and_after_a_mark_the_decision_waits_for_a_full_round_trip() {
+        for (phase, reducing) in [(Phase::Recovery, false), (Phase::Open, true)] {
+            let mut flow = flow();
+            flow.round(|_, sample| {
+                sample.rtt = Some(Time::from_millis(200));
+                (sample.phase, sample.reducing) = (phase, reducing);
+            });
+            assert_eq!(flow.output.cwnd, 20 * MSS, "the sender sets the window");
+            // The first ACK of the next round has an RTT of 200 ms, which alone would give Diff = 20.
+            flow.ack(|sample| sample.rtt = Some(Time::from_millis(200)));
+            assert_eq!((flow.output.cwnd, flow.control.samples), (20 * MSS, 0), "{phase:?}");
+        }
     }
 
     #[test]

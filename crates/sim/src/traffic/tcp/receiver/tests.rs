@@ -388,6 +388,30 @@ fn cwr_is_acknowledged_at_once_for_every_control() {
 }
 
 #[test]
+fn after_a_segment_that_is_not_ecn_capable_two_are_acknowledged_at_once() {
+    let params = TcpParams { ecn: true, quickack: 1, delayed_ack: 2, ..params() };
+    let mut receiver = Receiver::new(&params);
+    let codepoints = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect0, Ecn::NotEct, Ecn::Ect0, Ecn::Ect0];
+    let answered = codepoints.map(|ecn| {
+        let segment = Segment { seq: receiver.next, payload: MSS, ecn, ..Segment::default() };
+        receiver.on_segment(&params, segment, ms(9)).is_some()
+    });
+    // The first ACK is that of a new connection. The third segment is the second since then.
+    assert_eq!(answered, [true, false, true, true, true, false]);
+}
+
+#[test]
+fn the_end_of_a_burst_does_not_prolong_quick_acks() {
+    let params = TcpParams { quickack: 2, delayed_ack: 2, ..params() };
+    let mut receiver = Receiver::new(&params);
+    let answered = [Prompt::InOrder, Prompt::No, Prompt::No, Prompt::No, Prompt::InOrder].map(|prompt| {
+        let segment = Segment { seq: receiver.next, payload: MSS, prompt, ..Segment::default() };
+        receiver.on_segment(&params, segment, ms(9)).is_some()
+    });
+    assert_eq!(answered, [true, true, false, true, true]);
+}
+
+#[test]
 fn beyond_a_gap_the_end_of_a_burst_waits_and_what_widens_the_window_does_not() {
     let params = TcpParams { sack: true, sack_delay: ms(1), quickack: 0, delayed_ack: 1, ..params() };
     let mut receiver = Receiver::new(&params);

@@ -424,6 +424,22 @@ fn marks_reduce_the_window_once_a_round_trip_without_a_loss() {
 }
 
 #[test]
+fn after_a_timeout_the_window_grows_although_the_receiver_repeats_a_mark() {
+    // Segment 9 is marked, and all later first transmissions are lost, so the receiver never sees CWR.
+    let lot = |seq, n| match seq {
+        9 => Lot::Marked,
+        10.. if n == 0 => Lot::Lost,
+        _ => Lot::Arrives,
+    };
+    let mut path = Path::new(TcpParams { ecn: true, ..plain() }, Some(40), lot);
+    path.run_to_completion();
+    let resent = path.resent();
+    // Without growth, an ACK would release one segment or two.
+    let most = resent.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).max().unwrap();
+    assert!(most >= 4, "{resent:?}");
+}
+
+#[test]
 fn a_syn_that_is_sent_again_asks_for_no_ecn() {
     let params = TcpParams { ecn: true, congestion_control: CongestionControl::Dctcp, ..plain() };
     let mut path = Path::new(params.clone(), Some(10), |_, _| Lot::Arrives);
