@@ -17,7 +17,7 @@ from fairlane.results.intervals import Interval, interval
 from .harness import ROOT, Report, bench, out, replications
 
 MORE = {"failover": 20}
-"""Number of replications of those cases for which five replications give too wide intervals."""
+"""Number of replications of the cases whose intervals are too wide with five replications."""
 LEVELS = ("gateway", "site", "access_point")
 PLAN_BYTES = 24
 """State of a plan's shaper, without waiting packets: rate and next send time take 8 bytes each, the two ends of the
@@ -31,7 +31,7 @@ NETWORK = {
     "run.warmup": "10 s",
     "run.measure": "20 s",
 }
-"""Keys that make the network half as large as that of the example, so that each case can have several runs."""
+"""Keys that halve the size of the example's network, so that there is time for several runs of each case."""
 
 TREE = {"scheme": "htb", "limit": "1000 packets", "quantum": "1514 B"}
 FULL = {"scheme": "htb", "limit": "1000 packets", "node_rates": "full"}
@@ -54,7 +54,7 @@ Run = Mapping[str, Any]
 Measure = Callable[[Run], float | None]
 """Value of a run; None if it has none."""
 Measures = Mapping[str, tuple[int, Measure]]
-"""Columns of a table: number of digits, and function that returns a run's value."""
+"""Columns of a table, by heading: number of decimals, and the function that computes the value from a run."""
 Found = dict[tuple[str, ...], dict[str, Interval]]
 """Means by the label of their row."""
 
@@ -137,7 +137,8 @@ STATE_HEAD = (
     "token buckets a packet",
     "mode changes a packet",
 )
-"""Columns of the state table: ports downstream and upstream, then the edge. All except the last two are in bytes."""
+"""Columns of the state table: ports downstream and upstream, then the edge. State is in bytes. The last two columns
+count token buckets and changes of mode per packet."""
 # In the order of `state`: ports downstream, the gateway's port upstream, the edge in both directions.
 
 
@@ -157,7 +158,11 @@ def cases() -> dict[str, Scenario]:
 
 
 def homes() -> dict[str, Scenario]:
-    """Returns twenty subscribers limited only by plans. In ten homes, one plays while others download and upload."""
+    """Returns scenarios of twenty subscribers that only their plans limit, with right and with wrong plans.
+
+    In ten homes somebody plays a game, somebody downloads, and somebody uploads. In the second scenario, four other
+    homes download with wrongly configured plans.
+    """
 
     def home(name: str, direction: str, bulk: str, game: str) -> dict[str, Any]:
         play = {"kind": "cbr", "application": game, "rate": "100 kbit/s", "packet_size": "200 B"}
@@ -202,7 +207,7 @@ def uneven() -> Scenario:
 
 
 def state(scenario: Scenario, entry: str) -> list[str]:
-    """Returns a row of the state table: bytes of ports, meters and plans; token buckets and mode changes per packet.
+    """Returns a row of the state table: bytes of state, then numbers of token buckets and of mode changes per packet.
 
     The edge is at the gateway for downstream traffic, and at the access points for upstream traffic. The directions do
     not interact, so each is simulated alone.

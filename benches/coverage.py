@@ -23,7 +23,7 @@ from .harness import ROOT, Report, Skipped, bench
 SOURCES = ROOT / "crates/schemes/src"
 SCHEMES = {path.stem for path in (ROOT / "tests" / "vectors").glob("*.txt")}
 VARIANTS = {"drr": ["drr_lds"]}
-"""Schemes whose code is in the module of another scheme, by that other scheme. Their tests count for that module."""
+"""Schemes without a module: their code is in the module of the scheme that is the key, and their tests count for it."""
 SHARED = "what schemes share"
 NOT_COUNTED = {"lib.rs", "tests.rs"}
 """Files without code, and files that contain only tests."""
@@ -31,7 +31,7 @@ NOT_COUNTED = {"lib.rs", "tests.rs"}
 
 @dataclass
 class Row:
-    """Lines of one module, and lines covered by its tests."""
+    """Number of lines of one module, how many of them its tests cover, and the lines that they miss."""
 
     module: str
     lines: int

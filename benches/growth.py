@@ -191,7 +191,7 @@ def laws_text(by_users: Rows, by_path: Rows) -> str:
     """The laws of the tables, as Markdown."""
     lines = [
         "The laws are fitted by least squares of the logarithms; n is the number of users. Each factor is the largest",
-        "ratio between point and line. Laws of users are fitted to points with at least 10 000 users.",
+        "ratio between a point and its line. Laws in n are fitted to points with at least 10 000 users.",
         "",
     ]
     for label, rows in by_users.items():
@@ -208,7 +208,8 @@ def laws_text(by_users: Rows, by_path: Rows) -> str:
     for label, rows in by_path.items():
         factor, exponent, off = power_law(column(rows, "users of all links"))
         lines.append(
-            f"- {label}, share of the users of all L links: {factor:.2f} L^{exponent:.2f}, within a factor of {off:.2f}"
+            f"- {label}, share of users who cross all L links: {factor:.2f} L^{exponent:.2f}, "
+            f"within a factor of {off:.2f}"
         )
     return "\n".join(lines)
 

@@ -207,7 +207,10 @@ def interleaved(turns: int, variants: Mapping[K, Callable[[], T]], *, alternate:
 
 
 def cell(value: Any, spec: str = "{}") -> str:
-    """Formats a value: turns as the median with minimum and maximum, an interval as mean ± half width."""
+    """Formats a value. A list (one value per turn) becomes the median with minimum and maximum.
+
+    An interval becomes mean ± half width.
+    """
     match value:
         case None:
             return "–"

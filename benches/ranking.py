@@ -40,7 +40,7 @@ Found = Mapping[str, Values]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two schemes by a measure of a cell.
+    """Order of two schemes by one measure in one cell, on both sides.
 
     Attributes:
         cell: Name of the cell.
@@ -78,10 +78,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Counts of some pairs.
+    """Numbers of pairs, such as all pairs of a cell or of a measure, by how the two sides order them.
 
     Attributes:
-        pairs: All pairs.
+        pairs: Number of all counted pairs.
         agree: Pairs whose order agrees by the rule at the top of this file.
         both: Pairs that both sides separate.
         both_same: Pairs that both sides separate, in the same order.
@@ -98,7 +98,7 @@ class Count:
 
 
 def pairs(found: Found) -> list[Pair]:
-    """All pairs of schemes of each cell for each measure."""
+    """The order of every two schemes, by each measure in each cell."""
     return [
         Pair(
             cell,

@@ -55,7 +55,7 @@ def main(folders: Iterable[str]) -> int:
 
 
 def a_circle(folder: Path) -> list[Path] | None:
-    """A cycle among the files of a crate's source folder, or None."""
+    """A dependency cycle among the files of a crate's source folder; None if there is none."""
     try:
         TopologicalSorter(arrows(folder)).prepare()
     except CycleError as error:

@@ -117,7 +117,11 @@ def problems_of_sdist(sdist: Path) -> Iterator[str]:
 
 
 def write_sboms(wheel: Path, out: Path) -> None:
-    """Writes two CycloneDX SBOMs: of the linked crates, copied from the wheel, and of the installed Python packages."""
+    """Writes two CycloneDX SBOMs.
+
+    The first lists the linked Rust crates and is copied from the wheel. The second lists the Python packages that an
+    installation of the wheel contains.
+    """
     stem = "-".join(wheel.name.split("-")[:2])
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():

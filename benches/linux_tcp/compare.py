@@ -72,9 +72,9 @@ class Grid(Generic[C]):
     Attributes:
         cells: Cells of the grid, in order.
         measures: Returns the compared measures of a run.
-        by: Factors of the table of counts: the name, and a function that returns a cell's level.
+        by: Factors by which cells are counted: the factor's name, and a function that returns a cell's level.
         recorded: File with the values of all runs by cell, measure and side, with five significant digits.
-        prefix: Prefix of the marks of the tables on the page.
+        prefix: Prefix of the names of this grid's generated tables on the page.
     """
 
     cells: Sequence[C]

@@ -1,7 +1,7 @@
-"""Compares short dynamics of TCP with those of a Linux kernel in virtual time: 40 cells (`make kernel` first).
+"""Compares finite TCP transfers with those of a Linux kernel in virtual time: 40 cells (`make kernel` first).
 
-Each cell has finite transfers, alone or next to other traffic. A cell agrees if all measures agree by the criterion of
-`linux-tcp`. Finished runs are kept in the store of `--out` and not repeated.
+In a cell the transfers are alone or next to other traffic. A cell agrees if all measures agree by the criterion of
+the bench `linux-tcp`. Finished runs are kept in the store of `--out` and not repeated.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Cell(grid.Cell):
         return f"{times}{self.segments} {self.mix[0]} {self.kind}, {self.rate_mbps} Mbit/s, {self.rtt_ms} ms, {queue}"
 
     def queue(self) -> grid.Table:
-        """The queue as in Linux, whose RED counts bytes, so that short ACKs of handshakes weigh less than segments."""
+        """The queue as in Linux. Linux's RED counts bytes, so the short ACKs of handshakes weigh less than segments."""
         table = super(Cell, self).queue()
         if self.scheme == "red":
             lengths = ("limit", "min_th", "max_th")

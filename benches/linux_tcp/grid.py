@@ -54,7 +54,7 @@ AS_IN_LINUX: dict[str, Table] = {
     "sfq": {},
     "htb": {"leaf": "droptail"},
 }
-"""Settings in which Linux differs from our defaults, for each scheme that Linux implements."""
+"""Parameters that make each scheme behave as in Linux, for the schemes that Linux implements."""
 ALWAYS_ECN, OPTIONAL_ECN = ("sfb", "cake"), ("red", "codel", "fq_codel", "pie", "fq_pie")
 LEAST_PACKETS, MOST_PACKETS = {"choke": 24}, {"sfq": 127 * 128}
 """Minimum and maximum limit of a queue."""

@@ -25,7 +25,7 @@ QUEUES = ("droptail", "abc")
 
 
 def scenario(control: str, flows: int, scheme: str) -> dict[str, Any]:
-    """Returns the scenario of p4abc, section 5.1, whose first user has `flows` flows with another control."""
+    """Returns the scenario of p4abc, section 5.1, in which the first user has `flows` flows with `control`."""
     first = {"kind": "tcp", "flows": flows, "congestion_control": control}
     if control == "bbr1":
         first["tso"] = "0 B"  # The lab's hosts have no offloads.

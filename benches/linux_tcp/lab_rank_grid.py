@@ -17,7 +17,7 @@ from typing import Any
 from ..rank_cells import Cell, Mixes, Users, crossed, queue
 
 OF_PACED = {"bbr1": {"tso": "0 B"}}
-"""TCP keys by congestion control. The lab's hosts have no offloads, so paced senders send segments one by one."""
+"""Additional TCP keys of a congestion control. The lab's hosts have no offloads, so BBR sends segments one by one."""
 
 SCHEMES = ("droptail", "abc", "red", "pie", "codel", "fq_codel")
 RTTS_MS = (20, 60)

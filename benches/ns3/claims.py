@@ -1,8 +1,8 @@
-"""Runs ns-3 for claims of abc2018 that differ in Fairlane, at the points where they differ.
+"""Runs ns-3 for claims of abc2018 that have the verdict "differs" in Fairlane, at the points where they differ.
 
-Writes rows of these claims into python/fairlane/papers/abc2018/ns3.toml. `fairlane reproduce` compares with these rows
-(python/fairlane/judge/ns3.py). Where a window can fill ns-3's default socket buffer, ns-3 also runs with this buffer,
-and the row has `shipped = true`.
+Writes the results into python/fairlane/papers/abc2018/ns3.toml, one row per claim and point. `fairlane reproduce`
+compares its own results with these rows (python/fairlane/judge/ns3.py). Where a window can fill ns-3's default socket
+buffer, ns-3 also runs with this buffer, and the row has `shipped = true`.
 """
 
 from __future__ import annotations

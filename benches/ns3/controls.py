@@ -12,8 +12,8 @@ from typing import Any
 Table = dict[str, Any]
 
 WITHOUT_TIMESTAMPS: Table = {"segment_payload": 1458, "header_bytes": 42, "syn_bytes": 50}
-"""Sizes in packets of 1500 bytes without the 12 bytes of timestamps. RTTs are exact without timestamps; ns-3's
-timestamps have a resolution of a millisecond (TcpOptionTS::NowToTsValue)."""
+"""Sizes for packets of 1500 bytes without the TCP timestamps option (12 bytes). Without timestamps, RTTs are exact;
+ns-3's timestamps have a resolution of a millisecond (TcpOptionTS::NowToTsValue)."""
 
 RECORDS: Table = {
     "loss_detection": "scoreboard",
@@ -23,7 +23,7 @@ RECORDS: Table = {
     "pacing_catches_up": False,  # SendDataPacket
     "rtt_of_first": True,  # EstimateRtt
 }
-"""A sender with a record per segment, since other senders give controls no samples. As in ns-3 (tcp-tx-buffer.cc
+"""A sender with a record per segment; senders without records give no rate samples. As in ns-3 (tcp-tx-buffer.cc
 UpdateLostCount), a segment is lost once three segments above it are SACKed, but a retransmission is lost only after a
 timeout. In recovery only the first partial ACK restarts the timer (tcp-socket-base.cc ProcessAck). All other modern
 features are off."""

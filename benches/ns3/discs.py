@@ -18,7 +18,7 @@ class Disc:
 
     name: str
     attributes: dict[str, Translation]
-    """Attribute and formatter of its value, by key of Fairlane. The formatter gets None if the key is absent."""
+    """For each key of Fairlane: ns-3's attribute, and a function that formats its value (None if the key is absent)."""
     fixed: dict[str, Any] = field(default_factory=dict)
     """Keys for which ns-3 supports only this value."""
     link_rate: str = ""

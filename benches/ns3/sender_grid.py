@@ -8,8 +8,8 @@ A mix with a single flow shows how a control uses a path. Four users show how fl
 Reno flow shows how much the control leaves to others. Two round-trip times show how much a control favours short ones.
 
 Buffers have 0.5 (too small), 1 (the rule of thumb) or 4 (deep) bandwidth-delay products of the shorter round-trip time.
-DCTCP has other queues and ECN instead: a step mark (RFC 8257 3.1; here RED that marks all or nothing) with a low or a
-high threshold, or CoDel.
+DCTCP runs with ECN over three other queues: a step mark (RFC 8257 3.1; here RED that marks all or nothing) with a low
+threshold, a step mark with a high threshold, and CoDel.
 
 All cells are compared twice. `AS_IS` is ns-3 3.37 as installed. `MENDED` has exact round-trip times, and no faults that
 are visible in the source of ns-3 and can be repaired from outside (mended.h).

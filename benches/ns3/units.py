@@ -14,7 +14,10 @@ class UntranslatableError(Exception):
 
 
 def quantity(value: Any, unit: str) -> float:
-    """Converts a text such as `"10 Mbit/s"` to a base unit. Raises `UntranslatableError` if the kind is wrong."""
+    """Converts a text such as `"10 Mbit/s"` to a number in `unit`.
+
+    Raises `UntranslatableError` if the text is not a quantity of that kind.
+    """
     found = parsed(str(value), unit)
     if found is None:
         raise UntranslatableError(f"{value}: must be a quantity in {unit}")

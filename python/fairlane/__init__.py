@@ -56,7 +56,8 @@ MEMBERS = {
     "sweeps.result": ["SweepResult"],
     "sweeps.sweep": ["sweep"],
 }
-"""Public names by module, which their first use loads. All names of `simulate.scenario` are public, too."""
+"""Public names, by the module that defines them. The first use of a name loads its module. All names of
+`simulate.scenario` are public, too."""
 MODULES = ["lab", "markers", "queues", "search"]
 """Public modules."""
 _MODULE_OF = {name: module for module, names in MEMBERS.items() for name in names}

@@ -202,7 +202,7 @@ def _agree(draw: Draw, table: Table) -> None:
 
 
 def _repair(table: Table) -> None:
-    """Removes the keys that the simulator rejects, one by one, and tables that lack a key."""
+    """Removes, one by one, the keys that the simulator rejects, and the tables that lack a required key."""
     while True:
         try:
             fairlane.Scenario.from_dict(table).canonical()

@@ -10,7 +10,7 @@ from fuzzer.worker import Ending
 
 INTERRUPTED = 130
 LONGEST_LINE = 4000
-"""Maximum length of an error line, since errors shorten the user's values."""
+"""Maximum number of characters in an error line. A longer line shows that a value of the user was not shortened."""
 
 _PANIC = re.compile(r"panicked at ([^\n:]+:\d+)|(memory allocation of \d+ bytes failed|stack overflow)")
 _PLACE = re.compile(r'File "[^"]*?((?:fairlane/(?:[a-z0-9_]+/)*|[^/"]+/)[^/"]+\.py)", line \d+, in (\S+)')

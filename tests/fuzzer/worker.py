@@ -79,11 +79,11 @@ def limit_memory() -> None:
 
 
 def _pass(_number: int, _frame: object) -> None:
-    """Ignores an interrupt between commands. Unlike SIG_IGN, children do not inherit this handler."""
+    """Handler that ignores an interrupt between commands. Child processes do not inherit it, unlike SIG_IGN."""
 
 
 def _own_channels() -> tuple[TextIO, TextIO]:
-    """Duplicates standard input and output, so that cases cannot access them."""
+    """Moves the worker's input and output to new descriptors, since the commands of cases use descriptors 0 and 1."""
     cases: TextIO = os.fdopen(os.dup(0), encoding="utf-8")
     answers: TextIO = os.fdopen(os.dup(1), "w", encoding="utf-8")
     nothing = os.open(os.devnull, os.O_RDONLY)

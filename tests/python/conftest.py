@@ -133,7 +133,7 @@ class Cli:
         return line.removeprefix("error: ")
 
     def refuses(self, arguments: Sequence[Word], mentions: Iterable[str], **options: Any) -> None:
-        """Checks that the error line contains all mentions and no very long value, and that no file was changed."""
+        """Checks that the error line has all texts of `mentions` and no very long value, and that no file changed."""
         before = files(self.folder)
         line = self.error(*arguments, **options)
         assert len(line) < 1500

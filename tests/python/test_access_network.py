@@ -108,7 +108,10 @@ def test_wfq_gives_the_max_min_shares_that_progressive_filling_finds() -> None:
 
 
 def where(run: fairlane.results.records.RunRecord) -> dict[str, list[str]]:
-    """The access point of each user. The list of worst users, which replaces user rows, includes all users here."""
+    """The access point of each user, by group.
+
+    Only the list of the worst users contains it. A group of this network has at most 20 users, so all are in the list.
+    """
     compact = fairlane.run(tree().replace("probes", {"user_rows": False}), replications=1).runs[0]
     nodes = {}
     for one in compact["groups"]:
@@ -140,7 +143,7 @@ HEAD = "Circuit ID,Parent Node,Download Min Mbps,Upload Min Mbps,Download Max Mb
 
 
 def of_files(folder: Path, network: str, devices: str | bytes, **keys: object) -> Scenario:
-    """An access network from these files, whose subscribers all use their full plan."""
+    """An access network from two files of LibreQoS with this content. All subscribers use their full plan."""
     (folder / "net.json").write_text(network, encoding="utf-8")
     (folder / "dev.csv").write_bytes(devices if isinstance(devices, bytes) else devices.encode())
     topology = {"kind": "access", "files": {"network": "net.json", "devices": "dev.csv"}}

@@ -22,7 +22,8 @@ BELOW = {
     "registry": PARTS | SCHEMES,
     "testing": PARTS | {"registry"},
 }
-"""Folders from which each folder of the schemes may import. The contract imports no scheme; nothing imports tests."""
+"""Folders of crates/schemes/src, each with the folders from which it may import. The folder `contract` imports no
+scheme, and no folder imports `testing`."""
 LAYERS = {"lib.rs": "mod a; mod b;", "a.rs": "pub struct A;", "b.rs": "use crate::a::A;\npub struct B(A);"}
 
 

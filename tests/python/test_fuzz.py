@@ -1,4 +1,4 @@
-"""Commands end with 0 or 2, without traceback or panic, both for cases that failed once and for random cases."""
+"""Commands exit with 0 or 2, without traceback or panic, for cases that once failed and for random cases."""
 
 import tomllib
 from pathlib import Path
@@ -19,7 +19,7 @@ from fuzzer.worker import Ending
 
 CORPUS = sorted((Path(fuzzer.__file__).parent / "corpus").glob("*.json"))
 SEED = 14
-"""Seed of the drawn cases; `make fuzz` draws others for an hour."""
+"""Seed of the random cases of this test. `make fuzz` runs cases of other seeds for an hour."""
 
 
 @pytest.fixture(scope="module")

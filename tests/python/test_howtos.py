@@ -30,7 +30,7 @@ def commands_that_fail(page: Page, cli: Cli) -> list[str]:
 
 @pytest.fixture
 def here(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Makes the folder of the commands the working directory of code, too."""
+    """Runs Python code in the folder in which the commands run, and lets it import modules from there."""
     monkeypatch.chdir(workdir)
     monkeypatch.syspath_prepend(workdir)
     yield workdir
@@ -136,7 +136,10 @@ RUN = {"warmup": "5 s", "measure": "15 s", "replications": 1, "seed": 1}
 
 
 def shares(address: str, flows: dict[str, int] | None = None) -> dict[str, dict[str, float]]:
-    """Mbit/s of a user of each group under each scheme of a playground address, from the native engine."""
+    """Throughput in Mbit/s of a user of each group, under each scheme that a playground address names.
+
+    The native engine simulates the scenario of the address.
+    """
     query = parse_qs(address.removeprefix("#"))
     groups = []
     for text in query["group"]:

@@ -59,7 +59,7 @@ DPKG_DEB = 'mkdir -p "$3/usr/src"; cp "$2" "$3/usr/src/linux-source-9.10.tar.xz"
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A source that contains only the texts that we change."""
+    """A kernel source tree whose files contain only the texts that `changes.CHANGES` replaces."""
     return make_tree(tmp_path / "linux-source")
 
 

@@ -159,7 +159,7 @@ def test_paths_of_users_add_up_to_that_of_their_group_without_percentiles() -> N
 
 
 class ScriptedWorkers:
-    """Replaces the processes of a schedule: jobs end in order, with the results of a function."""
+    """Replaces the worker processes of a schedule. Jobs end in the order of their start; `outcome` returns results."""
 
     def __init__(self, outcome: Callable[[Job], Kept | Exception]) -> None:
         self.outcome, self.count = outcome, 0
@@ -324,7 +324,7 @@ CLASSES = {"run.warmup": "1 s", "run.measure": "5 s", "run.replications": 1, "qu
 
 
 def four_classes() -> fairlane.Scenario:
-    """Weights 1 to 4 on 20 Mbit/s; each user sends more than it can get."""
+    """Four users with weights 1 to 4 on a link of 20 Mbit/s; each sends more than its share."""
     source = {"kind": "cbr", "rate": "12 Mbit/s", "packet_size": "1500 B", "jitter": 0.1}
     groups = [
         {"name": f"w{weight}", "weight": weight, "start_until": "0.1 s", "sources": [source]} for weight in (1, 2, 3, 4)

@@ -114,12 +114,13 @@ OTHER_VALUES: dict[str, Any] = {
 }
 """Values that no rule can generate, for keys that are texts or lists or that depend on others."""
 IN_NO_DUMBBELL = ("groups[].route", "groups[].sources[tcp].repeat")
-"""Keys of which the simulator accepts only the default on a one-sided dumbbell, or with endless flows."""
+"""Keys for which the simulator accepts only the default: routes on a one-sided dumbbell, and `repeat` with endless
+flows."""
 IN_NO_LINUX = {
     *("rto_granularity", "keep_backoff", "each_timeout_reduces", "retransmit_restarts_timer", "rtt_tick"),
     *("limited_transmit", "sack", "full_ack_window"),
 }
-"""Keys of `[tcp]` of which the simulator accepts only the profile's value with the profile linux."""
+"""Keys of `[tcp]` for which the simulator, with the profile linux, accepts only the profile's value."""
 IN_THE_RECORD = ("name", "run.replications", "groups[].name")
 NOT_IN_THE_KEY = ("name", "run.replications")
 

@@ -41,7 +41,7 @@ NAMES = {
 
 @pytest.fixture(scope="module")
 def scenario() -> Scenario:
-    """A scenario in which a group and a link have each of the names; some names are also the scenario's."""
+    """A scenario with a group and a link for each given name in `NAMES`; its own name combines three of them."""
     given = [name for name, _ in NAMES.values()]
     links = [{"name": name, "rate": "100 Mbit/s", "delay": "1 ms"} for name in given]
     return Scenario(

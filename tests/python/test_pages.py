@@ -27,7 +27,7 @@ NOT_RUN = {
     "class Mine:": "an outline of an optimiser, whose methods are left out",
     "fairlane.report(": "a page of a paper's runs takes minutes; test_report has such calls",
 }
-"""Blocks that do not run, by an identifying text, with the reason."""
+"""Code blocks that the test skips, with the reason. A key is a text that occurs only in its block."""
 
 
 @pytest.mark.parametrize("name", [name for name in PAGES if Page(name).code and name != "tutorial"])

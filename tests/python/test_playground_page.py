@@ -61,7 +61,7 @@ def open_page(browser: Browser) -> Iterator[Open]:
 
 
 def after(page: Page, act: Callable[[], Any]) -> float:
-    """Acts and waits for the next figures; returns their time in milliseconds."""
+    """Calls `act` and waits until the page has drawn new figures; returns the time that this took in milliseconds."""
     before = int(page.evaluate("document.documentElement.dataset.shown"))
     act()
     page.wait_for_function(f"Number(document.documentElement.dataset.shown) > {before}")
@@ -83,7 +83,7 @@ def test_every_scheme_is_shown(open_page: Open) -> None:
 
 
 def test_pictures_follow_a_slider_at_once(open_page: Open) -> None:
-    """The initial state simulates 20 s of 10 Mbit/s. The fastest of five changes counts: the machine may be busy."""
+    """The page starts with 20 s of a link of 10 Mbit/s. The fastest of five changes counts: the machine may be busy."""
     page = open_page()
     page.locator("#large").focus()
     assert min(after(page, lambda: page.keyboard.press("ArrowLeft")) for _ in range(5)) < MOST_MS
@@ -153,7 +153,7 @@ def test_the_large_slider_changes_every_picture(open_page: Open, look: str) -> N
 
 
 def test_links_in_a_row_are_drawn_one_by_one(open_page: Open) -> None:
-    """A column of the canvas belongs to a queue if it has the colour of a queue at the height of the links."""
+    """Counts the boxes of queues on the canvas: runs of over 20 columns that have at least 4 pixels in ink colour."""
     script = """() => {
         const canvas = document.querySelector(".road canvas"), context = canvas.getContext("2d");
         const ink = getComputedStyle(document.documentElement).getPropertyValue("--ink").trim();

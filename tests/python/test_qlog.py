@@ -34,7 +34,7 @@ def lossy(profile: str, /, **settings: Any) -> Scenario:
 
 
 def contained(file: Path) -> list[tuple[str, list[Json]]]:
-    """Traces of a contained log: name, and events with the names of the current drafts."""
+    """Traces of a `.qlog` file: name, and events with the names of the current drafts."""
     log = json.loads(file.read_text(encoding="utf-8"))
     names = {"transport": "quic:", "recovery": "quic:recovery_"}
     same = {"quic:recovery_packet_lost", "quic:recovery_congestion_state_updated"}

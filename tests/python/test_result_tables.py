@@ -21,7 +21,7 @@ from fairlane.results.tables import overview_table, overview_tables, summary_tab
 
 @pytest.fixture(scope="module")
 def detailed() -> Json:
-    """Twelve users with UDP and one with five TCP flows, with a row for each flow."""
+    """A document with a row for each flow: twelve users with UDP, and one user with five TCP flows."""
     many = SHORT_SCENARIO.replace("groups[1].users", 12).replace("probes.detail", "flow")
     return fairlane.run(many.replace("groups[1].sources[0].rate", "700 kbit/s"), replications=2).document()
 
@@ -128,7 +128,7 @@ def test_an_access_network_tells_of_users_applications_and_nodes(network: Json) 
 
 
 def with_shares(document: Json, shares: dict[str, tuple[float, float]]) -> Any:
-    """A document whose nodes have the given 5th percentiles and medians; other nodes have 1."""
+    """A document with given percentiles (5th and median) of users' shares below some nodes; other nodes have 1."""
     changed = copy.deepcopy(dict(document))
     for run in changed["runs"]:
         for node in run["access"]["nodes"]:

@@ -175,7 +175,7 @@ def test_drop_tail_is_beaten_and_the_file_is_what_check_judges(bounds: Path, wor
 
 
 def test_what_the_ideal_scheduler_cannot_give_is_not_held_against_a_scheme(bounds: Path, workdir: Path) -> None:
-    """WFQ as the tested scheme has the shares of the ideal scheduler, and the guard requires at least `ideal_share`."""
+    """WFQ is also the ideal scheduler, so both shares are equal. The guard requires at least `ideal_share`."""
     result = adversary(["wfq"], bounds=bounds, evaluations=1, out=workdir / "out")
     (found,) = result.found.values()
     assert found.share == found.ideal
@@ -190,7 +190,7 @@ def test_bounds_in_which_no_light_user_can_have_its_share_are_refused(bounds: Pa
 
 
 class Corners:
-    """An optimiser of the user. Each request has the middle of the cube and one of ten points on the diagonal."""
+    """An optimiser written by the user. It requests the middle of the cube and one of ten points on the diagonal."""
 
     def __init__(self, dimensions: int, seed: int) -> None:
         self.dimensions, self.told = dimensions, 0

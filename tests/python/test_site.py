@@ -1,4 +1,7 @@
-"""Tests parts of the site: explained names, the check of links, `make site`. See also test_site_built.py."""
+"""Tests parts of the site: every public name has a description, broken links are found, and `make site` works.
+
+See also test_site_built.py.
+"""
 
 from __future__ import annotations
 

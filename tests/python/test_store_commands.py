@@ -81,7 +81,7 @@ def test_verify_finds_a_changed_byte(cli: Cli, filled: Path) -> None:
 
 
 def damage_costs(file: Path, change: pl.Expr) -> None:
-    """Changes a value of the costs but keeps the metadata, like an edit of the file."""
+    """Changes a value in a file of costs. Keeps the file's metadata, so that only the value is wrong."""
     metadata = {key: value for key, value in pl.read_parquet_metadata(file).items() if key.startswith("fairlane.")}
     pl.read_parquet(file).with_columns(change).write_parquet(file, metadata=metadata)
 
@@ -122,7 +122,7 @@ def test_costs_from_before_they_had_a_digest_are_read(filled: Path) -> None:
 
 
 def may_only_read() -> list[str]:
-    """Prefix of a command that removes root's permission to write anywhere."""
+    """Command prefix that drops root's privilege to ignore the permissions of files."""
     if os.geteuid() != 0:
         return []
     if shutil.which("setpriv") is None:

@@ -432,7 +432,7 @@ SWEEPS = {
     "rule and number": ("replications = 3\n[stop]\n" + TARGET, ["replications", "3", "stop"]),
     "unknown key of the rule": ("[stop]\nmetric = 1", ["stop.metric", "min_replications"]),
 }
-"""Wrong sweep files without their first line, which names the scenario, and words of the error."""
+"""For each mistake: a sweep file without its first line (`scenario = ...`), and words that the error must contain."""
 
 
 @pytest.mark.parametrize(("text", "mentions"), FILES.values(), ids=FILES)

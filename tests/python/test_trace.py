@@ -43,7 +43,7 @@ def lossless(**settings: str | int | bool) -> Scenario:
 
 
 def changed(scenario: Scenario, settings: dict[str, str | int | bool]) -> Scenario:
-    """The scenario with changed keys, in which __ stands for the dot."""
+    """The scenario with changed keys. In the names of keys, `__` stands for a dot."""
     for key, value in settings.items():
         scenario = scenario.replace(key.replace("__", "."), value)
     return scenario

@@ -1,4 +1,4 @@
-"""Profiles are written to the expected path, where the build of the wheel finds them."""
+"""The profiles for profile-guided optimisation have the path at which the build of the wheel looks for them."""
 
 import os
 import re

@@ -122,7 +122,7 @@ def league() -> Table | str:
 
 
 def first() -> Table:
-    """The first three entries by each criterion that distinguishes entries."""
+    """The first three entries by each criterion, except criteria by which over a third of the entries may be first."""
     found = standing()
     rows = []
     for key, places in found.places.items():

@@ -92,7 +92,10 @@ def head(file: Path, chapters: Path) -> Head:
 
 
 def variants(name: str, crates: Path) -> list[tuple[str, str]]:
-    """Returns name and sentence of each variant of the enum `name`: the name after `=`, else in snake case."""
+    """Returns the name and the sentence of each variant of the enum `name`.
+
+    A variant's name is the string after `=` in its declaration, or without `=`, the identifier in snake case.
+    """
     declaration = re.compile(rf"^ *pub enum {name} \{{\n(.*?)^ *\}}$", re.MULTILINE | re.DOTALL)
     for file in sorted(crates.glob("*/src/**/*.rs")):
         if body := declaration.search(file.read_text(encoding="utf-8")):

@@ -200,7 +200,10 @@ _PARTS = {
         ("sender", "beside", "rate", "round trip", "buffer", "queue"),
     ),
 }
-"""By page and heading of a table's first column: pattern of its cells, and the columns into which they are split."""
+"""Tables whose first column is split into several, by page and heading of this column.
+
+A value has the pattern of a cell in this column, and the names of the new columns.
+"""
 
 
 def _block(block: Any, page: str) -> str:
@@ -318,7 +321,7 @@ def _congestion_control(name: str) -> str:
     when, codepoint = control["marks"].split(", ")
     marks = when if control["every_mark"] else f"marks {when}"
     about = (
-        f"\nControls: {control['decides']}. With `ecn` it sends {codepoint} and learns of {marks}. "
+        f"\nControls: {control['decides']}. With `ecn` it sends {codepoint} and sees {marks}. "
         f"Supported `loss_detection`: {control['loss_detection']}.\n"
     )
     return about + (_parameters(control["params"]) if control["params"] else "\nIt has no keys.\n")
@@ -355,7 +358,7 @@ def _rule(param: Parameter) -> tuple[str, ...]:
 
 @cache
 def _owners() -> dict[tuple[str, ...], Mapping[str, Any]]:
-    """Returns the first scheme in the catalogue with each parameter."""
+    """Returns, for each parameter (as identified by `_rule`), the first scheme in the catalogue that has it."""
     found: dict[tuple[str, ...], Mapping[str, Any]] = {}
     for scheme in schemes():
         for param in scheme["params"]:

@@ -114,7 +114,7 @@ pub unsafe extern "C" fn fairlane_abc_averager_average(state: *const AveragerSta
     guard(|| {
         // SAFETY: guaranteed by the caller, for both.
         let (state, average) = unsafe { (read(state)?, write(average)?) };
-        // The mean does not depend on the memory between updates.
+        // Between updates, the mean does not depend on the memory, so this passes any valid memory.
         *average = state.mean(1_000_000)?.mean();
         Ok(())
     })

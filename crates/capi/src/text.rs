@@ -19,11 +19,11 @@ impl Message {
         Self { at, size }
     }
 
-    /// Writes as much of the text as fits, terminated by a zero. Returns the status of a wrong configuration.
+    /// Writes as much of the text as fits, terminated by a zero. Returns the status that reports a wrong configuration.
     pub(crate) fn write(self, text: &str) -> Status {
         if !self.at.is_null() && self.size > 0 {
             let length = text.len().min(self.size - 1);
-            // SAFETY: `at` points to `size` bytes, of which `length + 1` are written; `text` is none of them.
+            // SAFETY: `at` points to `size` bytes, of which `length + 1` are written. `text` does not overlap them.
             unsafe {
                 self.at.copy_from_nonoverlapping(text.as_ptr().cast(), length);
                 self.at.add(length).write(0);

@@ -82,7 +82,8 @@ fn weights_have_the_range_of_a_scenario() {
     }
 }
 
-/// Creates a queue of a scheme at 10 Mbit/s with default parameters, but with updates as often as allowed.
+/// Creates a queue of a scheme at 10 Mbit/s with default parameters, except that the update interval is the shortest
+/// one allowed.
 fn queue_of(scheme: Scheme) -> *mut fairlane_capi::queue::Queue {
     let params = scheme.params();
     let update = params.iter().find(|param| param.name == "update_interval");

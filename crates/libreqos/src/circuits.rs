@@ -109,8 +109,8 @@ impl Column {
 /// Columns that a reader of circuits uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Use<'a> {
-    /// Groups of which at least one column is required. If a group has one column, every row needs a cell in it.
-    /// [`Column::CircuitId`] is always required.
+    /// Groups of columns. The header must name at least one column of each group. If a group has only one column, every
+    /// row must have a value in it. [`Column::CircuitId`] is always required.
     pub required: &'a [&'a [Column]],
     /// Optional columns.
     pub optional: &'a [Column],
@@ -175,9 +175,9 @@ struct CircuitReader<'a> {
     uses: Use<'a>,
     /// Nodes by name and by identifier; `None` without a network.
     nodes: Option<[HashMap<&'a str, usize>; 2]>,
-    /// True if each column of the header has a non-empty cell.
+    /// For each column of the header, true if any row has a non-empty cell in it.
     is_filled: Vec<bool>,
-    /// Numbers of rows whose anchor is not in the network, and of rows whose parent's identifier is not.
+    /// Number of rows whose anchor is not in the network, and number of rows whose parent identifier is not in it.
     unknown: [usize; 2],
 }
 

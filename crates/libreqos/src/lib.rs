@@ -3,7 +3,7 @@
 //!
 //! Simulator and node must parse the same files identically. The parser is a separate crate because neither depends on
 //! the other, and because the schemes crate, on which both depend, does no I/O and knows no file format. The module
-//! docs of [`Circuits`] list the files that it rejects and LibreQoS interprets by guessing.
+//! docs of [`Circuits`] list the files that this parser rejects and LibreQoS interprets by guessing.
 
 mod circuits;
 mod network;
@@ -27,7 +27,7 @@ fn bps(mbps: f64) -> Option<u64> {
     Some((mbps * 1e6).round()).filter(|rate| RATES.contains(rate)).map(|rate| rate as u64)
 }
 
-/// Formats a text of a file for a one-line message.
+/// Shortens a text of a file, without control characters, for a one-line message.
 fn shown(text: &str) -> String {
     shortened(&text.replace(char::is_control, " "))
 }

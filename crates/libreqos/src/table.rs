@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn a_quote_that_swallows_rows_is_refused() {
         let problem = "line 2: a cell begins with a quote that nothing closes before a comma";
-        // The unclosed quote extends to the end of the file, or to the quote of a later row.
+        // The cell with the unclosed quote extends to the end of the file, or to the quote of a later row.
         for text in ["x,y\n1,\"two\n2,three\n", "x,y\n1,\"two\n2,\"a, b\"\n"] {
             assert_eq!(rows(text).unwrap_err(), problem, "{text}");
         }

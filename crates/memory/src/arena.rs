@@ -4,8 +4,9 @@
 //! allocation. A freed block serves the next request of its class. When no block is in use, all memory is returned to
 //! the system.
 //!
-//! Only one thread at a time allocates; a thread that finds the arena busy uses the system's allocator. So no thread
-//! ever waits, not even for one that no longer exists after a fork. Freeing needs no exclusive access.
+//! Only one thread at a time allocates. A thread that finds the arena busy uses the system's allocator, so no thread
+//! ever waits. This matters after a fork: the thread that made the arena busy may not exist in the child process.
+//! Freeing needs no exclusive access.
 
 use crate::large_block::map;
 use crate::size_class::{CLASSES, LINE, SizeClass};
@@ -18,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize};
 
 /// Reserved addresses. When they are used up, requests go to the system's allocator.
 const SPAN: usize = 1 << 36;
-/// Initial value of `start`: no address is within [`SPAN`] above it.
+/// Initial value of `start`. No block has an address in the [`SPAN`] bytes from it on, so `has` returns false.
 const NOWHERE: usize = 1 << (usize::BITS - 1);
 /// Minimum amount of memory that is returned to the system.
 const WORTH_RETURNING: usize = 16 << 20;
@@ -62,8 +63,8 @@ impl Arena {
         }
     }
 
-    /// Returns true for layouts that the arena serves: at least a cache line, since smaller blocks would not benefit,
-    /// and at most the alignment of a line.
+    /// Returns true if the arena serves the layout. Its size must be at least a cache line, since smaller blocks would
+    /// not benefit. Its alignment must be at most a cache line.
     pub fn suits(layout: Layout) -> bool {
         layout.size() >= LINE && layout.align() <= LINE
     }
@@ -155,13 +156,13 @@ impl Arena {
         }
         let given = self.given.load(Relaxed);
         if self.used.load(Acquire) == 0 && given >= WORTH_RETURNING {
-            // Freed blocks are no longer used, and no other thread allocates now.
+            // Empties the lists of freed blocks. No one uses these blocks, and no other thread allocates now.
             for head in &self.free {
                 head.store(ptr::null_mut(), Relaxed);
             }
             let start = ptr::with_exposed_provenance_mut(self.start.load(Relaxed));
-            // SAFETY: these pages belong to the arena and none of their blocks is in use, so they may be zero at their
-            // next use.
+            // SAFETY: these pages belong to the arena and none of their blocks is in use, so the kernel may discard
+            // their contents.
             match unsafe { madvise(start, given, Advice::LinuxDontNeed) } {
                 Ok(()) => self.given.store(0, Relaxed),
                 // The pages still contain old bytes, so new blocks in them must not be reported as zeroed. These pages

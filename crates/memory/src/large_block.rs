@@ -12,7 +12,8 @@ pub const LARGE_PAGE: usize = 2 << 20;
 /// pages of any supported system.
 const PAGE: usize = 64 << 10;
 
-/// Returns true if a block of this layout is large. The block's address does not matter, so freeing needs no look-up.
+/// Returns true if a block of this layout is large. This does not depend on the block's address, so freeing needs no
+/// look-up.
 pub fn is_large(layout: Layout) -> bool {
     layout.size() >= LARGE_PAGE && layout.align() <= LARGE_PAGE
 }

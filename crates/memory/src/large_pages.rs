@@ -7,7 +7,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Bytes allocated from ordinary pages first: a run that needs no more is not faster with large pages.
+/// Number of bytes that are allocated from ordinary pages first. A process that needs no more is not faster with large
+/// pages.
 const ORDINARY_BYTES: usize = 4 << 20;
 
 /// The allocator: see the [crate](crate).

@@ -5,9 +5,9 @@
 //! If `/sys/kernel/mm/transparent_hugepage/enabled` is `never`, the allocator uses pages of 4 kB.
 //!
 //! A program enables it by `#[global_allocator] static MEMORY: LargePages = large_pages();`. Blocks of 2 MB and more
-//! have separate pages. Smaller blocks come from the system's allocator until 4 MB are in use, so small runs use the
-//! same memory as before. Later blocks of at least a cache line are in an [`arena`], in the order of allocation, in
-//! whole lines. On systems other than 64-bit Linux the system's allocator serves all requests.
+//! have separate pages. Smaller blocks come from the system's allocator until 4 MB are in use, so small runs use no
+//! more memory than without this allocator. Later blocks of at least a cache line are in an [`arena`], in the order of
+//! allocation, in whole lines. On systems other than 64-bit Linux the system's allocator serves all requests.
 
 #![allow(unsafe_code, reason = "an allocator is unsafe: each use with its reason")]
 

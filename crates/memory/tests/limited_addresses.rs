@@ -17,7 +17,7 @@ fn addresses_that_are_limited_are_not_reserved() {
     let (small, big) = (Layout::from_size_align(1 << 20, 8).unwrap(), Layout::from_size_align(2 << 30, 8).unwrap());
     // SAFETY: no size is 0, and each block is freed with its layout.
     unsafe {
-        // Blocks come from the arena, if there is one, once more than 4 MB are allocated.
+        // Allocates more than 4 MB. From then on, blocks come from the arena, if there is one.
         let blocks: Vec<_> = (0..6).map(|_| memory.alloc(small)).collect();
         let block = memory.alloc(big);
         assert!(!block.is_null());

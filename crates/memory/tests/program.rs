@@ -1,4 +1,4 @@
-//! A program that uses the allocator, on every system: allocated memory keeps its content.
+//! Tests a program with this crate's allocator, on every operating system: allocated memory keeps its content.
 
 use fairlane_memory::{LargePages, large_pages};
 

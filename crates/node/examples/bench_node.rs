@@ -10,7 +10,7 @@ use serde_json::json;
 
 const REPEAT: u32 = 1_000_000;
 const TURNS: usize = 7;
-/// Number of calls of programs that run once per call. The result is the shortest time of a call.
+/// Number of measurements of a program that can run only once per call. The result is the shortest of them.
 const SINGLE_RUNS: u32 = 20_000;
 const LOOPBACK: u32 = 1;
 /// The mark of a packet with a label: activity 0, within the default `mark_mask`.

@@ -18,8 +18,8 @@ pub const ICMPV6: u8 = 58;
 pub const ND_TYPES: [u8; 2] = [133, 137];
 /// Hop limit of neighbour discovery packets, which no router forwards.
 pub const ND_HOP_LIMIT: u8 = 255;
-/// Burst after silence, as a time at the control rate. The node's own packets have twice this burst, so transit traffic
-/// cannot exhaust their share.
+/// Maximum burst after a silence, as a duration at the control rate. The node's own packets have twice this burst, so
+/// transit traffic cannot exhaust their share.
 pub const BURST: Time = Time::from_secs(1);
 
 /// The constants as C.

@@ -21,7 +21,8 @@ fn link(carrier: &str) -> Programs {
     ))
 }
 
-/// Creates a node that meters arriving packets. Departing packets without a label must not carry a forged one.
+/// Creates a node that meters arriving packets. If a departing packet has no label of this node, the node must remove a
+/// label that the packet's host has forged.
 fn edge(carrier: &str) -> Programs {
     replayed_later(&config(
         &json!({"carrier": carrier, "far_end": "reads"}),
@@ -55,7 +56,8 @@ fn ipv6_with(next: u8, headers: &[u8], payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Contents of a hop-by-hop header of 8 or 16 bytes: router alert and padding as in RFC 2711, or only padding.
+/// Hop-by-hop headers before UDP: one of 8 bytes with router alert and padding as in RFC 2711, and one of 16 bytes with
+/// only padding.
 const ROUTER_ALERT: [u8; 8] = [17, 0, 5, 2, 0, 0, 1, 0];
 const PADDING_16: [u8; 16] = [17, 1, 1, 4, 0, 0, 0, 0, 1, 6, 0, 0, 0, 0, 0, 0];
 
@@ -67,7 +69,8 @@ fn carriers_of_options() -> Vec<Vec<u8>> {
         ipv6([0xfd; 16], 46, 40),
         ipv6([0xfd; 16], 0, 41),
         ipv6([0xfd; 16], 0, 1500),
-        // The packets have no next header, TCP, a fragment, or destination options before ICMPv6.
+        // After the IPv6 header, these packets have, in this order: no next header, TCP, a fragment header, and
+        // destination options before ICMPv6.
         ipv6_with(59, &[], &[]),
         ipv6_with(6, &[], &[9; 60]),
         ipv6_with(44, &[17, 0, 0, 1, 0, 0, 0, 9], &[9; 60]),
@@ -152,14 +155,14 @@ fn options_that_are_no_labels_are_left_alone() {
     let programs = link("ipv6_option");
     let right = ipv6_with(0, &LABEL, &[9; 60]);
     assert_eq!(ingress(&programs, &right).1, VALID | 0x0010_2030);
-    // Each pair is an offset and a byte: next header, another type, lengths 3 and 5, wrong upper byte of a label, and a
-    // longer header without padding.
+    // Each pair is an offset and a wrong byte. In this order: another next header, two other option types, option
+    // lengths 3 and 5, two wrong upper bytes of a label, and two header lengths that exceed the option.
     for (at, byte) in [(20, 60), (56, 0x3e), (56, 0x00), (57, 3), (57, 5), (58, 0xfb), (58, 0), (55, 1), (55, 255)] {
         let mut wrong = right.clone();
         wrong[at] = byte;
         assert_eq!(ingress(&programs, &wrong), (PASS, 0, wrong.clone()), "{at} {byte}");
     }
-    // Frames that are shorter than the header says, or whose payload length is too small for the header.
+    // Frames that end before the end of their header, or whose payload length is too small for the header.
     for length in 54..62 {
         assert_eq!(ingress(&programs, &right[..length]), (PASS, 0, right[..length].to_vec()), "{length}");
     }
@@ -228,8 +231,8 @@ fn options_that_hosts_write_become_padding_and_never_change_a_decision() {
     }
     assert_eq!(honest.ingress_stats().unwrap().stripped, 0);
     assert_eq!(forged.ingress_stats().unwrap().stripped, stripped);
-    // Queues have 0 to 29 packets. Packets are dropped from 12 or from 20 packets on, so between a third and six tenths
-    // are dropped.
+    // Packets find queues of 0 to 29 packets and are dropped at queues of 12 or 20 packets or more. So the dropped part
+    // is between 10/30 and 18/30.
     assert!((600..1300).contains(&drops), "{drops}");
 }
 
@@ -319,7 +322,7 @@ fn with_shim(frame: &[u8]) -> Vec<u8> {
     [&frame[..12], &[0x88, 0xb5, 0xfa, 0x10, 0x20, 0x30, 0, 0], &frame[12..]].concat()
 }
 
-/// Returns frames to which a shim can be added: frames of all kinds.
+/// Returns one frame of each kind. Nodes can add a shim to all of them.
 fn carriers_of_shims() -> Vec<Vec<u8>> {
     vec![
         ipv4([10, 0, 0, 1], 0, 1500),
@@ -395,7 +398,8 @@ fn shims_of_hosts_end_at_the_edge_and_at_links_that_carry_labels() {
     let tagged = [&forged[..12], &[0x88, 0xa8, 0, 1], &forged[12..]].concat();
     assert_eq!(ingress(&edge, &tagged).0, PASS);
     assert_eq!(edge.ingress_stats().unwrap().not_ip, 1);
-    // The frame comes from a port without metering, so the node adds no label.
+    // The frame comes from a port without metering, so the node has no label for it. It drops the frame, because the
+    // neighbour would read the forged label.
     assert_eq!(egress(&link, &forged, 0).0, DROP);
     assert_eq!(egress(&link, &forged[..20], 0).0, DROP);
     assert_eq!(link.ingress_stats().unwrap().refused, 2);

@@ -12,7 +12,8 @@ const ECT_0: u8 = 2;
 const CE: u8 = 3;
 
 /// Creates a node with Q_base of 20 packets and gamma of 16. A packet without a label is treated as a packet of average
-/// activity. It is dropped if the queue has 20 packets or more, or 36 or more if it can be marked.
+/// activity: it is dropped if the queue has 20 packets or more. If it can be marked, it is dropped at 36 packets or
+/// more.
 fn node(ecn: bool) -> Programs {
     replayed(&config(&json!({"queue": {"scheme": "abc", "ecn": ecn, "limit": "100 packets"}}), &json!({})))
 }

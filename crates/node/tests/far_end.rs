@@ -20,8 +20,8 @@ const READS: u8 = 2;
 const TAG: u8 = 1;
 const SHIM: u8 = 3;
 
-/// Builds a frame in the format of docs/node.md. A request is about its destination address, an answer about its source
-/// address.
+/// Builds a frame in the format of docs/node.md. A request asks about its destination address, an answer informs about
+/// its source address.
 fn frame(to: [u8; 6], from: [u8; 6], kind: u8, carrier: u8, nonce: u32, asked_ns: u64) -> Vec<u8> {
     let mut frame = [&to[..], &from, &[0x88, 0xb6, 1, kind], b"FLRD", &nonce.to_ne_bytes()].concat();
     frame.extend(asked_ns.to_ne_bytes());
@@ -91,7 +91,7 @@ fn hosts_at_a_metered_port_neither_ask_nor_answer() {
         assert_eq!(arrives(&programs, &frame(NODE, FAR_END, kind, TAG, 7, 8)).0, DROP);
     }
     assert_eq!(programs.ingress_stats().unwrap().refused, 2);
-    // Packets that only look similar are metered as usual.
+    // Packets that only resemble these frames are metered as usual.
     for (byte, at) in [(2, 14), (b'X', 16)] {
         let mut other = frame(NODE, FAR_END, ASKS, TAG, 7, 8);
         other[at] = byte;

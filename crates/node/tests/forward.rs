@@ -37,8 +37,8 @@ fn a_delay(io: &'static str) {
     let mut sink = testbed.sink(TO);
     let sent = testbed.send(&[TO, "--rate", "12 Mbit/s", "--payload", "1472", "--time", "1 s"]);
     let (stream, report) = arrived(&mut sink, &mut forwarder, &sent, none);
-    // 1500 B at 12 Mbit/s are 1000 packets per second. The phase, or a sender that is not scheduled at the end, reduces
-    // the number.
+    // 1500 B at 12 Mbit/s are 1000 packets per second. The sender may send fewer: it starts at a random phase, and may
+    // not be scheduled at the end.
     let packets = sent["packets"].as_u64().unwrap();
     assert!((1..=1000).contains(&packets), "{sent}");
     assert_eq!(
@@ -183,7 +183,8 @@ fn any_tags(io: &'static str) {
     let testbed = Testbed::on(io, false);
     let _forwarder = testbed.forward("[[ports]]\ninterface = \"p0\"\n[[ports]]\ninterface = \"p1\"\n");
     let addresses = [2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 1];
-    // The frames have no tag, an 802.1Q tag, or an 802.1ad and an 802.1Q tag, each followed by an unused protocol.
+    // The frames have no tag, an 802.1Q tag, or an 802.1ad and an 802.1Q tag, each followed by an Ethertype that no
+    // protocol uses.
     let tags: [&[u8]; 3] = [&[], &[0x81, 0, 0x60, 5], &[0x88, 0xa8, 0, 7, 0x81, 0, 0, 9]];
     let sent: Vec<Vec<u8>> =
         tags.iter().map(|tags| [&addresses[..], tags, &[0x88, 0xb5], &[7; 1490]].concat()).collect();
@@ -226,8 +227,8 @@ fn a_port_down(io: &'static str) {
         // 25 packets arrive per second and cannot leave.
         let sent = testbed.send(&[TO, "--rate", "200 kbit/s", "--payload", "972", "--time", "1 s"]);
         let spent = forwarder.cpu_time() - before;
-        // The forwarder checks 10 times a second for the port and 20 times a second for signals. Busy waiting would use
-        // a second of CPU time.
+        // While the port is down, the forwarder checks the port 10 times a second and signals 20 times a second. Busy
+        // waiting would use a second of CPU time.
         assert!(spent < Duration::from_millis(200), "{spent:?}");
         let errors = |report: &Json| report["ports"][1]["egress"]["send_errors"].as_u64().unwrap();
         let [report] = until([&mut forwarder], |[report]| errors(report) > 0);

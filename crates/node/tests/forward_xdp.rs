@@ -71,7 +71,7 @@ fn the_same_frames_meet_the_same_decisions_on_both() {
         sent.insert(5, frame(1, 255, 700, 0));
         let received = testbed.exchange(&sent, Duration::from_secs(2));
         let report = forwarder.report();
-        // On a busy machine the sender may have stopped in the middle.
+        // On a busy machine the sender may have paused between two frames.
         let largest_gap_s = report["ports"][0]["ingress"]["gaps"]["max_s"].as_f64().unwrap();
         (largest_gap_s < 2e-3).then(|| (decisions(&report), received))
     };

@@ -1,5 +1,5 @@
-//! Tests that the kernel programs give the same results as the library's integer arithmetic, bit for bit. Their
-//! decisions almost always equal those of the floating-point reference.
+//! Tests that the kernel programs give the same results as the library's integer arithmetic, bit for bit. The programs
+//! almost always decide like the floating-point reference.
 #![cfg(feature = "ebpf")]
 
 use crate::common::{DROP, LOOPBACK, PASS, START_NS, label_of};
@@ -25,7 +25,7 @@ use fairlane_schemes::testing::TestPacket;
 use serde_json::json;
 
 const USERS: u32 = 12;
-/// Bytes that the kernel counts in addition to the IP packet.
+/// Bytes that the kernel counts in addition to the IP packet: the Ethernet header.
 const ETHERNET: i64 = 14;
 const RATE: BitRate = BitRate(10_000_000);
 
@@ -79,7 +79,7 @@ impl Library {
         }
     }
 
-    /// Returns label, average, threshold, and true if the packet is dropped.
+    /// Decides on an arrival. Returns its label, the average, its drop threshold, and true if it is dropped.
     fn decide(&mut self, arrival: &Arrival) -> (Activity, Activity, i64, bool) {
         let factor = self.factors[arrival.class.index()];
         let meter = &mut self.meters[arrival.user as usize];
@@ -97,7 +97,7 @@ impl Library {
     }
 }
 
-/// The frame of an arrival: even users have IPv4 addresses, odd ones IPv6.
+/// The frame of an arrival. Users with even numbers have IPv4 addresses, users with odd numbers IPv6 addresses.
 fn frame(arrival: &Arrival) -> Vec<u8> {
     let dscp = if arrival.class == TrafficClass::Expedited { 46 } else { 0 };
     let user = arrival.user as u8;
@@ -174,13 +174,14 @@ impl DropSink<TestPacket> for Dropped {
     }
 }
 
-/// Passes random packets to the reference; kernel and library use the queue lengths of the reference. Returns the
-/// number of decisions that differ from the reference, and the number of packets that the reference dropped.
+/// Passes the same random packets to the reference, the kernel programs and the library. All three use the queue
+/// lengths of the reference. Returns the number of decisions that differ from the reference, and the number of packets
+/// that the reference dropped.
 fn train(keys: &serde_json::Value, seed: u64, packets: u32) -> (u32, u32) {
     let config = node(keys);
     let (programs, mut library) = (crate::common::replayed(&config), Library::new(&config));
-    // The reference counts packets without Ethernet headers. So its buffer is smaller by a header, and accepts the same
-    // packets as a buffer that counts headers.
+    // The reference counts packets without Ethernet headers. Its buffer is smaller by one header, so that it accepts
+    // the same packets as a buffer that counts headers.
     let limit = match config.ports[0].queue.limit.unwrap() {
         QueueLimit::Bytes(bytes) => QueueLimit::Bytes(bytes - ETHERNET.unsigned_abs()),
         packets => packets,
@@ -207,9 +208,9 @@ fn train(keys: &serde_json::Value, seed: u64, packets: u32) -> (u32, u32) {
     let (mut now_ns, mut free_at) = (START_NS, Time::ZERO);
     let (mut different, mut dropped) = (0, 0);
     for id in 0..u64::from(packets) {
-        // Phases of overload alternate with phases of a half-empty link. In every other 20 000 packets the first user
-        // sends half of all packets. Otherwise all users send at equal rates, so their activities are near the average,
-        // where decisions are close.
+        // Phases of overload alternate with phases of a half-empty link. In every other block of 20 000 packets the
+        // first user sends half of all packets. Otherwise all users send at equal rates, so their activities are near
+        // the average, where decisions are close.
         let load = if (id / 500) % 4 == 3 { 0.5 } else { 1.6 };
         let is_alike = (id / 20_000).is_multiple_of(2);
         now_ns += traffic.exponential(1.2e6 / load) as u64;
@@ -242,7 +243,7 @@ fn train(keys: &serde_json::Value, seed: u64, packets: u32) -> (u32, u32) {
 fn decisions_seldom_differ_from_the_reference() {
     skip_unless_possible!();
     const PACKETS: u32 = 50_000;
-    // A unit of the label, 2^-16, moves a threshold by 1/4096 packets, or by 0.4 B.
+    // An error of 2^-16 in a label, one unit, changes a threshold by gamma/2^16: 1/4096 packet or 0.4 B.
     let queues = [
         ("packets", json!({"limit": "24 packets"}), 1e-3),
         ("p4abc", json!({"limit": "24 packets", "q_min": "6 packets"}), 1e-3),
@@ -252,7 +253,8 @@ fn decisions_seldom_differ_from_the_reference() {
         let (different, dropped) = train(queue, seed as u64 + 1, PACKETS);
         let part = f64::from(different) / f64::from(PACKETS);
         println!("{name}: {different} of {PACKETS} decisions differ ({:.3} %), {dropped} drops", part * 100.0);
-        // The load is 1.6 for three quarters of the time. Without drops the test would be meaningless.
+        // The load is 1.6 times the link rate for three quarters of the time. Without drops the test would be
+        // meaningless.
         assert!(dropped > PACKETS / 5, "{name}: {dropped}");
         assert!(part < *most, "{name}: {different}");
     }
@@ -268,7 +270,7 @@ fn bytes_count_in_the_average_where_asked_to() {
         let mut now_ns = START_NS;
         for _ in 0..2000 {
             now_ns += rng.exponential(1e6) as u64;
-            // The second user sends as many packets, but small ones.
+            // The second user sends about as many packets as the first, but small ones.
             let user = u32::from(rng.bits().is_multiple_of(2));
             let ip_bytes = if user == 0 { 1500 } else { 60 };
             let class = TrafficClass::BestEffort;
@@ -280,8 +282,8 @@ fn bytes_count_in_the_average_where_asked_to() {
         }
         library.averager.average().to_f64()
     });
-    // Activities differ by log2(1500/60) = 4.64, and each user has half of the packets. Their bytes are in the ratio
-    // 1514 : 74.
+    // Activities differ by log2(1500/60) = 4.64, and each user has half of the packets. The bytes of the users are in
+    // the ratio 1514 : 74.
     let expected = (1500.0f64 / 60.0).log2() * (1514.0 / 1588.0 - 0.5);
     let measured = averages[1] - averages[0];
     assert!((measured - expected).abs() < 0.1 * expected, "{averages:?}");
@@ -321,7 +323,7 @@ fn a_virtual_queue_drains_at_its_rate() {
             free_at = free_at.max(now_ns) + 1514 * 800;
         }
     }
-    // 1.2112 ms of work arrive every 0.8 ms, so a third is dropped.
+    // A frame of 1514 B takes 1.2112 ms, and one arrives every 0.8 ms. So a third of the frames is dropped.
     assert!((1300..2000).contains(&drops), "{drops}");
 }
 
@@ -341,7 +343,7 @@ fn csfq_labels_and_decides_as_the_library_bit_for_bit() {
     let (mut now_ns, mut backlog) = (START_NS, 0.0f64);
     let (mut early, mut late, mut relabelled) = (0, 0, 0);
     for id in 0..20_000u32 {
-        // The load is 1.6 for three quarters of the time. The first user sends half of all packets.
+        // The load is 1.6 times the link rate for three quarters of the time. The first user sends half of all packets.
         let load = if (id / 2_000) % 4 == 3 { 0.6 } else { 1.6 };
         let gap = rng.exponential(1.2e6 / load) as u64;
         now_ns += gap;
@@ -353,7 +355,7 @@ fn csfq_labels_and_decides_as_the_library_bit_for_bit() {
         let frame = frame(&Arrival { now_ns, user, ip_bytes: 1500, class, queue_packets, queue_bytes: 0 });
         programs.set_replay(&ReplayInput { now_ns, packets: queue_packets, random, ..Default::default() }).unwrap();
         let metered = programs.run("fairlane_ingress", &frame, LOOPBACK, 0, 1).unwrap();
-        // There are bursts without a label, and single packets of the node itself in between.
+        // The first 400 of 2000 packets and every tenth packet have no label, like packets sent by the node itself.
         let is_labelled = id % 2_000 >= 400 && id % 10 > 0;
         let mark = if is_labelled { metered.mark } else { 0 };
         let sent = programs.run("fairlane_egress", &frame, LOOPBACK, mark, 1).unwrap();
@@ -385,7 +387,7 @@ fn csfq_labels_and_decides_as_the_library_bit_for_bit() {
     let state = programs.port_state(LOOPBACK).unwrap();
     let state = state.total();
     assert_eq!((state.dropped, state.overlimit), (u64::from(early), u64::from(late)));
-    // During overload three eighths of the arrivals exceed the capacity. Early and late drops occur, and some packets
-    // above alpha pass.
+    // During overload three eighths of the arrivals exceed the capacity. The AQM drops some packets early, the full
+    // queue drops others, and some packets with a label above alpha, the average, pass and are relabelled.
     assert!(early > 2_000 && late > 10 && relabelled > 500, "{early} {late} {relabelled}");
 }

@@ -25,8 +25,8 @@ fn packets(programs: &Programs, key: &UserKey) -> u64 {
     programs.user_state(key).unwrap().map_or(0, |user| user.packets)
 }
 
-/// Runs the ingress program on a frame, then the egress program with the resulting mark. Returns the label after
-/// ingress.
+/// Runs the ingress program on a frame with this mark, then the egress program with the resulting mark. Both must pass
+/// the frame. Returns the mark after ingress.
 fn pass(programs: &Programs, frame: &[u8], mark: u32) -> u32 {
     let (metered, sent) = through(programs, frame, mark);
     assert_eq!((metered.verdict, sent.verdict), (PASS, PASS));
@@ -147,8 +147,8 @@ fn frames_other_than_ip_are_unparsed_and_counted_by_their_reason() {
     // These frames belong to no user, not even to the default user.
     assert_eq!((packets(&programs, &UserKey::UNPARSED), packets(&programs, &UserKey::DEFAULT)), (10, 0));
     let stats = programs.ingress_stats().unwrap();
-    // A tag of all ones is followed by ethertype 0xffff. A label of all ones is the last label, and the following
-    // packet has IP version 15.
+    // All bytes after the ethertype are 0xff. After a VLAN tag, the next ethertype is thus 0xffff. An MPLS label has
+    // the bottom-of-stack bit, and the packet after it has IP version 15.
     assert_eq!((stats.not_ip, stats.mpls_not_ip, stats.pppoe_not_ip, stats.malformed), (6, 2, 2, 0));
 }
 
@@ -280,7 +280,7 @@ fn forged_labels_never_change_a_decision_of_csfq() {
         for (programs, received, mark) in [(&honest, frame.clone(), 0), (&forged, tagged(&frame, &[tag]), mark)] {
             programs.set_replay(&ReplayInput { now_ns, packets, random, ..Default::default() }).unwrap();
             let metered = programs.run("fairlane_ingress", &received, LOOPBACK, mark, 1).unwrap();
-            // The tag must be removed before egress, since CSFQ counts the bytes of the frame.
+            // The egress program gets the frame without the tag, since CSFQ counts the bytes of the frame.
             let sent = programs.run("fairlane_egress", &frame, LOOPBACK, metered.mark, 1).unwrap();
             verdicts.push((label_of(metered.mark), label_of(sent.mark), sent.verdict));
         }

@@ -166,8 +166,8 @@ fn a_killed_apply_leaves_the_old_list_or_the_new_one() {
     kill_changes("apply", &place, &[&changes]);
 }
 
-/// Number of addresses. In each round a session starts for every address, which moves all of them to the other of two
-/// users.
+/// Number of addresses. Each round starts a session for every address, which moves the address from one of two users to
+/// the other.
 const SESSIONS: u8 = 150;
 
 /// Returns an Accounting-Request that starts session `round` of an address (RFC 2866).

@@ -77,7 +77,7 @@ fn a_circuit_has_one_name_one_parent_and_one_plan() {
     }
     let merged = [device("2", "a #1", "P", "10.0.0.1", "1,1,10,5"), device("1 #2", "a", "P", "10.0.0.2", "1,1,10,5")];
     assert_eq!(import(&merged), "error: list.csv: line 3: Circuit ID: \"1 #2\" has a \"#\"");
-    // Rates that have no effect may have any value and any notation.
+    // A minimum rate of zero may also be written "-", and equal rates may be written differently (10 and 10.0).
     let rows = [device("1", "a", "P", "10.0.0.1", "0,-,10,5"), device("1", "a", "P", "10.0.0.2", "0,-,10.0,5.00")];
     place.ok("import", &[&place.file("list.csv", &format!("{SHAPED}{}", rows.concat()))]);
     assert_eq!(place.names(), ["a"]);

@@ -59,9 +59,9 @@ fn the_more_active_user_loses_at_a_full_queue() {
                  interface = \"out0\"\n[ports.queue]\nscheme = \"abc\"\nq_min = \"12 packets\"\n";
     let config = lab.config("n", ports);
     lab.node_ok("n", "attach", &config);
-    // 60 packets come from one address, then one from another. The activity of the first address is only slightly above
-    // the average, which consists of its own packets. The queue stays below the threshold of the second address, which
-    // is at least 20 + gamma.
+    // 60 packets come from one address, then one from another. The average activity results from the first address's
+    // packets, and its own activity is only slightly higher. The queue stays below the threshold of the second address,
+    // which is at least 20 + gamma.
     lab.send("c", "10.2.0.2", 1400, 60, 0);
     let other = "import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\ns.bind(('10.1.0.3',0))\n\
                  s.sendto(bytes(1400),('10.2.0.2',9))";
@@ -128,7 +128,7 @@ fn detach_leaves_what_others_added_to_a_qdisc_that_attach_made() {
     assert_eq!(lab.traces("n"), before);
 }
 
-/// Pins a map with shorter records, as of an earlier build, instead of an existing one. Returns the replaced map.
+/// Replaces a pinned map by one with shorter records, as if from an earlier build. Returns the replaced map.
 fn put_earlier_map(pin: &Path) -> MapHandle {
     let own = MapHandle::from_pinned_path(pin).unwrap();
     let options = libbpf_sys::bpf_map_create_opts {
@@ -232,7 +232,8 @@ fn two_at_once_are_told_apart() {
     // `status` changes nothing.
     assert_eq!(lab.status("n", &config)["ports"].as_array().unwrap().len(), 2);
     drop(held);
-    // Runs several commands at once. Each succeeds or reports that another is running, and the result is consistent.
+    // Runs several commands at once. Each command succeeds, or reports that another command is running. The final state
+    // is consistent.
     let before = lab.traces("n");
     std::thread::scope(|scope| {
         for _ in 0..8 {
@@ -293,8 +294,8 @@ fn a_reload_keeps_meters_and_loses_no_packet() {
     // Multiplying the reference rate by 1024 lowers the activity by 10. The packet sent between the two readings raises
     // the activity by at most one. Decay between the readings only lowers the activity.
     let activity = |status: &Json| user(status, "10.1.0.0/24").unwrap()["activity"].as_f64().unwrap();
-    // The user's last label may use an earlier rate, because the sender may have ended between two reloads. So one more
-    // packet is sent.
+    // The user's last label may be based on an earlier reference rate, because the sender may have ended before the
+    // last reload. So one more packet is sent.
     lab.send("c", "10.2.0.2", 100, 1, 0);
     let before = activity(&lab.status("n", &config));
     lab.node_ok("n", "attach", &lab.config("n", &text("10240 kbit/s", out)));
@@ -309,7 +310,7 @@ fn a_reload_keeps_meters_and_loses_no_packet() {
     lab.node_ok("n", "attach", &lab.config("n", &text("10 kbit/s", "")));
     assert_eq!(lab.status("n", &config)["ports"].as_array().unwrap().len(), 1);
     assert_eq!(links(), 1);
-    // The length of the memory cannot change while meters run.
+    // `marker.memory` cannot change while meters run.
     let other = lab.config("n", &(String::from("[marker]\nmemory = \"1 s\"\n") + &text("10 kbit/s", "")));
     let output = lab.node("n", "attach", &other);
     assert_eq!(
@@ -334,7 +335,7 @@ fn labels_travel_in_a_tag_and_forged_ones_are_none() {
          [[ports]]\ninterface = \"out1\"\nqdisc_class_ef = \"1:10\"\nqdisc_class_be = \"1:20\"\n\
          queue = { scheme = \"abc\", q_min = \"900 packets\" }\n",
     );
-    // Adds an HTB with a leaf for each class at the server's side.
+    // At the server's side, adds an HTB qdisc with a leaf for each class.
     lab.run("b", "tc qdisc add dev out1 root handle 1: htb default 99");
     for class in ["1:10", "1:20", "1:99"] {
         lab.run("b", &format!("tc class add dev out1 parent 1: classid {class} htb rate 100mbit"));
@@ -350,7 +351,7 @@ fn labels_travel_in_a_tag_and_forged_ones_are_none() {
     assert_same_labels(&at_a, &at_b);
     let classes = lab.run("b", "tc -s class show dev out1");
     let packets = |class: &str| {
-        // "class htb 1:10 root ..." and on the next line " Sent 7364 bytes 7 pkt ...".
+        // tc prints "class htb 1:10 root ..." and, on the next line, " Sent 7364 bytes 7 pkt ...".
         let (_, of) = classes.split_once(&format!("class htb {class} ")).unwrap();
         let (_, sent) = of.split_once(" bytes ").unwrap();
         sent.split(' ').next().unwrap().parse::<u32>().unwrap()
@@ -378,8 +379,8 @@ fn labels_travel_in_a_tag_and_forged_ones_are_none() {
     assert_eq!((&at_a["ingress"]["metered"], &at_b["ingress"]["trusted"]), (&Json::from(77), &Json::from(77)));
     assert_same_labels(&at_a, &at_b);
     assert!(average_activity(&at_b, "out1") > 2.0, "{at_b}");
-    // Packets with forged labels that the edge itself sends pass no metered port. Their labels do not reach the core
-    // either.
+    // The edge itself sends frames with forged labels, which pass no metered port. The core does not receive their
+    // labels either.
     let own = "import socket,struct\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('mid0',0))\n\
                for _ in range(5): \
                s.send(bytes.fromhex('02000a03000202000a030001')+struct.pack('!HHH',0x88a8,1,0x800)+bytes(60))";
@@ -404,8 +405,8 @@ fn frames_cut_off_anywhere_pass_the_meter() {
     lab.python("c", frames);
     let status = lab.status("n", &config);
     assert_eq!(status["ingress"]["metered"], 120, "{status}");
-    // IPv4 headers are complete from 34 bytes on, IPv6 headers from 54 bytes on. So 20 and 40 frames have no complete
-    // header.
+    // IPv4 headers are complete from 34 bytes on, IPv6 headers from 54 bytes on. So 20 IPv4 and 40 IPv6 frames have no
+    // complete header.
     assert_eq!(status["ingress"]["malformed"], 60, "{status}");
     lab.node_ok("n", "detach", &config);
 }

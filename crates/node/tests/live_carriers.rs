@@ -130,7 +130,8 @@ fn labels_travel_in_an_option_and_forged_ones_are_padding() {
     domain.attach();
     domain.send("fd02::2", 30);
     let (at_a, at_b) = domain.status();
-    // Neighbour discovery has no label; with one, no packet would have arrived.
+    // Packets of neighbour discovery have no label. With a label they would be dropped, and no packet would have
+    // arrived.
     assert_eq!((count(&at_b, "trusted"), port(&at_b, "mid1")["carrier"].as_str()), (30, Some("ipv6_option")));
     assert_same_labels(&at_a, &at_b);
     // Packets of the other family pass without a label.
@@ -244,7 +245,8 @@ fn labels_travel_in_a_shim_and_forged_ones_are_refused() {
     let before = domain.traces();
     domain.attach();
     assert!(domain.lab.run("b", "ip link show mid1").contains("xdpgeneric"));
-    // An interface has at most one XDP program. Attaching another node fails, and no part of it remains attached.
+    // An interface has at most one XDP program. Attaching another node fails, and none of its programs remains
+    // attached.
     let text = "[[ports]]\ninterface = \"mid1\"\narrivals = \"trusted\"\ncarrier = \"shim\"\n";
     let attached = domain.traces();
     let second = domain.lab.node("b", "attach", &domain.lab.config("second", text));
@@ -268,7 +270,7 @@ fn labels_travel_in_a_shim_and_forged_ones_are_refused() {
     let (at_a, at_b) = domain.status();
     assert!(count(&at_b, "trusted") > 70, "{at_b}");
     assert_eq!((count(&at_a, "too_large"), count(&at_b, "refused")), (0, 0), "{at_a} {at_b}");
-    // With another carrier on the same link, no program removes shims any more.
+    // Both nodes change the link's carrier from shims to 802.1ad tags. Then no program removes shims any more.
     for (name, config) in [("a", &domain.edge), ("b", &domain.core)] {
         let text = std::fs::read_to_string(config).unwrap();
         std::fs::write(config, text.replace("shim", "802.1ad")).unwrap();

@@ -49,7 +49,7 @@ fn no_control_packet_is_lost_under_a_flood_of_twice_the_link() {
          s.setsockopt(socket.SOL_SOCKET,33,1<<23)\ns.settimeout(8)\nprint('ready',flush=True)\n\
          got=set()\nwhile len(got)<2000: got.add(s.recv(200)[:4])",
     );
-    // A host makes the node send at 4 Mbit/s: echo replies are not control traffic.
+    // Pings of a host make the node send echo replies at 4 Mbit/s. These are not control traffic.
     let mut echo = lab.start_python(
         "s",
         "import socket,struct,time\ns=socket.socket(socket.AF_INET,socket.SOCK_RAW,1)\np=bytes(1400)\n\
@@ -67,7 +67,7 @@ fn no_control_packet_is_lost_under_a_flood_of_twice_the_link() {
     let status = lab.status("n", &config);
     assert!(has_all, "{status}");
     let out = port(&status, "out0");
-    // ARP between the node and its neighbour is not counted here.
+    // These counts do not include ARP between the node and its neighbour.
     assert_eq!((&out["control"], &out["control_excess"]), (&Json::from(2000), &Json::from(0)), "{status}");
     // The subscriber lost about half of its packets.
     let flooder = user(&status, "default").unwrap();
@@ -95,8 +95,8 @@ fn control_traffic_passes_up_to_its_rate_only() {
     let out = port(&status, "out0");
     let (control, excess) = (out["control"].as_u64().unwrap(), out["control_excess"].as_u64().unwrap());
     assert!(control >= 14 && excess > 0 && control + excess == 100, "{status}");
-    // Control packets above the rate are treated like all others. The queue has room for 24 of them, or a few more if
-    // some have left.
+    // Control packets above the rate are treated like other packets. The queue has room for 24 of them, or for a few
+    // more if some have already been sent.
     assert!(out["dropped"].as_u64().unwrap() + out["overlimit"].as_u64().unwrap() > 0, "{status}");
     let config = lab.config("n", &with_rate("0 bit/s"));
     lab.node_ok("n", "attach", &config);
@@ -140,7 +140,7 @@ fn cs6_of_hosts_behind_a_link_with_options_is_no_control_traffic() {
     let (edge, core) = (lab.config("a", &carried(edge)), lab.config("b", &carried(core)));
     lab.node_ok("b", "attach", &core);
     lab.node_ok("a", "attach", &edge);
-    // Only IPv6 packets carry the option, so these IPv4 packets arrive without a label.
+    // Labels are in an IPv6 option, so these IPv4 packets arrive without a label.
     lab.send("c", "10.2.0.2", 100, 10, 0xc0);
     let status = lab.status("b", &core);
     let out = port(&status, "out1");

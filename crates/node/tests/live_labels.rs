@@ -1,5 +1,5 @@
-//! Tests that no packet is lost because of a label that no node strips: with nodes attached and detached in any order,
-//! and with killed commands.
+//! Tests that no packet is lost because no node removed its label, even if nodes are attached and detached in any order
+//! and commands are killed.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::{Lab, now_s, port};
@@ -256,7 +256,8 @@ fn labels_that_are_asserted_keep_the_core_from_going() {
     let error = String::from_utf8(refused.stderr).unwrap();
     assert_eq!(refused.status.code(), Some(3), "{error}");
     assert!(error.contains("error: ports: labels still come in at \"eth0\""), "{error}");
-    // Removing the package also fails, and so does a reload after which no port would read the labels.
+    // While labels still arrive, the removal of the package also fails, and so does a reload after which no port would
+    // read them.
     let removed = remove(lab, "b", core).output().unwrap();
     let error = String::from_utf8(removed.stderr).unwrap();
     assert!(
@@ -358,7 +359,8 @@ fn remove(lab: &Lab, router: &str, config: &Path) -> Command {
     command
 }
 
-/// A case of the how-to: its commands in one order, with removal of the package from a router at some point.
+/// A test case: the commands of the how-to in some order, and the removal of the package from a router at a random
+/// position.
 struct Case {
     number: u64,
     carrier: &'static str,
@@ -372,7 +374,7 @@ const CHANGES_A_QUEUE: &str = "tc ";
 
 impl Case {
     /// Runs the case. Each command is killed at a random time, and then runs again to its end. Finally both nodes are
-    /// attached and write labels, and the core is removed.
+    /// attached. Once labels are written, the package is removed from router b.
     fn play(&self) {
         let mut rng = Rng::stream(38, 0, "order", self.number);
         let routers = Routers::new(self.carrier);
@@ -455,7 +457,7 @@ fn the_commands_of_the_how_to_lose_nothing_in_any_order() {
     }
 }
 
-/// Tests every order in which each router's commands keep their order.
+/// Tests every interleaving of the two routers' commands. The commands of each router stay in order.
 #[test]
 #[ignore = "half an hour: make test-long"]
 fn the_commands_of_the_how_to_lose_nothing_in_every_order() {

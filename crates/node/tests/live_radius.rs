@@ -7,8 +7,8 @@ use std::io::{BufRead, BufReader, Read as _};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Sends accounting requests and prints a line for each: the code of the answer (0 if none arrives within half a
-/// second), then true if the answer has a valid authenticator and the request's Proxy-State.
+/// Sends accounting requests and prints two values for each: the code of the answer (0 if there is none within half a
+/// second), and true if the answer has a valid authenticator and the request's Proxy-State.
 const SERVER: &str = r#"
 import hashlib, json, socket, struct, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(.5)
@@ -111,8 +111,8 @@ fn sessions_of_radius_become_subscribers() {
     node.lab.node_ok("n", "attach", &node.config);
     let listener = Listener::start(&node);
     let ask = |requests: Json| listener.ask(requests);
-    // The requests are a start, a second session of the same user whose address comes in an interim update, and another
-    // user.
+    // Starts a session of anna, a second one whose address arrives only in an interim update, a session of bert (sent
+    // twice), and one of dora without an address.
     let answers = ask(json!([
         [1, "anna", "s1", "10.6.0.2"],
         [1, "anna", "s2"],
@@ -141,11 +141,11 @@ fn sessions_of_radius_become_subscribers() {
     let names: Vec<&str> = listed.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
     assert_eq!(names, ["anna", "carl"], "{listed}");
     node.send_from(&[[10, 6, 0, 2], [10, 6, 0, 3], [10, 6, 0, 4]]);
-    // One of anna's two addresses is removed, but her meter is kept: it has two earlier packets and one from the other
-    // address. carl had sent no packet, and now has the packet from bert's former address. anna's former address
-    // belongs to no user.
+    // One of anna's two addresses is removed, but her meter is kept: it has counted two earlier packets and one from
+    // her other address. carl had sent no packet, and now has the packet from bert's former address. anna's former
+    // address belongs to no user.
     assert_eq!(["anna", "bert", "carl", "default"].map(|name| node.packets(name)), [3, 0, 1, 1]);
-    // The access server restarts (RFC 2866 4.1 and 5.1, Acct-Status-Type 7), so it has no sessions.
+    // The access server restarts (RFC 2866 4.1 and 5.1, Acct-Status-Type 7), so all its sessions have ended.
     assert_eq!(ask(json!([[7, null, null]])), ["5"]);
     assert_eq!(node.user_ok("list", &[]), "");
     node.send_from(&[[10, 6, 0, 3], [10, 6, 0, 4]]);
@@ -163,7 +163,7 @@ fn sessions_of_radius_become_subscribers() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let said = listener.stop();
-    // Two requests were not answered, the second immediately after the first. They cause at most two lines.
+    // Two requests were not answered, the second immediately after the first. They cause at most two lines of output.
     assert!(said.lines().count() <= 2, "{said}");
     let expected = [
         "discarded 1 request (1 not authentic)",
@@ -251,7 +251,7 @@ fn records_count_by_the_time_of_their_event() {
         ["5"; 2]
     );
     assert_eq!(names(&node), ["carl"]);
-    // Accounting-Off ends only sessions of its own server, and only those that started before it.
+    // Accounting-Off ends only sessions of the access server that sends it, and only those that started earlier.
     let off = |nas: &str, second: u64| json!([8, null, null, null, null, {"nas": nas, "stamp": now() - 1000 + second}]);
     let other = json!([1, "dora", "x", "10.6.0.3", null, {"nas": "bng 1"}]);
     assert_eq!(listener.ask(json!([other, off("bng", 40), start("carl", "s5", at(50)), off("bng", 40)])), ["5"; 4]);

@@ -1,5 +1,5 @@
-//! Tests subscribers in network namespaces: in both directions, on interfaces without Ethernet, with VLAN tags that
-//! frames already have, and on interfaces with the qdisc `mq`.
+//! Tests subscribers in network namespaces: in both directions, on interfaces without Ethernet, with frames that
+//! already have VLAN tags, and on interfaces with the qdisc `mq`.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::{Lab, port, user};
@@ -104,7 +104,7 @@ fn tags_of_customers_pass_a_bridge_that_meters() {
          [[ports]]\ninterface = \"out0\"\nqueue = { scheme = \"abc\" }\n",
     );
     lab.node_ok("n", "attach", &config);
-    // Arriving frames are reassembled from the frame and its separate tag (PACKET_AUXDATA).
+    // The kernel passes the VLAN tag of an arriving frame separately (PACKET_AUXDATA). The receiver puts it back.
     let receiver = lab.start_python(
         "s",
         "import socket,struct\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW,socket.htons(3))\ns.bind(('s0',0))\n\
@@ -151,8 +151,8 @@ fn queues_of_mq_are_added_up() {
          q_base = \"900 packets\"\n",
     );
     lab.node_ok("n", "attach", &config);
-    // Frames of many flows are distributed over the two queues of `mq`. The TBF of each queue passes at most one frame;
-    // the others are queued.
+    // Frames of many flows are distributed over the two queues of `mq`. The TBF of each queue passes at most one frame
+    // and queues the other frames.
     let send = |count: u32, first: u32| {
         lab.python(
             "n",

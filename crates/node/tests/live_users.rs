@@ -190,8 +190,8 @@ fn twenty_thousand_subscribers_change_a_thousand_times_a_second_and_no_packet_is
         node.user_ok("import", &[&words(&list), "--network", &words(&network), "--rate-per-mbps", "1 kbit/s"]),
         "imported: 0 new or changed, 0 removed\n"
     );
-    // Every second user gets another rate, and every fourth is removed and added again. A user with traffic changes all
-    // the time.
+    // Every second user gets another rate, and every fourth is removed and added again. In between, the rate of the
+    // user `client`, which has traffic, changes many times.
     node.user_ok("add", &["client", "--prefix", "10.1.0.2"]);
     let mut text = String::new();
     for number in (0..COUNT).step_by(2) {
@@ -210,7 +210,7 @@ fn twenty_thousand_subscribers_change_a_thousand_times_a_second_and_no_packet_is
     }
     let total = text.lines().count();
     std::fs::write(&changes, text).unwrap();
-    // A changing subscriber sends 500 packets per second, which are received and counted.
+    // During the changes, the user `client` sends 500 packets per second. They are received and counted.
     let receive = "import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\n\
                    s.setsockopt(socket.SOL_SOCKET,socket.SO_RCVBUF,1<<22)\n\
                    s.bind(('10.2.0.2',9))\ns.settimeout(3)\nn=0\nprint('ready',flush=True)\n\
@@ -405,7 +405,8 @@ fn what_the_kernel_refuses_half_way_is_undone() {
     assert_eq!(std::fs::read(node.folder.join("subscribers.jsonl")).unwrap(), before);
     node.send_from(&[[10, 7, 0, 5], [10, 7, 1, 5], [10, 7, 4, 0]]);
     assert_eq!(["n5", "n261", "n1024", "default"].map(|name| node.packets(name)), [1, 1, 0, 1]);
-    // The stream process read the maps before this change. It detects that restored users have other slots.
+    // The process of `stream` read the maps before the rejected change. It must detect that the restored users have
+    // other slots now.
     let rate = r#"{"put":{"name":"n5","user":{"prefix":["10.7.0.5"],"reference_rate":"20 kbit/s"}}}"#;
     stream.stdin.take().unwrap().write_all(rate.as_bytes()).unwrap();
     assert!(stream.wait().unwrap().success());

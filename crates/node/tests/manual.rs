@@ -101,7 +101,7 @@ fn every_key_of_the_configuration_has_its_place_in_the_manual() {
     }
     assert!(wanted.len() > 40);
     assert_eq!(wanted.difference(&found).collect::<Vec<_>>(), Vec::<&(String, String)>::new());
-    // The file has every key, active or in a comment about the other scheme.
+    // The file has every key. Keys of the other scheme are in comments.
     let is_in_file = |key: &str| every.lines().any(|line| line.contains(&format!("{key} =")));
     let more: Vec<_> = found.iter().filter(|(section, key)| section.starts_with('[') && !is_in_file(key)).collect();
     assert!(more.is_empty(), "{more:?}");

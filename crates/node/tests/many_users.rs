@@ -40,7 +40,8 @@ fn a_hundred_thousand_users_are_loaded_and_changed() {
     };
     let config = |tables| config(&json!({}), tables);
     let first = config(&first);
-    // A quadratic step took a minute of CPU time. Linear steps take a second without optimization.
+    // A step with quadratic cost took a minute of CPU time. Steps with linear cost take a second, even without
+    // optimization.
     assert!(lap("checked") < 10.0);
     let programs = replayed_later(&first);
     assert!(lap("loaded") < 10.0);

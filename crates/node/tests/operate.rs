@@ -69,10 +69,10 @@ fn check_fails_where_attach_would_and_says_what_may_go_wrong() {
     let (report, code) = check(&lab, &good);
     assert_eq!((&report["ok"], code), (&json!(true), Some(0)), "{report}");
     assert_eq!(findings(&report, "warning"), Vec::<String>::new());
-    // `check` leaves no pins, and correctly predicts if `attach` succeeds.
+    // `check` leaves no pins, and correctly predicts that `attach` succeeds.
     assert_eq!(lab.pins(), Vec::<std::path::PathBuf>::new());
     lab.node_ok("n", "attach", &good);
-    // A table of another size cannot be loaded while this one is in use.
+    // A users table of another size cannot be loaded while the present one is in use.
     let larger = lab.config("n", &format!("{TWO_PORTS}[users_table]\nlimit = 100\n"));
     let (report, code) = check(&lab, &larger);
     assert_eq!(code, Some(1));
@@ -93,8 +93,8 @@ fn check_fails_where_attach_would_and_says_what_may_go_wrong() {
     std::fs::remove_file(elsewhere).unwrap();
     assert_eq!(code, Some(1));
     assert!(findings(&report, "missing")[0].starts_with("pin path: node.pin_path: /tmp/fairlane: is not on"));
-    // Two reasons to reject a configuration: packets without an Ethernet header have no room for a tag, and the pins
-    // may belong to another network namespace.
+    // Two reasons to reject a configuration: the packets of an interface have no Ethernet header for a tag, or the pins
+    // belong to another network namespace.
     lab.run("n", "ip tuntap add tun0 mode tun");
     let tun = lab.config("n", "[[ports]]\ninterface = \"tun0\"\narrivals = \"trusted\"\ncarrier = \"802.1ad\"\n");
     lab.wire(("s", "in0", "10.8.0.1"), ("c", "c1", "10.8.0.2"));
@@ -120,7 +120,7 @@ fn check_fails_where_attach_would_and_says_what_may_go_wrong() {
         let attach = lab.node(at, "attach", config);
         assert!(!attach.status.success() && stderr(&attach).contains(why), "{why}: {attach:?}");
     }
-    // The rejected change had no effect: in0 is still metered, although it has another index in the other namespace.
+    // The rejected `attach` changed nothing: in0 is still metered. In the other namespace, in0 has another index.
     lab.send("c", "10.2.0.2", 100, 10, 0);
     assert_eq!(lab.status("n", &good)["ingress"]["metered"], 10);
     // Another node at the same interfaces would also meter.
@@ -158,7 +158,8 @@ fn check_fails_where_attach_would_and_says_what_may_go_wrong() {
 fn check_fails_for_what_is_attached_as_attach_does() {
     skip_unless_live!();
     let lab = Lab::one_node();
-    // The index of far0 is that of in0 plus the number of slots in the map of ports, so both ports use the same slot.
+    // The index of far0 is the index of in0 plus the number of slots in the map of ports, so both ports use the same
+    // slot.
     let in0: Json = serde_json::from_str(&lab.run("n", "ip -j link show dev in0")).unwrap();
     let index = in0[0]["ifindex"].as_u64().unwrap() + u64::from(PortRecord::PLACES);
     lab.run("n", &format!("ip link add far0 index {index} type veth peer name far1"));
@@ -218,7 +219,7 @@ impl Follower {
         Self { child, lines }
     }
 
-    /// Sends SIGHUP to the tool; `timeout` would not pass it on.
+    /// Sends SIGHUP to the tool itself, since `timeout`, which runs it, would not pass the signal on.
     fn reload(&self) {
         let children = format!("/proc/{0}/task/{0}/children", self.child.id());
         let tool = std::fs::read_to_string(children).unwrap();
@@ -308,7 +309,8 @@ fn a_follower_follows_what_others_load_and_goes_on_when_the_file_is_wrong() {
     let config = lab.config("n", TWO_PORTS);
     let mut follower = Follower::start(&lab, &config);
     assert_eq!(follower.line(), "attached: 2 ports\n");
-    // Another process loads a port whose interface does not exist yet; then the interface appears.
+    // Another process attaches a port whose interface does not exist yet. The tool that follows the configuration
+    // attaches the programs when the interface appears.
     let port = |name: &str| format!("[[ports]]\ninterface = \"{name}\"\narrivals = \"meter\"\n");
     lab.config("n", &format!("{TWO_PORTS}{}", port("late0")));
     lab.node_ok("n", "attach", &config);
@@ -371,8 +373,8 @@ fn a_follower_keeps_its_pins_when_the_file_names_others() {
 fn marks_are_counted_where_people_look() {
     skip_unless_live!();
     let lab = Lab::one_node();
-    // A packet of 1000 bytes takes 8 ms. Of 60 packets sent at once, those that arrive when 20 to 36 packets wait are
-    // marked, by the default q_base and gamma. Later ones are dropped.
+    // A packet of 1000 bytes takes 8 ms, so 60 packets sent at once form a queue. With the default q_base and gamma,
+    // packets that find 20 to 36 packets in the queue are marked. Later ones are dropped.
     lab.run("n", "tc qdisc add dev out0 root tbf rate 1mbit burst 1600 limit 100000");
     let config = lab.config("n", &TWO_PORTS.replace("\"abc\" }", "\"abc\", ecn = true }"));
     lab.node_ok("n", "attach", &config);
@@ -491,7 +493,7 @@ fn a_scrape_of_many_users_is_bounded_and_has_names() {
     );
     let config = lab.config("n", &text);
     lab.node_ok("n", "attach", &config);
-    // 2000 addresses send a frame each. Between two scrapes anna's address sends 5.
+    // 2000 addresses send a frame each. Between two scrapes anna's address sends 5 frames.
     let send = |addresses: &str| {
         let frames = format!(
             "import socket,struct\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('c0',0))\n\
@@ -509,7 +511,7 @@ fn a_scrape_of_many_users_is_bounded_and_has_names() {
     assert_eq!(counts(&text, "fairlane_user_bytes_total{"), 50);
     assert!(text.contains("fairlane_user_packets_total{user=\"anna\",key=\"10.9.0.7\"} 6"), "{text}");
     // The size does not depend on the number of users: help lines and ports take less than 10 kB, and each of 50 users
-    // 4 lines of about 70 bytes.
+    // has 4 lines of about 70 bytes.
     assert!(text.len() < 30_000, "{}", text.len());
     // Prometheus itself parses the page without an error.
     if let Ok(mut child) =
@@ -526,7 +528,8 @@ fn a_scrape_of_many_users_is_bounded_and_has_names() {
     lab.node_ok("n", "detach", &config);
 }
 
-/// The units name another program, since the real one is not installed. All other files that they name must exist.
+/// The systemd units run another program, since the real one is not installed. All other files that the units name must
+/// exist.
 #[test]
 fn systemd_takes_the_units() {
     let version = Command::new("systemd-analyze").arg("--version").output();

@@ -44,7 +44,8 @@ const UDP_SERVER: &str = "10.2.0.3";
 /// and its processing times.
 const NEAR_SERVER: &str = "10.2.0.9";
 
-/// Max-min share, in Mbit/s, of each subscriber that demands more: those with TCP and the one with UDP.
+/// Max-min share, in Mbit/s, of each subscriber with TCP and of the one with UDP, which all demand more than this
+/// share.
 const SHARE_MBPS: f64 = RATE_MBPS / (TCP.len() + 1) as f64;
 const UDP_MBPS: f64 = 2.4 * SHARE_MBPS;
 /// Payload as a fraction of the frame: for full TCP segments, and for the UDP packets of `send`.
@@ -153,7 +154,8 @@ fn first_port(user: usize) -> usize {
     5200 + 10 * user
 }
 
-/// Starts a program that ends with its client or after a fixed time. Signals reach the program itself.
+/// Starts a program that ends with its client or after a fixed time. A signal to the child process reaches the program
+/// itself.
 fn program(lab: &Lab, name: &str, program: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new("nsenter");
     command.arg(format!("--net={}", lab.netns_path(name))).args(["nice", "-n", "-19", program]).args(arguments);
@@ -338,7 +340,8 @@ fn a_pilot_with_csfq_gives_udp_above_its_share_its_share() {
         return;
     }
     for outcome in pilot("scheme = \"csfq\"\nrate_constant = \"1 s\"", CSFQ) {
-        // Single flows lose packets at the limit of the queue. In docs/node.md they get 0.82 to 0.88 of their share.
+        // Subscribers with a single flow lose packets when the queue reaches its limit. In docs/node.md they get 0.82
+        // to 0.88 of their share.
         assert!(outcome.worst_tcp() >= 0.7 && (0.9..=1.2).contains(&outcome.udp), "{outcome}");
     }
 }

@@ -42,8 +42,8 @@ const RATE_MBPS: f64 = 24.0;
 /// The thresholds of the bottleneck depend on its intended number of flows. Fast retransmit needs three duplicate
 /// acknowledgements (RFC 5681 3.2), so losses in a window of less than four packets cause timeouts. BBR keeps at least
 /// four packets in flight. So `q_base` has room for four packets per flow, if all users have as many flows as the
-/// busiest one. Almost no packets are in flight on the path itself. `q_min` and `gamma` have the same ratios to
-/// `q_base` as in the P4 paper, 6 and 16 to 20. The unit is bytes, not packets, since acknowledgements share the queue.
+/// busiest one. Almost no packets are in flight on the path itself. `q_min` and `gamma` are 6/20 and 16/20 of `q_base`,
+/// as in the P4 paper. The thresholds are in bytes, not packets, since acknowledgements share the queue.
 const FRAME_BYTES: usize = 1518;
 const WINDOW_PACKETS: usize = 4;
 const MOST_FLOWS: usize = 4;
@@ -58,8 +58,8 @@ fn queue() -> String {
     )
 }
 
-/// The threshold of a user with a quarter of the average, `q_base + 2 gamma`. With a lower limit the qdisc would drop
-/// packets that ABC accepts.
+/// The drop threshold of a user with a quarter of the average activity, `q_base + 2 gamma`. With a lower limit the
+/// qdisc would drop packets that ABC accepts.
 fn limit_bytes() -> usize {
     Q_BASE_BYTES + 2 * (Q_BASE_BYTES * 16 / 20)
 }
@@ -131,7 +131,8 @@ impl Subscriber {
         1 + self.number / self.sites
     }
 
-    /// Head of the subscriber's frames: Ethernet addresses, then all bytes before the PPPoE length and the IP packet.
+    /// Returns the first bytes of the subscriber's frames, in hexadecimal: all bytes before the IP packet, or before
+    /// the length field of PPPoE.
     fn head(&self, to: &str, from: &str) -> String {
         let hex = |address: &str| crate::lab::mac(address).replace(':', "");
         let head = hex(to) + &hex(from);
@@ -200,8 +201,8 @@ impl Pop {
         }
     }
 
-    /// Gives hosts all addresses of their site. Plain subscribers are routed directly, others through the device of
-    /// `access.py`.
+    /// Gives each host all addresses of its site. Routes packets to plain subscribers directly, and packets to other
+    /// subscribers through the device of `access.py`.
     fn route(&self) {
         let (lab, server_mac) = (&self.lab, crate::lab::mac(SERVER));
         for site in self.sites() {
@@ -339,7 +340,8 @@ impl Pop {
         self.at(site).zip(ways).collect()
     }
 
-    /// Returns the connections: one flow or four, CUBIC or BBR. Subscribers with two addresses use both addresses.
+    /// Returns the connections of all active subscribers. Each subscriber has one connection per address, or four, with
+    /// CUBIC or BBR. Subscribers with two addresses use both.
     fn connections(&self, site: usize, ways: Ways) -> Vec<(String, &'static str, &'static str)> {
         let mut connections = Vec::new();
         for (index, (subscriber, way)) in self.active(site, ways).into_iter().enumerate() {
@@ -350,9 +352,9 @@ impl Pop {
         connections
     }
 
-    /// Returns the connections with their start times. The golden ratio spreads starts over the first half of the
-    /// settling time, with neighbours far apart. If all flows start on an empty path, BBR stays below its share for a
-    /// long time ([figures](../../../docs/node.md#a-point-of-presence)).
+    /// Returns the connections with their start times. The golden ratio spreads the starts over the first half of the
+    /// settling time, so that consecutive connections start far apart. If all flows start on an empty path, BBR stays
+    /// below its share for a long time ([figures](../../../docs/node.md#a-point-of-presence)).
     fn beginnings(&self, site: usize, ways: Ways, start: f64) -> Json {
         let spread = self.size.settle.as_secs_f64() / 2.0;
         let at = |index: usize| start + spread * (index as f64 * GOLDEN_RATIO).fract();
@@ -360,7 +362,8 @@ impl Pop {
         connections.map(|(index, (address, way, control))| json!([address, way, control, at(index)])).collect()
     }
 
-    /// Description of a subscriber's sender, by its index among those with TCP.
+    /// Describes the sender of `subscriber`: direction, congestion control and number of flows. `index` counts the
+    /// site's subscribers with TCP.
     fn kind(&self, index: usize, subscriber: &Subscriber, way: &str) -> String {
         let (flows, control) = sender(index, subscriber);
         format!("{way}, {control} x {flows}")
@@ -442,8 +445,8 @@ impl Pop {
         let ups = self.sites().map(|site| port(&self.status(SITE_NODES[site]), "uplink").clone());
         for port in ports.chain(ups) {
             assert!(port["accepted"].as_u64() > Some(1000) && port["dropped"].as_u64() > Some(0), "{port}");
-            // A path that loses labels loses those of all packets of a user. Few packets may be unlabelled, because the
-            // nodes' kernels themselves send only single frames.
+            // If a path removed labels, all packets of a user would be unlabelled. Fewer than one in 1000 may be
+            // unlabelled: the single frames that the nodes' kernels themselves send.
             let (accepted, unlabelled) = (port["accepted"].as_u64(), port["unlabelled"].as_u64());
             assert!(unlabelled.map(|frames| 1000 * frames) < accepted, "{port}");
         }
@@ -463,8 +466,8 @@ impl Drop for Pop {
     }
 }
 
-/// Returns the number of connections (one per address, or four) and the congestion control of a subscriber. `index` is
-/// its index among those with TCP at its site.
+/// Returns the number of connections (one per address, or four) and the congestion control of a subscriber. `index`
+/// counts the site's subscribers with TCP.
 fn sender(index: usize, subscriber: &Subscriber) -> (usize, &'static str) {
     let flows = if (index / 2).is_multiple_of(2) { subscriber.addresses().len() } else { MOST_FLOWS };
     (flows, CONTROLS[index / 4 % 2])
@@ -480,10 +483,10 @@ fn line_of(child: &mut Child) -> String {
     line
 }
 
-/// Share of each user at a bottleneck, in Mb/s of TCP payload. All users with TCP demand more than an equal share;
-/// acknowledgements of the other direction take less. The share ignores acknowledgements, so it is too high by their
-/// rate. A frame of 1518 bytes with its label has 1440 bytes of TCP payload after a session or tags. Plain frames have
-/// the same size.
+/// Equal share of each of the `active` users with TCP at a bottleneck, in Mb/s of TCP payload. All users with TCP
+/// demand more than an equal share; acknowledgements of the other direction take less. The share ignores
+/// acknowledgements, so it is too high by their rate. A frame of 1518 bytes, including the label and a PPPoE header or
+/// tags, has 1440 bytes of TCP payload. Plain frames have the same size.
 fn share_mbps(active: usize) -> f64 {
     RATE_MBPS * 1440.0 / 1518.0 / active as f64
 }

@@ -12,8 +12,8 @@ use std::sync::Barrier;
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
-/// Pins this thread to the processor with this index among its allowed processors. Returns false if there are too few.
-/// Each processor has its own cache.
+/// Pins this thread to one of its allowed processors, counted from 0. Returns false if there are too few. The programs
+/// have a separate cache on each processor.
 fn stay(number: usize) -> bool {
     let all = sched_getaffinity(None).unwrap();
     let Some(processor) = (0..CpuSet::MAX_CPU).filter(|processor| all.is_set(*processor)).nth(number) else {
@@ -98,7 +98,7 @@ fn an_address_that_was_forgotten_does_not_count_for_who_has_its_place_now() {
 fn addresses_that_fall_on_one_entry_count_for_whom_they_are() {
     skip_unless_possible!();
     stay(0);
-    // Three times the number of cache entries (RECENT_BITS of planes/bpf/recent.h).
+    // 3072 addresses are three times the number of cache entries (RECENT_BITS of planes/bpf/recent.h).
     let addresses = || (0..3072u32).map(|i| [10, 0, (i >> 8) as u8, i as u8]);
     let twice = |programs: &Programs| (0..2).for_each(|_| addresses().for_each(|address| send(programs, address)));
     let each = replayed_later(&config(&json!({}), &json!({"default_user": {"meter_of": "address"}})));

@@ -1,6 +1,6 @@
-//! Tests a mixed load for a while: reloads, kills, upgrades of the tool, changes to subscribers, a port that disappears
-//! and reappears, and more users than slots. FAIRLANE_SOAK_SECONDS is the duration: 8 by default, 600 for the full
-//! test.
+//! Tests a node during a mix of events: reloads, kills of the tool, upgrades of the tool, changes to subscribers, a
+//! port that disappears and reappears, and more users than slots. FAIRLANE_SOAK_SECONDS is the duration: 8 by default,
+//! 600 for the full test.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::Lab;
@@ -13,7 +13,7 @@ use std::{env, fs};
 
 const KILLS: u32 = 20;
 
-/// Returns two numbers: user maps with room for `users` addresses, and programs that use such a map.
+/// Returns the number of user maps with room for `users` addresses, and the number of programs that use such a map.
 fn in_kernel(users: u32) -> (usize, usize) {
     let places = Places { configured: 1024, addresses: users }.all();
     let maps: Vec<u32> = MapInfoIter::default().filter(|map| map.max_entries == places).map(|map| map.id).collect();
@@ -22,8 +22,8 @@ fn in_kernel(users: u32) -> (usize, usize) {
     (maps.len(), ProgInfoIter::with_query_opts(options).filter(|program| uses(&program.map_ids)).count())
 }
 
-/// Waits up to 5 s for these numbers of maps and programs, since the kernel frees them with some delay. Returns true if
-/// they are reached.
+/// Waits up to 5 s until [`in_kernel`] returns `expected`, since the kernel frees maps and programs with some delay.
+/// Returns true if it does.
 fn comes_to(users: u32, expected: (usize, usize)) -> bool {
     (0..50).any(|turn| {
         sleep(Duration::from_millis(if turn == 0 { 0 } else { 100 }));
@@ -35,11 +35,11 @@ fn comes_to(users: u32, expected: (usize, usize)) -> bool {
 fn reloads_kills_and_a_full_table_lose_no_packet_and_leak_nothing() {
     skip_unless_live!();
     let seconds: u64 = env::var("FAIRLANE_SOAK_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(8);
-    // This size differs from that of other nodes on this machine.
+    // The number of users identifies this node's maps: other nodes on this machine have maps of other sizes.
     let users = 100 + std::process::id() % 97;
     let lab = Lab::one_node();
     let state = lab.pins_of("n").with_file_name("../state").display().to_string();
-    // An upgrade is another file with the same programs, which replace the running ones.
+    // The upgraded tool is a copy of the tool in another file. Its programs replace the running ones.
     let upgraded = lab.file("fairlane-node", "");
     fs::copy(env!("CARGO_BIN_EXE_fairlane-node"), &upgraded).unwrap();
     fs::set_permissions(&upgraded, fs::metadata(env!("CARGO_BIN_EXE_fairlane-node")).unwrap().permissions()).unwrap();

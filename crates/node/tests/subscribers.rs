@@ -1,5 +1,5 @@
-//! Tests realistic subscribers: with several prefixes, tags or sessions, as sources and as destinations, and with
-//! separate slots.
+//! Tests subscribers with several prefixes, VLAN tags or PPPoE sessions, metered as sources or as destinations. Also
+//! tests which slots of the table they get.
 #![cfg(feature = "ebpf")]
 
 use crate::common::{LOOPBACK, PASS, START_NS, config, ethernet, ipv4, ipv6, label_of, replayed, replayed_later};
@@ -26,7 +26,7 @@ fn meter(programs: &Programs, frame: &[u8]) -> u32 {
     label_of(metered.mark)
 }
 
-/// Inserts other headers into a frame: Ethernet addresses, `between`, IP packet.
+/// Returns a frame with other headers: its Ethernet addresses, then `between`, then its IP packet.
 fn behind(frame: &[u8], between: &[&[u8]]) -> Vec<u8> {
     [&frame[..12], &between.concat(), &frame[14..]].concat()
 }
@@ -105,8 +105,8 @@ fn ip_is_found_behind_tags_pppoe_and_mpls() {
             let whole = behind(frame, &parts);
             let header = whole.len() - 1000 + if i == 0 { 20 } else { 40 };
             for length in 14..header {
-                // The kernel accepts no incomplete IP header after a plain ethertype, but this frame has no plain
-                // ethertype.
+                // The kernel accepts such a test frame because it does not begin with the ethertype of IP. After that
+                // ethertype it would reject an incomplete IP header.
                 meter(&programs, &whole[..length]);
             }
             assert_eq!(packets(&programs, &UserKey::UNPARSED), header as u64 - 14, "{way:x?}");
@@ -171,7 +171,7 @@ fn addresses_never_take_the_places_of_configured_users() {
         json!([{"prefix": "10.0.1.0/24"}, {"prefix": "172.16.0.0/12", "meter_of": "address", "address_limit": 5}]);
     let tables = json!({"default_user": {"meter_of": "address"}, "users_table": {"limit": LIMIT}, "users": late});
     let programs = node(&json!({}), &tables);
-    // A user with many addresses takes its maximum number of slots; the others remain free.
+    // A user with many addresses takes its maximum number of slots; the other slots remain free.
     for i in 0..10 {
         meter(&programs, &ipv4([172, 16, 0, i], 0, 100));
     }
@@ -211,8 +211,8 @@ fn tags_of_others_stay_where_they_are() {
         let (metered, after) = programs.pass("fairlane_ingress", &frame, LOOPBACK, 0).unwrap();
         assert_eq!((metered.verdict, &after), (PASS, &frame));
         assert_eq!(programs.ingress_stats().unwrap().stripped, 0);
-        // On a link that carries labels in tags, our tag is outside the frame data, before the frame's own tags.
-        // `live.rs` tests this.
+        // On a link that carries labels in tags, the kernel stores the label's tag outside the frame data, and sends it
+        // before the frame's own tags. `live.rs` tests this.
         for mark in [metered.mark, 0] {
             let (sent, after) = programs.pass("fairlane_egress", &frame, LOOPBACK, mark).unwrap();
             assert_eq!((sent.verdict, &after), (PASS, &frame), "{carrier} {mark:#x}");

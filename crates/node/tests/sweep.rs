@@ -47,7 +47,8 @@ fn swept(programs: &Programs, addresses: u32) -> PoolRecord {
 #[test]
 fn a_slice_of_the_search_is_bounded_at_any_size_of_the_table() {
     skip_unless_possible!();
-    // No address is silent for an hour, so each slice checks its maximum number of slots.
+    // The search handles the table in slices. No address is silent for an hour, so none expires, and each slice checks
+    // its maximum number of slots.
     let programs = node(LIMIT, 0, "1 h");
     let mut before = 0;
     for addresses in [0, 52_000, 105_000, 940_000] {

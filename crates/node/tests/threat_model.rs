@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 const PAGE: &str = include_str!("../../../docs/security.md");
 
-/// Folders of the files named on the page, next to this crate.
+/// Folders that may have the files that the page names, relative to this crate.
 const FOLDERS: [&str; 3] = ["tests", "src", "../schemes/src"];
 
-/// A test file, and parts of the names of its tests. The parts may be empty if the page refers to the whole file.
+/// A test file, and phrases from the names of its tests. There are no phrases if the page refers to the whole file.
 type Named<'a> = (&'a str, Vec<&'a str>);
 
 /// Returns the tests that a page names: in the last column of tables of tests, and in parentheses.
@@ -63,7 +63,8 @@ fn path_of(file: &str) -> Option<PathBuf> {
     FOLDERS.iter().map(|folder| here.join(folder).join(file)).find(|path| path.exists())
 }
 
-/// Names of the tests in a source, as words. The attribute of a property test is within a macro.
+/// Returns the names of the tests in a source file, with spaces instead of underscores. Lines may be indented, because
+/// property tests are inside a macro call.
 fn tests_in(source: &str) -> Vec<String> {
     let mut names = Vec::new();
     let mut is_test = false;

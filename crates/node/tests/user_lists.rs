@@ -51,7 +51,7 @@ impl Place {
         self.command(verb, arguments).output().unwrap()
     }
 
-    /// Returns the output of the command, without the message that nothing is attached.
+    /// Returns the output of the command, without the note that the change takes effect at the next attach.
     pub fn ok(&self, verb: &str, arguments: &[&str]) -> String {
         let output = self.user(verb, arguments);
         assert!(output.status.success(), "{verb} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -99,7 +99,7 @@ fn a_list_that_is_empty_or_cut_off_removes_nobody() {
     let told = "error: list.csv: --replace would remove 3 of 4 subscribers, more than half; to do so, add --force";
     assert_eq!(import(cut_off, &[]), told);
     assert_eq!(import(cut_off, &["--dry-run"]), told);
-    // Removing half of the subscribers is allowed. Removals are reported first.
+    // Removing half of the subscribers is allowed without --force. --dry-run only reports what would be removed.
     let half = place.file("list.csv", "name,prefix\na,10.0.0.1\nb,10.0.0.9\n");
     let dry = place.ok("import", &[&half, "--replace", "--dry-run"]);
     assert_eq!(dry, "would import: 1 new or changed, 2 removed; nothing was changed\n");
@@ -144,7 +144,7 @@ fn a_list_replaces_what_lists_gave_and_leaves_sessions() {
     let replace = |more: &[&str]| place.ok("import", &[&[list.as_str(), "--replace"], more].concat());
     let told = "1 new or changed, 0 removed, 1 left with their sessions";
     assert_eq!(replace(&["--dry-run"]), format!("would import: {told}; nothing was changed\n"));
-    // One of two subscribers from lists is not more than half. Sessions do not count.
+    // Two subscribers come from lists. Removing one of them is not removing more than half; sessions do not count.
     assert_eq!(replace(&[]), format!("imported: {told}\n"));
     let listed = place.ok("list", &[]);
     let of = |name: &str| {
@@ -293,7 +293,8 @@ fn a_stream_says_which_lines_were_applied() {
     );
     assert_eq!(place.refused("remove", &["nobody"]), "error: user \"nobody\": there is none");
     assert_eq!(apply(&put("\\u001b", "10.0.0.1")).matches('\u{1b}').count(), 0);
-    // A file is one change. For a stream, the error reports the 1024 lines applied before.
+    // A file is applied completely or not at all. A stream is applied in parts of 1024 lines, and the error names the
+    // lines that were applied.
     let many: String = (0..1100).map(|i| put(&format!("n{i}"), &format!("10.1.{}.{}", i / 256, i % 256))).collect();
     assert!(apply(&format!("{many}x\n")).ends_with("; lines 1 to 1101 were not applied"));
     let stream = fs::File::open(place.path("changes")).unwrap();

@@ -13,14 +13,16 @@ pub const ENTRY: &str = "fairlane_schemes";
 /// Returns the table of a library to a host with version `host_version` of the interface.
 pub type Entry = unsafe extern "C-unwind" fn(host_version: u32) -> *const LibraryTable;
 
-/// Number of a mark among the reasons for calling [`OnDrop`], after those of
+/// Value of `reason` in [`OnDrop`] for a mark. Smaller values are the reasons of a drop, in the order of
 /// [`DropReason::ALL`](fairlane_schemes::contract::discipline::DropReason::ALL).
 pub const MARKED: u8 = 3;
 
-/// Receives a packet that is dropped or marked, within the call that does so.
+/// Function of the host that receives each dropped or marked packet. It is called during the call that drops or marks
+/// the packet.
 pub type OnDrop = unsafe extern "C" fn(context: *mut c_void, packet: *const CPacket, reason: u8);
 
-/// Receives a reading of a scheme: its name with unit, valid as long as the library, and its value.
+/// Function of the host that receives a reading of a scheme: its name with unit, and its value. The name is valid as
+/// long as the library.
 pub type OnReading = unsafe extern "C" fn(context: *mut c_void, name: *const c_char, value: f64);
 
 /// Offers a packet; see [`SchemeTable::enqueue`].

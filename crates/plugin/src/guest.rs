@@ -96,8 +96,8 @@ thread_local! {
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Stores panic messages for [`SchemeTable::failure`] instead of printing them. The hook affects only the library,
-/// which has its own copy of the standard library.
+/// Stores panic messages for [`SchemeTable::failure`] instead of printing them. This panic hook does not affect the
+/// host, because the library has its own copy of the standard library.
 pub fn keep_panics() {
     std::panic::set_hook(Box::new(|info| {
         let payload = info.payload();
@@ -303,7 +303,7 @@ unsafe extern "C-unwind" fn set_rate<S: SchemeSpec>(state: *mut c_void, rate_bps
         guest.discipline.set_link_rate(BitRate(rate_bps));
         Ok(())
     };
-    // SAFETY: the host passes its own handle. The next call that can fail reports a panic here.
+    // SAFETY: the host passes its own handle. If this call panics, the next call that can fail reports the panic.
     let _ = unsafe { call::<S>(state, set) };
 }
 

@@ -1,9 +1,10 @@
 //! External schemes: the interface between a simulator and a library of schemes, from both sides.
 //!
-//! - [`abi`]: the tables of the C interface, as `fairlane_scheme` and related types in `crates/capi/include/fairlane.h`
+//! - [`abi`]: the tables of functions of the C interface, declared as `fairlane_scheme` and related types in
+//!   `crates/capi/include/fairlane.h`
 //! - [`packet`]: a packet in C, also used by the rest of the C interface
 //! - [`guest`]: builds such a library from schemes written in Rust: [`export!`]
-//! - `host`, with the feature of that name: loads a library and runs its schemes as [external
+//! - `host` (cargo feature `host`): loads a library and runs its schemes as [external
 //!   schemes](fairlane_schemes::registry::external)
 //!
 //! A library in Rust implements [`SchemeSpec`](prelude::SchemeSpec) like a built-in scheme, so that it can become one

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 use std::ffi::{CStr, c_char};
 
-/// Parses the text of a value of this kind, in the scenario's notation.
+/// Converts the text of a value of the kind `kind` to JSON. The text is in the notation of a scenario, without quotes.
 pub(crate) fn json_of(kind: &str, text: &str) -> Json {
     let is_plain = matches!(kind, "count" | "number" | "flag" | "probability");
     let plain = is_plain.then(|| serde_json::from_str(text).ok()).flatten();
@@ -31,7 +31,7 @@ pub(crate) unsafe fn read<'a>(text: *const c_char) -> Option<&'a str> {
 pub(crate) unsafe fn write(at: *mut c_char, size: usize, text: &str) {
     if !at.is_null() && size > 0 {
         let length = text.len().min(size - 1);
-        // SAFETY: `at` points to `size` bytes, of which `length + 1` are written; `text` is none of them.
+        // SAFETY: `at` points to `size` bytes, of which `length + 1` are written; `text` does not overlap them.
         unsafe {
             at.copy_from_nonoverlapping(text.as_ptr().cast(), length);
             at.add(length).write(0);

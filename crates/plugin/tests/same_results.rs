@@ -22,7 +22,8 @@ use fairlane_schemes::registry::schemes::AnyDiscipline;
 use fairlane_schemes::testing::TestPacket;
 use serde_json::{Value as Json, json};
 
-/// Library of the schemes that use no random numbers; the others would have a different seed in a library.
+/// Library of built-in schemes that use no random numbers. Schemes with random numbers would have another seed in a
+/// library, and so other results.
 fn library() -> LibraryTable {
     let schemes = vec![
         guest::scheme::<DropTailScheme>("my-droptail"),
@@ -36,7 +37,8 @@ fn library() -> LibraryTable {
     guest::library("mine", "1.0", schemes)
 }
 
-/// Events of packets, by packet number; thresholds and labels as bits.
+/// Event of the packet with a given number. Thresholds and labels are the bits of floating-point numbers, to compare
+/// them exactly.
 #[derive(Debug, PartialEq)]
 enum Event {
     Dropped(u64, DropReason),

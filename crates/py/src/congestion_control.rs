@@ -31,8 +31,8 @@ pub fn register(name: &str, factory: Arc<dyn ControlFactory>) -> PyResult<()> {
     Ok(())
 }
 
-/// Registers a class, which is called with a connection, as congestion control `name` of scenarios. If `grows`, the
-/// class defines the growth of the window in congestion avoidance and its reduction after congestion; otherwise it
+/// Registers a class as the congestion control `name` of scenarios. The class is called with a connection. If `grows`,
+/// the class defines the growth of the window in congestion avoidance and its reduction after congestion; otherwise it
 /// always sets the window.
 #[pyfunction]
 pub fn register_congestion_control(name: &str, class: Py<PyAny>, grows: bool, ecn: &str) -> PyResult<()> {
@@ -332,7 +332,8 @@ impl PyControl {
         Ok(self.object.as_ref().expect("just made"))
     }
 
-    /// Passes the present values to the connection, calls a method if the class has it, and applies its outputs.
+    /// Copies `output` to the Python connection object, calls the method if the class has it, and copies the values
+    /// that the method has set back to `output`.
     fn tell<T>(&mut self, output: &mut Output, name: &str, method: Method, of: impl FnOnce() -> T) -> Result<(), String>
     where
         T: PyClass + Into<PyClassInitializer<T>>,
@@ -362,7 +363,7 @@ impl PyControl {
         bytes.ok_or_else(|| self.wrong_answer(name, &answer, A_WINDOW))
     }
 
-    /// Error for a value that a method must not return.
+    /// Error message for a method that returned `answer` instead of `wanted`.
     fn wrong_answer(&self, name: &str, answer: &Bound<'_, PyAny>, wanted: &str) -> String {
         let answer = answer.repr().map_or_else(|_| "something".into(), |repr| repr.to_string());
         format!("{}.{name} gave {answer}, it must be {wanted}", self.called)

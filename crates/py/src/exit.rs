@@ -34,7 +34,7 @@ fn runs() -> MutexGuard<'static, Vec<Weak<dyn Run>>> {
     RUNS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Ends `run` at the exit of the interpreter if it still exists.
+/// Ends `run` at the exit of the interpreter if `run` still exists then.
 pub fn ends_at_exit<R: Run + 'static>(run: &Arc<R>) {
     let run: Weak<R> = Arc::downgrade(run);
     let mut runs = runs();

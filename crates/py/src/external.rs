@@ -49,9 +49,9 @@ pub fn find(name: &str) -> Option<ExternalScheme> {
     Some(ExternalScheme::new(name, factory))
 }
 
-/// Runs `work` of a thread with one thread state of the interpreter. Otherwise each call of a scheme would create and
-/// destroy a thread state, which took most of the time. Between calls the thread does not hold the GIL, so other
-/// threads run and signals are handled.
+/// Runs `work` in this thread, with one thread state of the interpreter for all calls of schemes. Otherwise each call
+/// would create and destroy a thread state, which took most of the time. Between calls the thread does not hold the
+/// GIL, so other threads run and signals are handled.
 pub fn with_thread_state(work: &mut (dyn FnMut() + Send)) {
     Python::attach(|py| py.detach(work));
 }

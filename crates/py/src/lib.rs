@@ -88,7 +88,7 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Version of the code that affects records; equal in two builds only if they give the same bytes.
+/// Version of the code that affects records. Two builds with the same version give the same bytes.
 #[pyfunction]
 fn engine_version() -> &'static str {
     fairlane_sim::version::ENGINE
@@ -136,7 +136,7 @@ fn near(name: &str, known: Vec<String>, most: usize) -> String {
     config::near(name, &known.iter().map(String::as_str).collect::<Vec<_>>(), most)
 }
 
-/// Warning if a run takes hours: key and text, including the reason if it cannot use several threads.
+/// Warning if a run takes hours: key and text. The text includes the reason if the run cannot use several threads.
 #[pyfunction]
 fn long_runs(scenario: &str) -> PyResult<Option<(String, String)>> {
     let scenario = read_scenario(scenario)?;
@@ -177,7 +177,7 @@ fn topologies() -> String {
     scenario::topologies().to_string()
 }
 
-/// JSON Schema of a scenario, written once, since that takes 40 ms.
+/// JSON Schema of a scenario, generated only once, since this takes 40 ms.
 #[pyfunction]
 fn scenario_schema() -> &'static str {
     static SCHEMA: LazyLock<String> = LazyLock::new(|| scenario::scenario_schema().to_string());
@@ -196,7 +196,7 @@ fn record_schema() -> String {
     measured::catalogue::record_schema().to_string()
 }
 
-/// The record of a run of a scenario before its start, without any packets.
+/// The record of a run before its start: the record of the scenario without any packets.
 #[pyfunction]
 fn unstarted_record(scenario: &str) -> PyResult<String> {
     to_json(&engine::unstarted(&read_scenario(scenario)?))
@@ -249,7 +249,7 @@ impl Batch {
         let mut parsed: Vec<(String, Arc<Scenario>)> = Vec::new();
         let mut runs = Vec::with_capacity(jobs.len());
         for (text, replication) in jobs {
-            // Replications of a scenario are consecutive, so one copy serves them all.
+            // Replications of a scenario are consecutive, so one parsed copy serves all of them.
             if parsed.last().is_none_or(|(known, _)| *known != text) {
                 let scenario = Arc::new(read_scenario(&text)?);
                 parsed.push((text, scenario));

@@ -97,7 +97,7 @@ fn a_million_flows_pass() {
     flows_pass(1_000_000);
 }
 
-/// Sends one packet of each of `flows` flows in turn.
+/// Sends one packet of each flow, for `flows` flows.
 fn flows_pass(flows: u32) {
     for_all(|scheme| {
         let mut harness = Harness::of(scheme, QueueLimit::Packets(100), 1000, 1);
@@ -133,7 +133,8 @@ fn more_than_two_to_the_forty_bytes_pass() {
     });
 }
 
-/// Returns the state after `flows` flows have ended, a long idle time, and some time with one flow.
+/// Returns the scheme's state after `flows` flows have ended, the port was idle for a long time, and one flow has sent
+/// for some time.
 fn state_after(scheme: Scheme, flows: u32) -> StateSize {
     let mut harness = Harness::of(scheme, QueueLimit::Packets(100), 20, 1);
     for flow in 0..flows {

@@ -134,8 +134,8 @@ fn vectors_cover_what_they_are_to_cover() {
 
 #[test]
 fn random_numbers_at_the_edge_decide() {
-    // While alpha is below the label, alternates between the largest random number that causes a drop and the smallest
-    // that does not.
+    // While alpha is below the label, the packets of the vectors alternate: the first has the largest random number
+    // that causes a drop, the second the smallest that does not.
     let vectors = vectors(Scheme::Csfq);
     let section = vectors.sections.iter().find(|section| section.name == "ties").expect("there are ties");
     let (mut before, mut edges) = (LOG2_OF_ZERO_Q31, [0, 0]);
@@ -160,13 +160,13 @@ struct Seen {
     /// Starts and ends of an estimate.
     begun: u32,
     forgotten: u32,
-    /// Changes of alpha at the end of a window with A >= C, eq. (5), and with A < C, eq. (6).
+    /// Changes of alpha by eq. (5), at the end of a window with A >= C. `taken` counts changes by eq. (6), with A < C.
     scaled: u32,
     taken: u32,
-    /// Number of times that A rises to C or above, and that A falls below C.
+    /// Number of times that A rises to C or above. `ends` is the number of times that A falls below C.
     onsets: u32,
     ends: u32,
-    /// Overflows that cut alpha, eq. (7), and overflows after the last cut.
+    /// Overflows that cut alpha, eq. (7), and overflows that do not, because the cuts are used up.
     cut: u32,
     uncut: u32,
     /// Accepted packets with label alpha, eq. (4).
@@ -176,7 +176,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Counts the actions of the port whose capacity C corresponds to log2(S) = `full`.
+    /// Counts the actions of the port. `full` is log2(S) if packets arrive at its capacity C.
     fn of<'a>(outcomes: impl Iterator<Item = &'a Outcome>, full: i64) -> Self {
         let none = LOG2_OF_ZERO_Q31;
         let (mut seen, mut before, mut was_full, mut cuts) = (Self::default(), none, false, 0);
@@ -212,7 +212,8 @@ impl Seen {
 
 #[test]
 fn vectors_of_csfq_cover_the_estimator() {
-    // S at rate C is 50 Mbit/s times K_alpha = 5 ms, in bytes and Q16: log2(50e6 / 8 * 0.005 * 2^16) = 30.93.
+    // If packets arrive at rate C, S is C * K_alpha = 50 Mbit/s * 5 ms, in bytes and Q16: log2(50e6 / 8 * 0.005 * 2^16)
+    // = 30.93.
     let full = (libm::log2(50e6 / 8.0 * 0.005 * 65_536.0) * (1u64 << 31) as f64) as i64;
     let (vectors, setups) = (vectors(Scheme::Csfq), Scheme::Csfq.setups());
     let mut switch = Switch::new(&setups[0]);

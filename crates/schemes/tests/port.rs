@@ -1,4 +1,4 @@
-//! Tests that a port behaves the same whether it or its discipline stores the packets.
+//! Tests that a port behaves the same whether the port or its discipline stores the packets.
 
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};
@@ -44,8 +44,8 @@ fn port(queue: &Json) -> EgressPort<TestPacket, AnyDiscipline<TestPacket>> {
     EgressPort::new(discipline, LinkRate::new(RATE, &[]), Time::from_millis(2), Rng::stream(1, 0, "test", 0))
 }
 
-/// Offers the packets at their times and delivers each at the far end. Returns the observed events, and the readings
-/// and lengths after each arrival.
+/// Offers the packets at their times and delivers each at the far end. Returns the observed events and, after each
+/// arrival, the scheme's readings, the backlog and the number of packets on the wire.
 fn diary(
     mut port: EgressPort<TestPacket, AnyDiscipline<TestPacket>>,
     packets: &[(Time, TestPacket)],

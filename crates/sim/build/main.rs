@@ -17,7 +17,7 @@ fn main() -> io::Result<()> {
         let root = crates.parent().expect("the folder is in the workspace");
         (vec![schemes, own], root.join("Cargo.lock"))
     } else {
-        // In a package from a registry, the version of the schemes determines their source.
+        // If this crate comes from a registry, the version of `fairlane-schemes` determines the source of the schemes.
         fingerprint.text("fairlane-schemes", env!("CARGO_PKG_VERSION"));
         (vec![own], sim.join("Cargo.lock"))
     };

@@ -1,4 +1,4 @@
-//! Version of the simulator, which determines a run's record together with the scenario.
+//! Version of the simulator. Together with the scenario, it determines the record of a run.
 
 /// Version of all code that can change a record. It consists of the format ([`crate::measure::run_record::SCHEMA`]) and
 /// a fingerprint. The fingerprint covers the sources of this crate and of fairlane-schemes, and the versions of all

@@ -38,8 +38,9 @@ fn one_flow_fills_a_link_with_a_buffer_of_a_quarter_of_the_bandwidth_delay_produ
 
 #[test]
 fn the_queue_of_one_flow_is_a_fraction_of_the_bandwidth_delay_product_however_large_the_buffer() {
-    // CUBIC keeps 116 of 140 packets waiting. BBRv1 probes with an excess of a quarter of 33.5 packets for an eighth of
-    // the time. BBRv3 probes with up to 1.25 BDP, but less often.
+    // CUBIC keeps on average 116 of 140 packets in the queue, and BBR must keep fewer than a quarter of 33.5. BBRv1
+    // probes with an excess of a quarter of 33.5 packets for an eighth of the time. BBRv3 probes with up to 1.25 BDP,
+    // but less often.
     for control in ["bbr1", "bbr3"] {
         let mean = run(&[control], 140, 60).links[0].queue.mean_packets;
         assert!(mean < 33.5 / 4.0, "{control}: {mean}");

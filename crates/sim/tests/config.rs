@@ -1,11 +1,12 @@
-//! Tests that any scenario is either rejected with one line, or is valid and unchanged after writing and reading.
+//! Tests that any scenario is either rejected with a one-line error, or accepted and unchanged after it is written and
+//! read again.
 
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::registry::schemes::Scheme;
 use fairlane_sim::scenario::Scenario;
 use serde_json::{Value as Json, json};
 
-/// Returns a scenario for a scheme with every key that has a value.
+/// Returns a scenario for `scheme` in which every key with a default is written out.
 fn complete(scheme: &str) -> Json {
     let scenario = json!({
         "topology": {"bottleneck_schedule": [{"at": "1 s", "rate": "5 Mbit/s"}]},

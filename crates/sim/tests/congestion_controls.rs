@@ -119,8 +119,8 @@ fn copa_alone(profile: &str, rate_mbps: u32, packets: u32) -> (f64, f64) {
 fn copa_alone_fills_a_link_whose_buffer_is_a_tenth_of_the_bandwidth_delay_product() {
     // According to the paper the queue oscillates between 0 and 2.5 / delta = 5 packets. The buffers have room for 17
     // packets and more, so the link is never idle for long, and no packet is lost after slow start. The test tolerates
-    // 10 % less utilisation, because the velocity can overshoot. A loss of 5 % would be half of the buffer in each
-    // round trip.
+    // 10 % less utilisation, because the velocity can overshoot. It also tolerates a loss below 5 %, which would be
+    // half of the buffer in each round trip.
     for profile in ["linux", "quic"] {
         for (rate_mbps, packets) in [(50, 17), (200, 67), (500, 167)] {
             let (used, lost) = copa_alone(profile, rate_mbps, packets);
@@ -194,7 +194,7 @@ fn vegas_keeps_alpha_to_beta_segments_of_each_flow_in_the_queue() {
 fn dctcp_keeps_the_queue_at_the_threshold() {
     // Alizadeh et al., SIGCOMM 2010, eq. (8) to (11), for N = 1, C RTT = 33, K = 20 packets: the queue oscillates
     // between K + N = 21 and 21 - sqrt(2 N (C RTT + K)) / 2 = 15.9 packets. An ACK of two segments releases a burst of
-    // at most three segments.
+    // at most three segments, so the test allows a queue of 24 packets.
     let record = Case::deep(step(20)).run(&["dctcp"]);
     let queue = &record.links[0].queue;
     assert!(queue.max_packets <= 24, "{}", queue.max_packets);

@@ -70,8 +70,8 @@ fn run(scenario: &Json, made: Made) -> Result<RunRecord, Stop> {
     Ok(RunRecord { cpu_seconds: None, ..record })
 }
 
-/// RFC 5681 3.1 as in `congestion/reno.rs` with byte counting, as in the profiles `linux` and `quic`. Windows are in
-/// bytes.
+/// Reno (RFC 5681 3.1) as in `congestion/reno.rs`, with byte counting as in the profiles `linux` and `quic`. Windows
+/// are in bytes.
 #[derive(Debug)]
 struct Reno {
     mss: u32,
@@ -185,8 +185,7 @@ fn a_control_of_everything_is_told_of_each_segment_and_its_window_is_obeyed() {
     assert_eq!(logs.len(), 2, "a control for each flow");
     for log in logs.iter().map(|log| log.lock().unwrap()) {
         assert!(log.lost > 0 && (0..=1).contains(&log.recoveries), "{} lost, {} recoveries", log.lost, log.recoveries);
-        // The flows share a path of 33 packets and a buffer of 33 packets. A single flow's window is at most the sum of
-        // the two plus one.
+        // The path holds 33 packets and the buffer 33, so the window of a flow is at most 67 segments.
         let most = log.windows.iter().max().unwrap() / 1448;
         assert!((10..=67).contains(&most), "{most}");
         // Segments neither delivered nor lost are in flight. Their number is at most a window.

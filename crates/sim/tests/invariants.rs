@@ -424,7 +424,7 @@ proptest! {
         scenario in scenario_with(abc_queue()), power in -8i32..12,
     ) {
         // If all reference rates are multiplied by s, each activity A becomes log2(R/(s R_r)) = A - log2(s), so every
-        // decision is the same. Only before the first accepted packet is A_avg 0 for any reference rate. This packet
+        // decision is the same. The exception is the first packet: before it, A_avg is 0 for any reference rate. It
         // must be accepted in both runs, so Q_min is above 0.
         let mut scenario = scenario;
         if let Some(unit) = scenario["queue"]["q_min"].as_str().and_then(|text| text.split(' ').nth(1)) {
@@ -506,8 +506,8 @@ fn slowed_control(control: CongestionControl, k: u32) -> Json {
     };
     scenario["groups"][0]["sources"] = flows_of(4);
     scenario["groups"][1]["sources"] = flows_of(1);
-    // All flows start before CoDel drops a packet, because a connection whose SYN is lost has no ECN, and RACK has
-    // fixed times of milliseconds.
+    // All flows start before CoDel drops a packet, because a connection whose SYN is lost has no ECN. CoDel would then
+    // drop its packets, and RACK, which detects such losses, has fixed times of milliseconds.
     scenario["groups"][0]["start_until"] = time(50).into();
     scenario["groups"][1]["start_until"] = time(50).into();
     scenario
@@ -533,8 +533,8 @@ fn slowing_everything_down_leaves_throughput_ratios_of_controls_without_constant
     let scale_free: Vec<_> = CongestionControl::ALL.iter().filter(|control| control.is_scale_free()).collect();
     assert!(scale_free.contains(&&CongestionControl::Reno));
     for &control in scale_free {
-        // All events happen k times as late and are otherwise the same. For congestion controls that are not
-        // scale-free, most ratios differ by 0.5 % or more, and that of Prague by 0.04 %.
+        // All events happen k times as late and are otherwise the same, so the two ratios must be equal. With
+        // congestion controls that are not scale-free, they mostly differ by 0.5 % or more, and with Prague by 0.04 %.
         let (fast, slow) = (mean_ratio(&slowed_control(control, 1)), mean_ratio(&slowed_control(control, 4)));
         assert!((fast / slow - 1.0).abs() < 1e-9, "{}: {fast} {slow}", control.name());
     }
@@ -612,8 +612,9 @@ fn a_poisson_queue_is_as_long_as_theory_says() {
 
 #[test]
 fn a_lone_flow_has_one_mean_queue_under_drop_tail_and_under_a_codel_that_drops_nothing() {
-    // Neither scheme counts the packet in transmission as waiting. With another target, CoDel would drop three packets
-    // in BBR's start-up, and the mean from 5 s to 20 s would be 5.7 instead of 6.6 packets.
+    // Neither scheme counts the packet in transmission as waiting. The target is so long that CoDel drops nothing. With
+    // another target it would drop three packets in BBR's start-up. That would lower the mean from 6.6 to 5.7 packets
+    // between 5 s and 20 s.
     let mean = |queue: Json| {
         let scenario = json!({
             "run": {"warmup": "1 s", "measure": "5 s"},

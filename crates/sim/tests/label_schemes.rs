@@ -75,8 +75,8 @@ fn afpft_fig_2_groups_above_the_share_get_the_share_only_with_the_correction_of_
     println!("with {with:.4?}, without {without:.4?}");
     // The max-min share is (20 - 5*0.5 - 5*1)/10 = 1.25 Mbit/s for groups 3 and 4.
     assert_close(&with, &[0.5, 1.0, 1.25, 1.25], 0.03);
-    // Without the correction, group 3 gets all that it sends, and group 4 the rest: (20 - 5*(0.5 + 1 + 1.5))/5 = 1
-    // Mbit/s.
+    // Without `correct_finish`, group 3 gets all that it sends, and group 4 gets the remaining rate: (20 - 5*(0.5 + 1 +
+    // 1.5))/5 = 1 Mbit/s.
     assert_close(&without, &[0.5, 1.0, 1.5, 1.0], 0.03);
 }
 
@@ -92,8 +92,8 @@ fn rainbow_fair_queueing_gives_constant_rates_their_max_min_share_within_a_few_c
     let queue = json!({"scheme": "rfq", "limit": "50 kB", "q_threshold": "25 kB"});
     let shares = groups_of_five(&throughput(&queue, 20, &fig_2_rates(), 100));
     println!("{shares:.4?}");
-    // The rates of successive colours differ by 19 %. The threshold varies by one or two colours around that of the
-    // fair share.
+    // The rates of successive colours differ by 19 %. The threshold varies by one or two colours around the colour of
+    // the fair share.
     assert_close(&shares, &[0.5, 1.0, 1.25, 1.25], 0.1);
     assert!((shares[2] / shares[3] - 1.0).abs() < 0.03, "{shares:?}");
 }

@@ -26,7 +26,8 @@ fn by(scenario: &Scenario, partition: &Partition) -> String {
     bytes(&run_by(scenario, 0, partition, &AtomicBool::new(false), &mut NoObserver).expect("nobody cancels"))
 }
 
-/// Delays are whole milliseconds and rates are multiples of each other. This makes many events simultaneous.
+/// Generates a link. Delays are whole milliseconds and rates are multiples of each other, so many events are
+/// simultaneous.
 fn link() -> impl Strategy<Value = Json> {
     let queue = prop_oneof![
         Just(json!({"scheme": "droptail", "limit": "20 packets"})),
@@ -62,13 +63,13 @@ fn lasting_source() -> impl Strategy<Value = Json> {
     ]
 }
 
-/// Used instead of an access delay: each user gets a random delay.
+/// Stands for a random access delay of each user, instead of a fixed delay.
 const SPREAD: &str = "spread";
 
-/// Users, route, delay and rate of the access link, and sources of a group.
+/// A random group: number of users, route, delay and rate (Mbit/s) of its access links, and sources.
 type Drawn = ((u32, Vec<usize>, &'static str, u32), Vec<Json>);
 
-/// Up to seven links, and groups on random routes over up to three of them, in any order.
+/// Generates a network of up to seven links. Each group has a random route over one to three links, in any order.
 fn network(sources: BoxedStrategy<Json>) -> impl Strategy<Value = Json> {
     let route = prop::collection::vec(0usize..100, 1..4);
     let access = prop_oneof![Just(1u32), Just(20)];
@@ -95,9 +96,8 @@ fn network(sources: BoxedStrategy<Json>) -> impl Strategy<Value = Json> {
                 let mut group = json!({"name": format!("g{number}"), "users": users, "route": names, "sources": sources,
                     "access_rate": format!("{access} Mbit/s"), "start_until": "0.3 s"});
                 if *delay == SPREAD {
-                    // With three links of 10 ms, 40 ms of the round trip remain for the access links, minus the
-                    // transmission of a packet on each link. A spread of 0.4 may exceed this and would then be
-                    // rejected.
+                    // The round trip over three links of 10 ms takes 60 ms and the transmission of a packet on each
+                    // link. The access links have less than the remaining 40 ms, so a spread of 0.4 could be rejected.
                     (group["rtt"], group["rtt_spread"]) = ("100 ms".into(), 0.39.into());
                 } else {
                     group["access_delay"] = (*delay).into();
@@ -155,7 +155,8 @@ fn passing_source() -> impl Strategy<Value = Json> {
     ]
 }
 
-/// Scenarios with transfers and labels. They need a separate random stream for each user.
+/// Generates scenarios with transfers and labels, which can be partitioned only with a separate random stream for each
+/// user.
 fn passing() -> impl Strategy<Value = Scenario> {
     let label = prop_oneof![Just("abc"), Just("abc2016"), Just("afpft"), Just("droptail")];
     (network(passing_source().boxed()), label).prop_map(|(mut scenario, label)| {
@@ -229,8 +230,8 @@ fn what_cannot_be_cut_says_why() {
     assert_eq!(why(row("htb", json!([{"kind": "tcp"}]))), WhyWhole::HoldsBack);
     assert_eq!(why(row("abc", json!([{"kind": "tcp"}]))), WhyWhole::SharedStreams);
     assert_eq!(why(row("droptail", json!([{"kind": "web", "interval": "1 s"}]))), WhyWhole::SharedStreams);
-    // At 10 Mbit/s, fewer than one packet of 1500 bytes per millisecond is sent. With delays of 5 ms this is too little
-    // work for a partition.
+    // At 10 Mbit/s, a link sends less than one packet of 1500 bytes per millisecond. So a window of 5 ms, the delay of
+    // a link, has too little work for a second thread.
     let slow = json!({"topology": {"kind": "parking_lot"}, "queue": {"scheme": "droptail"}, "groups": tcp});
     assert_eq!(why(slow), WhyWhole::NoGain);
     assert!(Partition::new(&read(&row("droptail", json!([{"kind": "tcp"}]))), 2).is_ok());

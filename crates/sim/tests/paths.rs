@@ -25,7 +25,8 @@ fn a_lossy_link_loses_its_share_and_tells_so() {
     assert!((lost.packets as f64 / n - share).abs() < 5.0 * (share * (1.0 - share) / n).sqrt(), "{}", lost.packets);
     assert_eq!((lost.bytes, link.user_dropped_packets[0]), (lost.packets * 1500, lost.packets));
     assert_eq!((link.accounting.dropped, record.groups[0].path.dropped_packets), (lost.packets, lost.packets));
-    // All packets that were not lost have arrived, except those sent in the last 5.1 ms. One packet is sent per 1.5 ms.
+    // One packet is sent per 1.5 ms. Except packets sent in the last 5.1 ms, all packets that were not lost have
+    // arrived.
     let missing = udp.sent_packets - udp.received_packets - lost.packets;
     assert!(missing <= 5, "{missing}");
     // The link also transmits the packets that are lost after it. The user does not receive them.
@@ -79,7 +80,8 @@ fn jitter_that_keeps_the_order_costs_tcp_no_retransmission() {
     assert!(with(true) > 20, "{}", with(true));
 }
 
-/// Returns the mean and maximum one-way delay in s over a link of 5 ms, for a packet every 10 ms from 1 s to 5 s.
+/// Sends a packet every 10 ms over a link of 5 ms. Returns the mean and maximum one-way delay, in s, of the packets
+/// that arrive from 1 s to 5 s.
 fn delay_of(topology: &Json, group: &Json) -> (f64, f64) {
     let mut group = group.clone();
     group["sources"] = json!([{"kind": "cbr", "rate": "1 Mbit/s", "packet_size": "1250 B"}]);
@@ -154,8 +156,8 @@ fn a_link_that_follows_a_trace_has_its_mean_rate() {
     let mean = 3000.0 * 12_000.0 / (f64::from(last_ms) / 1e3);
     let trace = json!({"file": "radio.up", "gaps": gaps_of_trace(&content).unwrap()});
     // The trace is repeated ten times. The load always exceeds the rate, and the queue has room for all excess packets.
-    // Packets have 1500 B, or 300 B so that several share an opportunity. No opportunity is lost, because packets
-    // always wait.
+    // Packets have 1500 B, or 300 B so that several fit into one transmission opportunity of the trace. Packets always
+    // wait, so no opportunity is lost.
     for size in [1500, 300] {
         let topology = json!({"bottleneck_trace": trace, "access_rate": "1 Gbit/s", "access_limit": "10000 packets"});
         let source = json!({"kind": "cbr", "rate": "30 Mbit/s", "packet_size": format!("{size} B")});
@@ -271,8 +273,8 @@ fn round_trip_times_set_the_delay_of_access_links() {
     let given = run(&with(json!({"access_delay": "14.9 ms"})));
     assert_eq!(run(&with(json!({"rtt": "40 ms"}))), given);
     assert_eq!(run(&with(json!({"user_rtts": ["40 ms", "40 ms", "40 ms", "40 ms"]}))), given);
-    // Hosts with equal access links share lines. For each delay there are two lines upstream, and four downstream,
-    // since acknowledgements cross no common bottleneck.
+    // Hosts with equal access links share lines. Each delay has two upstream lines. It has four downstream lines, since
+    // acknowledgements cross no common bottleneck here.
     let lines = |group| {
         let hosts = network(&with(group)).hosts;
         (hosts.up.shared_lines(), hosts.down.shared_lines())
@@ -330,7 +332,7 @@ fn an_access_network_spreads_round_trip_times_by_as_much_as_the_way_leaves() {
     // Gateway, site and access point have delays of 5 + 0.5 + 1 ms, so the round trip takes 13 ms.
     assert_eq!(spread(json!({"rtt": "30 ms"})), Ok((Some(0.1), Time::from_millis(3))));
     assert_eq!(spread(json!({"rtt": "30 ms", "rtt_spread": 0.0})), Ok((Some(0.0), Time::ZERO)));
-    // A spread of 1 ms around an RTT of 14 ms is 0.0714.
+    // An RTT of 14 ms leaves 1 ms for the spread: a fraction of 0.0714, which is rounded to 0.071.
     assert_eq!(spread(json!({"rtt": "14 ms"})), Ok((Some(0.071), Time::from_micros(994))));
     assert_eq!(spread(json!({"access_delay": "2 ms"})), Ok((Some(0.1), Time::from_micros(1700))));
     assert_eq!(spread(json!({"rtt": "13 ms"})), Ok((Some(0.0), Time::ZERO)));

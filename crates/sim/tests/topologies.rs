@@ -221,8 +221,8 @@ fn labels_are_written_once_at_the_edge_and_every_link_judges_by_them() {
 
 #[test]
 fn a_fast_link_with_a_large_buffer_is_full() {
-    // This is afpft III-C without its schemes: a link of 1 Gb/s and 5 ms, a buffer of 500 packets, and 100 flows with
-    // four round-trip times. Drop-tail keeps the link busy.
+    // The scenario of afpft III-C, with drop-tail instead of the paper's schemes: a link of 1 Gb/s and 5 ms, a buffer
+    // of 500 packets, and 100 flows with four different round-trip times. The link must be busy.
     let group = |number: usize, rtt_ms: f64| {
         let each = (rtt_ms - 10.0) / 4.0;
         json!({"name": format!("G{}", number + 1), "users": 25, "start_until": "1 s",

@@ -74,7 +74,7 @@ fn a_video_that_stops_ends_without_a_stall() {
     let record = run(&scenario);
     let video = video(&record);
     assert_eq!((video.stalls, video.stalled_s), (0.0, 0.0), "{video:?}");
-    // One chunk is requested every 2 s from 60 s to 100 s.
+    // The measurement starts at 60 s. One chunk is requested every 2 s until the player stops at 100 s.
     assert!((record.groups[0].goodput_bps / (4e6 / 3.0) - 1.0).abs() < 1.0 / 20.0 + 0.002);
 }
 
@@ -89,8 +89,8 @@ fn videos_beside_other_sources_count_for_themselves() {
     let video = video(&record);
     assert_eq!((video.players, video.player_bitrate_bps.len()), (2, 2));
     assert_eq!(video.stalls, 0.0);
-    // Two users with one session per second for 120 s start 240 transfers; chunks do not count. The tolerance is five
-    // standard deviations.
+    // Two users, each with one session per second, start 240 transfers in 120 s. Chunks of the video do not count as
+    // transfers. The tolerance is five standard deviations.
     let times = record.groups[0].transfer_times.as_ref().expect("there are transfers");
     assert!((times.started as f64 - 240.0).abs() < 5.0 * 240f64.sqrt(), "{}", times.started);
 }

@@ -6,7 +6,7 @@
 //! | call | input | parts |
 //! |---|---|---|
 //! | [`fairlane_catalogue`] | none | JSON: version, schemes and congestion controls with their parameters |
-//! | [`fairlane_run`] | scenario, TOML or JSON | the record as JSON, as every host writes it; JSON that describes the columns; one part per column |
+//! | [`fairlane_run`] | scenario, TOML or JSON | the record as JSON, as every host writes it; JSON that describes the columns of the run's events, waits and samples; one part per column |
 //!
 //! If the status is not 0, the only part is a line with the reason.
 //!

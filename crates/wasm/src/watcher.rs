@@ -1,4 +1,4 @@
-//! Data for pictures of a run that its record does not contain: each packet's path through each queue, its waiting
+//! Data of a run for pictures, in addition to the run's record: each packet's path through each queue, its waiting
 //! time, and the schemes' readings.
 
 use crate::answer::{Answer, Column, Dtype, Failed};

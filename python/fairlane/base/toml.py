@@ -1,4 +1,4 @@
-"""Reads TOML files and values; an error is one line with its position."""
+"""Reads TOML files and values. The message of an error is one line and contains the line and column in the file."""
 
 from __future__ import annotations
 

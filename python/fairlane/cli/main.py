@@ -139,7 +139,7 @@ def run_command(arguments: list[str], received: Received) -> int:
 
 
 def _check_text(arguments: list[str]) -> None:
-    """Raises a UserError unless all arguments are text, as libraries, documents and terminal need for file names."""
+    """Raises a UserError if an argument is not UTF-8 text. Libraries and documents accept no other file names."""
     for argument in arguments:
         try:
             argument.encode()

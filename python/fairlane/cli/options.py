@@ -130,7 +130,10 @@ class NeedsAWord(click.Command):
 
 
 class Group(click.Group):
-    """A group that prints its help without arguments. On a terminal, its commands that need arguments do the same."""
+    """A command group that prints its help if called without arguments.
+
+    On a terminal, its commands also print their help if called without arguments that they need.
+    """
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
         """Prints the help if there are no arguments."""
@@ -142,7 +145,10 @@ class Group(click.Group):
     def resolve_command(
         self, context: click.Context, arguments: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Suggests similar names; on a terminal, prints the help of a command that lacks a required argument."""
+        """Finds a command by name; an error for an unknown name suggests similar names.
+
+        On a terminal, a command without its required arguments prints its help.
+        """
         asked = arguments[0]
         if not (context.resilient_parsing or asked.startswith("-") or self.get_command(context, asked)):
             meant = near(asked, self.list_commands(context), most=5)

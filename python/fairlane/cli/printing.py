@@ -59,7 +59,7 @@ VERDICTS: dict[VerdictName, tuple[str, str]] = {
     "deviates": ("yellow", "deviate"),
     "not applicable": ("dim", "not applicable"),
 }
-"""Style of each verdict, and its name after a count."""
+"""Style of each verdict, and its wording after a count, as in `3 differ`."""
 
 
 def print_result(result: Result) -> None:
@@ -343,7 +343,7 @@ def print_pairs(result: Pairs, folder: Path) -> None:
 
 
 def print_adversaries(result: Adversaries, folder: Path) -> None:
-    """A row per scheme: the light user's share of its max-min share, and the behaviour of the heavy users."""
+    """A row per scheme: the part of its max-min share that the light user gets, and the heavy users' behaviour."""
     out = Terminal()
     groups = ("light", "heavy", "crowd")
     numbers = Numbers("scheme", "shares by", lines("share of the", "light user"), lines("under", "WFQ"))

@@ -33,7 +33,9 @@ class Entry(Variant):
         return None
 
     def canonical(self, one: SuiteScenario) -> str:
-        """Returns the scenario under this scheme. The buffer is unchanged; other parameters have their defaults.
+        """Returns the scenario under this scheme, with the same buffer and with the entry's parameters.
+
+        All other parameters have their defaults.
 
         Schemes that order packets themselves have no scheduler for traffic classes, so they get `fifo`.
 

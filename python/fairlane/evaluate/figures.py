@@ -36,7 +36,7 @@ class Pair:
         stem: Stem of its files.
         across: Key of the criterion on the x-axis.
         up: Key of the criterion on the y-axis.
-        with_zero: Axes that span orders of magnitude and include zero.
+        with_zero: Axes (`x`, `y` or `xy`) whose values span orders of magnitude and include zero.
     """
 
     stem: str
@@ -148,7 +148,7 @@ def _points(
 
 
 def _numbers(axes: Axes, points: dict[str, tuple[Interval, Interval]], best: Sequence[str]) -> None:
-    """Writes the front's numbers next to its points; overlapping points share a label."""
+    """Numbers the points of the front in the order of `front`. Points that nearly coincide share a label."""
     into_axes = axes.transData + axes.transAxes.inverted()
     clusters: list[tuple[tuple[float, float], list[int]]] = []
     for number, label in enumerate(best, 1):

@@ -145,7 +145,7 @@ def _transfers(times: Sequence[Record]) -> Row:
 
 
 def _use(run: Record) -> float:
-    """Utilisation of the least used link, divided by its utilisation under max-min shares; at most 1."""
+    """Smallest quotient over all links of a link's utilisation and its utilisation under max-min shares; at most 1."""
     return min(
         min(link["utilisation"] / link["max_min_utilisation"], 1.0) if link["max_min_utilisation"] else 1.0
         for link in run["links"]

@@ -47,7 +47,7 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """Scenarios for comparison, from which a victim's loss through another sender is computed.
+    """Two scenarios that are compared with the measured one. They show how much another sender harms a victim.
 
     Attributes:
         victim: Name of the victim's group.

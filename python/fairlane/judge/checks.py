@@ -112,7 +112,7 @@ def _check_ordering(claim: Claim, tables: Mapping[str, Table]) -> list[Check]:
 
 
 def _falls(claim: Claim, high: Interval, low: Interval) -> Comparison:
-    """Checks that `high` is at least `low` minus the larger tolerance, and above `low` by the margin, if any."""
+    """Checks that `high` is at least `low` minus the claim's larger tolerance, and above `low` by any margin."""
     short = claim.get("tol_rel", 0.0)
     allowed = [_above(high, low, 1 - short, 0.0, short * abs(low.mean))]
     if "tol_abs" in claim:
@@ -166,7 +166,7 @@ def _shape(claim: Claim, means: Sequence[Interval]) -> Comparison:
 
 
 def _way(claim: Claim, means: Sequence[Interval], *, up: bool) -> Comparison:
-    """Checks the largest step back of a rise or fall. Checks its ends too, since small steps back could add up."""
+    """Checks the largest step back of a rise or fall. Also compares its ends, since small steps back could add up."""
     low, high = (means[0], means[-1]) if up else (means[-1], means[0])
     width = math.hypot(low.uncertainty, high.uncertainty)
     missed = _difference(low.mean, high.mean) or (0.0 if width else math.inf)  # equal numbers are not a rise

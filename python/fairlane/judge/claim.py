@@ -8,7 +8,7 @@ from typing import Any
 from fairlane.results.intervals import format_number
 
 Claim = Mapping[str, Any]
-"""A table of a claims.toml; the comment at its start explains the keys."""
+"""A table of a claims.toml. The comment at the start of that file explains the keys."""
 
 
 def names(value: str | Sequence[str]) -> list[str]:
@@ -17,7 +17,10 @@ def names(value: str | Sequence[str]) -> list[str]:
 
 
 def steps(claim: Claim) -> list[list[Any]]:
-    """The values of an order, highest first. Each value of a step is compared with all values of the next step."""
+    """The steps of a claim about an order: lists of values, highest first.
+
+    Each value of a step is compared with all values of the next step.
+    """
     return [list(step) if isinstance(step, list) else [step] for step in claim["order"]]
 
 

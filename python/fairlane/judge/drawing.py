@@ -52,7 +52,7 @@ class Canvas:
             colour: Variable shown by colour; `scheme` and `metric` are variables, too.
             line: Variable shown by line style and marker.
             names: Text of the legend for (variable, value).
-            within: Range of points to draw.
+            within: Draws only points whose mean is within this range.
             where: Values of further variables.
         """
         grid = {**self.table.grid, "scheme": self.experiment.schemes, "metric": metrics}

@@ -33,7 +33,7 @@ class Experiment:
         parameters: All other parameters.
         claims: Claims of the paper.
         replications: Runs of each point.
-        settings: Scenario keys that differ from the paper's to save time.
+        settings: Scenario keys whose values differ from the paper's, to save time.
         standing: Standing of its claims; claims that do not test the paper are counted separately.
         limit: Maximum replications of a point while a claim is inconclusive; see `most`.
     """

@@ -75,7 +75,7 @@ class Cell:
     """One metric at one point.
 
     Attributes:
-        at: The point and `metric`.
+        at: The point, and the name of the metric under the key `metric`.
         samples: One sample per replication.
         confidence: Confidence level of the interval.
         experiment: Identifier of the experiment.
@@ -109,7 +109,8 @@ class Table:
         parameters: Values of all parameters that do not vary.
         rows: One row per point.
         confidence: Confidence level of the intervals.
-        labels: Names of points, such as rows of a printed table, that claims use like variables.
+        labels: Functions that compute further names of a point, such as its row in a printed table. Claims can select
+            points by these names as by variables.
     """
 
     experiment: str

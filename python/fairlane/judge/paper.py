@@ -52,11 +52,12 @@ class Paper:
             scheme that `scheme` names.
         metrics: Functions of run record and values; they return None if the run lacks the number.
         traces: Functions of a run record that return a curve over time.
-        runs: Numbers and durations of runs that differ from the paper's.
+        runs: Rules by which the number and the duration of runs differ from the paper's (runs.toml).
         confidence: Confidence level of the intervals.
         engine_schemes: Name of a scheme in the simulator by its name in the claims, where the names differ.
-        exists: Returns true if a combination of scheme and variables is a point; None if all combinations are.
-        labels: Names of points, such as rows of a printed table, that claims use like variables.
+        exists: Returns true if a combination of scheme and variables is a point. If None, all combinations are points.
+        labels: Functions that compute further names of a point, such as its row in a printed table. Claims can select
+            points by these names as by variables.
         computed: Rows of experiments without simulation (`kind = "analytic"`).
         statistics: Statistics by claim id, for claims that are not about a metric of a point.
     """

@@ -53,7 +53,7 @@ class Reproduction:
         tables: Measured grid by experiment id, including needed points of experiments that claims refer to.
         verdicts: Verdicts on all claims of the experiments.
         replications: Number of replications of each experiment.
-        most: Maximum replications of a point of each experiment while a claim is inconclusive.
+        most: For each experiment, the maximum number of replications of a point while a claim is inconclusive.
         settings: Scenario keys that differ from the paper's.
         cpu_seconds: CPU time of the runs of each experiment, including stored runs.
         quick: True for a preview, with fewer and shorter runs.

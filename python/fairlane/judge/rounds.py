@@ -56,7 +56,7 @@ class Rounds:
         measured: Points of the paper, with the replications of their experiments.
         computed: Rows of experiments without simulation, by experiment.
         counts: Replications of each experiment.
-        most: Maximum replications of a point of each experiment.
+        most: For each experiment, the maximum number of replications of a point.
     """
 
     paper: Paper
@@ -99,7 +99,7 @@ class Rounds:
         return Judged([verdicts[one.claim["id"]] for one in claims], {name: self._table(name, shown) for name in names})
 
     def _more(self, one: _Open, tables: Mapping[str, Table]) -> dict[int, int]:
-        """The points at which an inconclusive claim needs more replications, with the new numbers."""
+        """New number of replications of each point at which an inconclusive claim needs more, by index of the point."""
         more = {}
         for index in self._undecided(one.claim, tables):
             name = self._place(index)

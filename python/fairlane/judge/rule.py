@@ -1,4 +1,7 @@
-"""The rule that decides whether a number agrees with a claim. Noise never helps, except for extremes of points.
+"""The rule that decides whether a number agrees with a claim.
+
+Noise never makes a claim easier to satisfy, except slightly where noisy means select a point: the turn of a trend, or
+the extreme of several points (see below).
 
 A comparison has a mean over runs, the half width of its confidence interval, and an allowed range. This range is the
 paper's number or bound, widened by the tolerance that was set before the first run. The comparison is
@@ -16,9 +19,9 @@ A wider interval never makes an outcome better. For each kind of claim this mean
   the tolerance, if any. Without a tolerance, the whole interval must be within the bound.
 - An order of two means (ordering, the steps of a trend): the rule compares their difference, with the half width of its
   interval for independent means. The difference may fall short by the tolerance. A margin (a minimum difference) has no
-  tolerance, so the whole interval must exceed the margin. The ends of a rise or a fall, on both sides of a turn, are
-  also compared without a tolerance: several allowed steps back must not add up to the other direction. The turn is at
-  the best-fitting point of the measured means, which favours a turn slightly, as for an extreme.
+  tolerance, so the whole interval must exceed the margin. In a trend, the first and the last mean of each rise and fall
+  are also compared, without a tolerance. Otherwise several allowed steps back could add up to the other direction. The
+  turn is at the best-fitting point of the measured means, which favours a turn slightly, as for an extreme.
 - The position of the largest value (argmax): the interval includes every position whose mean is below the largest mean
   by at most the half width of the difference.
 - One number over all runs, such as an index over means (statistics, quantiles): the jackknife gives the interval,

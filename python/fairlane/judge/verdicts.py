@@ -90,8 +90,8 @@ class Statistic:
     """Statistic for claims that are about neither a metric of a point nor a reduction of metrics.
 
     Attributes:
-        table: Computes the tested table from measured tables by experiment id, or None if a measured table is missing.
-            A number over all replications gets a jackknife interval.
+        table: Computes the table to test from the measured tables, given by experiment id. Returns None if a measured
+            table is missing. A number over all replications gets a jackknife interval.
         needs: Experiments needed in addition to the claim's own.
         extreme: True for a minimum or maximum over all runs, which is not an estimate and has no interval.
     """

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 OF_PATHS = {metric.name: metric for metric in shown("lab", "group")}
-"""Metrics of a group's packets that some planes can measure."""
+"""Metrics of a group's packets in tables of the lab. Not every plane measures them."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class PlaneResult:
     result: Result
 
     def metrics(self) -> dict[str, Interval]:
-        """Means over the runs of the metrics that every run has, such as goodput per user of each group."""
+        """Mean over the runs of each metric that all runs have, such as the goodput per user of each group."""
         runs = [_metrics(run) for run in self.result.runs]
         samples = {name: [value for run in runs if (value := run[name]) is not None] for name in runs[0]}
         return {name: interval(values) for name, values in samples.items() if len(values) == len(runs)}

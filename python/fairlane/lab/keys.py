@@ -110,7 +110,7 @@ KEYS: dict[str, Rule] = {
     "groups[].sources[cbr].jitter": Honoured("option --jitter of the sender"),
     **{f"groups[].sources[poisson].{name}": rule for name, rule in _UDP.items()},
 }
-"""Rules by key (see `honoured.Rules`), except keys of queue and marker: `in_node` returns the supported ones."""
+"""Rules by key (see `honoured.Rules`). Keys of queue and marker have no rules; `in_node` returns the supported ones."""
 
 
 def in_node(scheme: str) -> dict[str, tuple[str, ...]]:

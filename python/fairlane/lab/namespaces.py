@@ -177,7 +177,7 @@ def clean() -> list[str]:
 
 
 def _is_left(name: str) -> bool:
-    """True if a name belongs to one of our namespaces whose process has ended."""
+    """True for the name of a lab's namespace whose owner, the process in the name, has ended."""
     parts = name.removeprefix(f"{PREFIX}-").split("-")
     if not name.startswith(f"{PREFIX}-") or len(parts) < 2 or not (parts[0] + parts[1]).isdigit():
         return False

@@ -19,7 +19,7 @@ PACKET_BYTES = (SIMULATED_HEADER_BYTES + 24, SIMULATED_HEADER_BYTES + 1472)
 packet of more than 1500 bytes would be truncated.
 """
 AT_ONCE_S = 0.1
-"""Time in s. UDP sources whose start window ends by this time start after TCP."""
+"""A group whose sources all start within this time (s) starts at once: TCP first, UDP after a delay (`AHEAD_S`)."""
 CONTROL_ROUND_TRIPS = 3
 """Round trips of iperf3 before its first data connection: handshake, cookie, parameters."""
 MOST_USERS = 100

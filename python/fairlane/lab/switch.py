@@ -52,7 +52,7 @@ def simple_switch() -> str:
 
 
 def command_line() -> str:
-    """Path of `simple_switch_CLI`, next to the switch or in PATH.
+    """Path of `simple_switch_CLI`: $FAIRLANE_SIMPLE_SWITCH_CLI, else next to the switch, else in $PATH.
 
     Raises:
         UserError: The file does not exist.

@@ -38,7 +38,7 @@ QUALITY = {
     "late_p99_us": ("lateness_p99_s",),
     "switch_wait_mean_us": ("switch", "wait_mean_s"),
 }
-"""Timing columns in µs, and the place of each value (in s) in the entry `lab` of a record."""
+"""Columns with times in µs, and the path of the field in a record's table `lab` that has the value in s."""
 
 Row = Mapping[str, Any]
 
@@ -129,7 +129,10 @@ def scenario_key(scenario: str) -> str:
 
 
 def identity(scenario: str, engine: str) -> Identity:
-    """Identity of a canonical scenario in the store. For planes in real time, contains only keys that the lab uses."""
+    """Identity of a canonical scenario's runs in the store.
+
+    For planes in real time, the identity ignores keys that the lab does not use.
+    """
     if not engine.startswith(MEASURED):
         return Identity.of(scenario)
     if engine.startswith(linux.ENGINE):

@@ -70,7 +70,7 @@ def of_udp(streams: Sequence[Row]) -> Row:
 
 
 def path(own: Row, counted: Mapping[str, int] | None = None) -> Row:
-    """Path of a user from reports of its hosts, overridden by the plane's counters."""
+    """Path of a user, from the reports of its hosts. Values that the plane counts replace those of the hosts."""
     return _with_shares({"one_way_delay": None, **own, **(counted or {})})
 
 

@@ -26,7 +26,7 @@ BEFORE_FIRST = 0xFFFFFFFF
 MOST_EVENTS = 4_000_000
 """Maximum number of events, which use 128 of the guest's 512 MB of memory."""
 INDEX_BITS = 20
-"""Bits of a flow's number in the simulator; the higher bits number successive connections."""
+"""Number of low bits that hold a flow's number in the simulator. The bits above them count its connections."""
 PACKET = 6
 """Type of a pcapng block with a packet."""
 _SECTION, _INTERFACE, _RAW = 0x0A0D0D0A, 1, 101

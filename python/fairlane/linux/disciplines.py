@@ -53,7 +53,7 @@ class Option:
 
     Attributes:
         text: Option and conversion, for the table in the documentation.
-        make: Returns the arguments.
+        make: Returns the arguments of `tc` for a value.
     """
 
     text: str
@@ -66,7 +66,7 @@ class Fixed:
 
     Attributes:
         values: Values equivalent to the kernel's behaviour.
-        why: Place in the kernel's source.
+        why: Place in the kernel's source that fixes the behaviour.
     """
 
     values: tuple[Any, ...]

@@ -76,7 +76,7 @@ class Extra:
     """Output of the guest in addition to the result.
 
     Attributes:
-        trace: Number of the link to trace, and number of packets.
+        trace: Number of the link to trace, and maximum number of events in its trace.
         info_ns: Time between two samples of TCP_INFO.
     """
 

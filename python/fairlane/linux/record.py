@@ -24,7 +24,8 @@ Row = dict[str, Any]
 
 _COUNTS = ("delivered_packets", "dropped_packets", "marked_packets")
 _EXACT_BUCKETS, _OCTAVE_BUCKETS = 128, 64
-"""Buckets of the guest's histograms: number of exact buckets, then number per power of two."""
+"""Number of buckets in the guest's histograms: first the buckets that contain a single value, then the buckets for each
+further power of two."""
 _UNKNOWN_OF_TCP = (
     "timeouts",
     "fast_recoveries",

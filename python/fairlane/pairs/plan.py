@@ -28,7 +28,7 @@ ROW, COLUMN = "row", "column"
 
 @dataclass(frozen=True)
 class PlannedPairs:
-    """Pairs as a sweep. Under each queue, each sender is paired with itself and with all later senders."""
+    """Pairs as a sweep. Under each queue, each sender is paired with itself and with all after it in `senders`."""
 
     senders: Sequence[str]
     queues: Sequence[str]

@@ -73,7 +73,7 @@ class Pairs:
         return [self._pair(point) for point in self.swept.plan.points]
 
     def frame(self) -> pl.DataFrame:
-        """One row per pair and scheme: share of the row with half width, the sender ahead, utilisation."""
+        """One row per pair and scheme: share of the sender `row` with half width, the sender ahead, utilisation."""
         rows = (
             {
                 "queue": pair.queue,

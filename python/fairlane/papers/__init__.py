@@ -1,1 +1,1 @@
-"""Papers as data, in a folder each, and code that several papers share. judge/library.py loads the papers."""
+"""Data of the papers, one folder per paper, and code that several papers share. judge/library.py loads the papers."""

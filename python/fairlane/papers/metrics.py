@@ -1,4 +1,4 @@
-"""Numbers of run records that several papers report; units as in their claims.toml (Mb/s, ms, packets)."""
+"""Numbers that several papers report, computed from run records; units as in their claims.toml (Mb/s, ms, packets)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Metric = Callable[[Record, Values], float | None]
 
 
 def throughput(group: int, quantity: str = "throughput_bps") -> Metric:
-    """T_i: mean throughput of a user of group i in Mb/s, or another rate of the record."""
+    """T_i: mean throughput of a user of group i in Mb/s; `quantity` can name another rate, such as `goodput_bps`."""
     return lambda record, _: record["groups"][group][quantity] / 1e6 if group < len(record["groups"]) else None
 
 
@@ -38,7 +38,7 @@ def utilisation(record: Record, _: Values) -> float:
 
 
 def queue_mean(record: Record, _: Values) -> float | None:
-    """Time average of the waiting packets of both classes; None if a data plane does not count them."""
+    """Time average of the number of waiting packets of both classes; None if a data plane does not count them."""
     queue = bottleneck(record).get("queue")
     return float(queue["mean_packets"]) if queue else None
 

@@ -1,4 +1,4 @@
-"""Code for drafts and RFCs whose claims we test in small scenarios: traffic by name, and metrics by group."""
+"""Code for drafts and RFCs whose claims we test in small scenarios: selects the traffic, and computes group metrics."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ STEPS = ("#DCEBF5", "#8FC1E3", "#F0B44C", "#E0682A")
 """Colours from good to bad. They also differ in lightness, for colour-blind readers."""
 NOTHING = "#D9D9D9"
 INK = "#14212D"
-"""Colour of names on the map, whose colours do not change in dark mode."""
+"""Colour of names on the map. The same in dark mode, since the map's colours do not change either."""
 WIDE_IN, NARROW_IN = 9.0, 3.5
 PANEL_IN, TITLE_IN, LEGEND_IN = 1.25, 0.24, 0.62
 LEVELS_IN, GAP_IN = 0.85, 0.1

@@ -51,7 +51,7 @@ class Collected:
         paper: The paper, in its quick form if quick runs are selected.
         experiments: Experiments of the report.
         missing: Runs that the store lacks, by experiment id.
-        reproduction: Reproduction of the experiments with all runs; None if there are none.
+        reproduction: Reproduction of the experiments that lack no runs; None if all experiments lack runs.
         wanted: Selection of runs.
     """
 

@@ -172,7 +172,7 @@ def _drawn(view: ComparisonView) -> list[tuple[int, Metric]]:
 
 
 def _draw_ratios(axes: Axes, ratios: Sequence[Estimate]) -> None:
-    """Makes the axis logarithmic, since twice and half a share are equally unfair."""
+    """Makes the axis of ratios logarithmic, with a line at 1: twice a share is as unfair as half of it."""
     means = [mean for mean, _ in ratios if mean > 0]
     if len(means) < len(ratios) or not means:
         return

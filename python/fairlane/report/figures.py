@@ -28,8 +28,9 @@ NARROW_IN = 4.1
 NARROW_CHARACTERS = 56
 """Letters per line of the subtitle."""
 NARROW_AXES_IN = 3.2
+"""Height in inches of the axes in a figure for small screens."""
 NARROW_ROW_IN = 0.19
-"""Heights in inches, in a figure for small screens: of the axes, and of a row of the legend."""
+"""Height in inches of a row of the legend in such a figure."""
 
 DARK_PAPER = "#171b21"
 DARK_INK = "#e8eaed"

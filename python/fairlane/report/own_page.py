@@ -56,7 +56,7 @@ class Table:
     """A table of numbers.
 
     Attributes:
-        stem: Anchor.
+        stem: Anchor of the table in the page.
         title: Heading.
         caption: Description of the numbers.
         keys: Headings of the columns that identify a row.

@@ -26,7 +26,10 @@ def tables(documents: Mapping[str, Json]) -> list[Table]:
 
 
 def _of_page(table: Found, schemes: Sequence[str]) -> Table:
-    """Groups the rows of a subject, one per scheme. Leaves out the scheme if there is only one."""
+    """Sorts the rows so that those about the same user, flow, link or node are adjacent, one per scheme.
+
+    Leaves out the column of the scheme if there is only one scheme.
+    """
     heads = [" ".join(head) if isinstance(head, tuple) else head for head in table.heads]
     subjects = [index for index in range(table.keys) if heads[index] != QUEUE]
     rows = table.rows

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from fairlane.documents import Ahead, PairsDocument
 
 LESS, EVEN, MORE = "#d1632b", "#f4f1ec", "#3b86c2"
-"""Colours of cells, suitable for common kinds of colour blindness, and for letters of one colour. Dark mode changes
-greys and colours of curves but must not change cells, so no cell has such a colour."""
+"""Colours of cells, distinguishable with common kinds of colour blindness. Letters in `INK` are legible on all of them.
+Dark mode changes greys and the colours of curves but must not change cells, so no cell has such a colour."""
 INK = "#10141a"
 CELL_IN = 0.3
 LABELS_IN = 0.75

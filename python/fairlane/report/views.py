@@ -99,7 +99,7 @@ class ClaimView:
         statement: Statement of the claim.
         where: Place in the paper.
         marks: `hard`, or why the claim is counted separately.
-        findings: One per metric; `metric` is empty if there is only one.
+        findings: The paper's value and the measured value of each metric. A single metric is not named.
         outcome: Outcome of the whole claim.
         explanation: Why the claim is not reproduced, the result of ns-3, and the reading that its numbers chose.
         standing: Says that the claim tests the paper independently, or why it does not.

@@ -22,7 +22,7 @@ def is_access(documents: Mapping[str, Json]) -> bool:
 
 
 def access_tables(documents: Mapping[str, Json], most: int = MOST_NODES) -> list[Table]:
-    """All tables that apply, by queue; none for results that list every user and have no tree."""
+    """The tables of this module that have rows. There are none if results list every user and have no tree."""
     tables = [user_shares(documents), worst_users(documents, most)]
     if is_access(documents):
         tables += [applications(documents), worst_nodes(documents, most), levels(documents)]
@@ -61,7 +61,7 @@ def worst_users(documents: Mapping[str, Json], most: int = MOST_USERS) -> Table:
 
 
 def applications(documents: Mapping[str, Json]) -> Table:
-    """One-way delay of each application over all users; the rows of an application's schemes are adjacent."""
+    """One-way delay of each application over all users. An application has adjacent rows, one for each scheme."""
     quantities = {"p50_s": "one-way p50 (ms)", "p95_s": "p95 (ms)", "p99_s": "p99 (ms)", "max_s": "longest (ms)"}
     table = Table(["application", "queue", "packets", *quantities.values()], 2, "Applications")
     table.note = "one-way delay from host to receiver"
@@ -120,7 +120,7 @@ def node_shares(document: Json) -> dict[str, dict[str, PointEstimate | None]]:
 
 
 def _badness(every: Mapping[str, Mapping[str, Any]], name: str) -> tuple[float, float]:
-    """Sort key of nodes: smallest 5th percentile under any queue, then smallest median."""
+    """Sort key of a node: the lowest 5th percentile of its users' shares in all results, then the lowest median."""
     found = [shares[name] for shares in every.values() if name in shares]
     return min(one["p5"]["mean"] for one in found), min(one["p50"]["mean"] for one in found)
 
@@ -155,7 +155,7 @@ def _of_link(document: Json, index: int, take: Any) -> PointEstimate | None:
 
 
 def levels(documents: Mapping[str, Json]) -> Table:
-    """State and work at gateway, sites, access points and edge; the rows of a level's schemes are adjacent."""
+    """Bytes of state and numbers of packets at gateway, sites, access points and edge, with a row for each scheme."""
     heads = ["ports", "most state of a port (B)", "state of all (B)", "packets sent", "packets dropped"]
     table = Table(["level", "queue", *heads], 2, "State and work")
     table.note = "state at the end, packets of the whole run, warm-up included: means over the replications"

@@ -84,7 +84,7 @@ def sentences(found: Measured) -> list[str]:
 
 
 def _measures(found: Measured) -> list[tuple[str, Metric, dict[str, _Found]]]:
-    """Measures of the sentences in words, with the values of the queues, best first."""
+    """For each measure of the sentences: its name in words, the metric, and each queue's value, best queue first."""
     measures = []
     for words, metric in ((words, metric_of(column)) for column, words in MEASURES.items()):
         worst = (_worst(queue, columns, metric) for queue, columns in found.items())
@@ -224,7 +224,10 @@ def _short(metric: Metric, found: Interval | None) -> str:
 
 
 def _head(column: str, known: Sequence[str], *, long: bool) -> str:
-    """Group, link or class, heading and unit. Leaves out the link or class if it is the only one."""
+    """Heading of a column's metric with its unit, after its group, link or class.
+
+    Leaves out a link or class if it is the only one.
+    """
     metric = metric_of(column)
     alike = [other.split(".") for other in known if metric_of(other) is metric]
     subjects = [

@@ -105,7 +105,7 @@ def _flows_of(group: Row) -> Iterator[Row]:
 
 
 def transfers_frame(results: Sequence[Replications]) -> pl.DataFrame:
-    """One row per run, group and class of finite transfers; a class is a range of time (s) or size (bytes)."""
+    """One row per run, group and class of finite transfers. A class is a range of durations (s) or of sizes (bytes)."""
     return _frame(results, _transfers)
 
 

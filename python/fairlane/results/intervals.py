@@ -117,7 +117,10 @@ def jackknife(number: float, without: Sequence[float], confidence: float = CONFI
 
 
 def format_interval(mean: float, half_width: float | None, digits: int = 5) -> str:
-    """Returns `12.34 ± 0.56`: two digits of the half width, at most `digits` of the mean (four without interval)."""
+    """Returns `12.34 ± 0.56`: the half width has two digits, and the mean as many decimals.
+
+    The mean has at most `digits` digits, or four without a half width.
+    """
     if not math.isfinite(mean):
         return "∞" if mean > 0 else str(mean)
     if not half_width:

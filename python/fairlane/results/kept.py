@@ -56,5 +56,5 @@ def with_name(record: str, scenario_name: str) -> str:
 
 
 def without_cost(record: str) -> str:
-    """The record without the CPU time at the end of records of format 1."""
+    """Removes the CPU time of the run, which a record of format 1 has as its last field."""
     return _COST.sub("}}", record)

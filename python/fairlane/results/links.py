@@ -33,7 +33,10 @@ def of_how_many(shown: int, total: int) -> str:
 
 
 def busiest_links(documents: Mapping[str, Json], most: int = BUSIEST) -> Table:
-    """One table of the links with the highest utilisation under any queue: utilisation, queue, delay, drops."""
+    """Table of utilisation, queue length, delay and drops of the busiest links, under each compared scheme.
+
+    Links are ranked by the highest utilisation that they have under any of these schemes.
+    """
     *first, dropped = shown("links")
     (waited,) = (metric for metric in shown("delays") if metric.name == "delay_p99_s")
     heads = [metric.head for metric in (*first, waited, dropped)]

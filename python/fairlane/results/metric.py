@@ -18,7 +18,7 @@ class Metric:
     Attributes:
         name: Name in columns, sweeps and expectations; a group or link follows after a dot.
         scope: `run`, `group`, `user`, `flow`, `link`, `application`, ...
-        path: Fields that lead to the metric in the record of its scope; for an evaluation, the column of measured runs.
+        path: Names of the fields from the record of its scope to the metric; for an evaluation, a column's name.
         heading: Heading of a column, without the unit.
         doc: One sentence.
         about: Sentence about the part of the record that contains the metric.

@@ -44,7 +44,7 @@ _GROUP_SERIES = [metric.name for metric in METRICS if metric.scope == "series of
 _LINK_SERIES = [metric.name for metric in METRICS if metric.scope == "series of a link"]
 _OF_RUNS = [metric for metric in METRICS if metric.scope not in {"evaluation", "search"}]
 _UNITS = {"_".join(one.path[1:]): one.unit for one in _OF_RUNS} | {one.name: one.unit for one in _OF_RUNS}
-"""Units by metric name. Metrics of a class are also listed under their name in the class's part of the record."""
+"""Units by metric name. Metrics in a part of a record are also listed by the names of their fields in that part."""
 _BY_NAME = {metric.name: metric for metric in reversed(_OF_RUNS)}
 """Metrics by name. If a group and a link have metrics of the same name, the group's metric is used."""
 _BY_NAME["link_throughput_bps"] = next(one for one in _LINK if one.name == "throughput_bps")
@@ -90,7 +90,7 @@ def worst_of(metric: Metric, record: Row) -> float | None:
 
 
 def _values(metric: Metric, owner: Row) -> list[float | None]:
-    """Values at a group or link: one, or one per traffic class or reason."""
+    """Values of a metric at a group or link: a single value, or one per traffic class or per reason for drops."""
     if not metric.by:
         return [metric.of(owner)]
     return [one.get(metric.path[1]) for one in owner.get(metric.path[0], ())]
@@ -202,6 +202,6 @@ def series_names(scenario: str) -> list[str]:
 
 
 def _unstarted(scenario: str) -> tuple[Row, list[str]]:
-    """Returns the record of a run before its start, which has no packets and delays, and the traffic classes."""
+    """Returns the traffic classes, and the record of a run that has not started: all fields exist, without values."""
     record: Row = json.loads(_fairlane.unstarted_record(scenario))
     return record, list(dict.fromkeys(group["traffic_class"] for group in json.loads(scenario)["groups"]))

@@ -34,7 +34,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ("-", "--", ":", "-.")
 PAPER_GREY = "0.8"
 INK = "0.25"
-"""Grey of marks that are distinguished by their row or panel."""
+"""Grey of marks that need no colour, since their row or panel says what they are."""
 SIZE_IN = (6.4, 4.4)
 COLUMN_IN = 3.5
 """Width in inches of a figure for one column. Columns in papers of IEEE and ACM differ from it by at most 0.2 in."""
@@ -52,7 +52,7 @@ MARK_AREA = 22
 LABEL_CHARACTERS = 20
 """Characters in a line below a panel."""
 NARROW_COLUMNS, NARROW_CHARACTERS = 3, 13
-"""Number of panels side by side in a paper column that need short lines below them, and characters of such a line."""
+"""With three panels side by side in a paper column, lines of labels have at most this number of characters."""
 HEADROOM = 1.05
 """End of an axis that begins at zero, divided by the greatest value."""
 ROW_IN = 0.24

@@ -40,7 +40,7 @@ class Summarised(ABC):
 
     @abstractmethod
     def _table(self, *, paper: bool = False) -> Table:
-        """The table that the terminal shows; with `paper`, the names are those for readers of a paper."""
+        """The table that the terminal shows; with `paper`, schemes are named as in the literature (`FQ-CoDel`)."""
 
     def to_pandas(self) -> Any:
         """The summary as a data frame of pandas.
@@ -109,7 +109,7 @@ class Framed(Summarised):
         return frames.flows_frame(self._all())
 
     def transfers_frame(self) -> pl.DataFrame:
-        """One row per run, group and class of finite transfers, by time and by size."""
+        """One row per run, group and class of finite transfers. Classes are ranges of durations, or ranges of sizes."""
         return frames.transfers_frame(self._all())
 
     def links_frame(self) -> pl.DataFrame:

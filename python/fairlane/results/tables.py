@@ -114,7 +114,10 @@ def overview_table(overview: Json) -> Table:
 
 
 def _links_of_overview(overview: Json) -> list[int]:
-    """Indices of the links in the table: all links, or the links with the highest utilisation under any queue."""
+    """Indices of the links in the table: all links, or the busiest.
+
+    Links are ranked by the highest utilisation that they have under any of the compared schemes.
+    """
     links = overview["max_min"]["links"]
     if len(links) <= MANY_LINKS:
         return list(range(len(links)))
@@ -127,7 +130,7 @@ def _links_of_overview(overview: Json) -> list[int]:
 
 
 def summary_tables(documents: Mapping[str, Json]) -> list[Table]:
-    """Groups, shares, paths, transfers, applications, links, delays and drops, with rows for each queue.
+    """Tables of groups, shares, paths, transfers, applications, links, delays and drops, with rows for each queue.
 
     For an access network, also its users, applications, nodes and levels.
 

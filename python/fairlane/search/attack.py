@@ -35,11 +35,11 @@ FINALISTS = 8
 APART = 0.25
 """Minimum distance between finalists in the unit cube, so that they differ."""
 REPLICATIONS, FEWER = 10, 5
-"""Runs for the final result, and for each step before it."""
+"""Number of runs of a scenario: for the final result, and for the choice and the shrinking before it."""
 KEPT_LOSS = 0.9
 """Fraction of the light user's loss that a smaller scenario must keep."""
 _INADMISSIBLE = 2.0
-"""Value of a scenario in which the light user sends too little; worse than any share."""
+"""Objective of a scenario in which the light user's share has too few packets; worse than any share."""
 SEARCHED, SHRUNK, JUDGED = 1, 2, 3
 """Seeds of the search, of choice and shrinking, and of the final result."""
 

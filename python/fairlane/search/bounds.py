@@ -55,8 +55,9 @@ class Bounds:
     Attributes:
         space: Ranges by key, such as `heavy.flows`.
         plain: Simple values that shrinking prefers.
-        ideal_share: Required share of the light user under the ideal scheduler.
-        packets: Required number of packets in the light user's max-min share during the measurement.
+        ideal_share: Minimum fraction of its max-min share that the light user must get under the ideal scheduler.
+        packets: Minimum number of packets that the light user must be able to send, at its max-min share, during the
+            measurement.
         text: Content of the file, which identifies a search.
     """
 

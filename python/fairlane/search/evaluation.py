@@ -57,7 +57,7 @@ class Evaluator:
         return self.journal if external_part(scenario) is None else self._own
 
     def firsts(self, tables: Sequence[Table], replications: int) -> list[list[float]]:
-        """The first value of each replication of each scenario; a missing value counts as zero."""
+        """For each scenario and replication, the first of the values that `read` returns; a missing value is zero."""
         texts = [json.dumps(table) for table in tables]
         numbers = iter(self.numbers([(text, number) for text in texts for number in range(replications)]))
         return [[next(numbers)[0] or 0.0 for _ in range(replications)] for _ in texts]

@@ -38,10 +38,10 @@ class CmaOptimiser:
     """
 
     DESIGN, EACH = 96, 8
-    """Points of a Latin hypercube: the maximum, and the number per dimension."""
+    """A Latin hypercube has `EACH` points per dimension, but at most `DESIGN` points."""
     GENERATION, LEAST = 24, 4
-    """Points of a generation: 4, and two more per dimension, but at most 24. Because values are noisy, 24 is twice the
-    recommendation of Hansen's tutorial (4 + 3 ln n) for 16 dimensions."""
+    """A generation has `LEAST` points plus two per dimension, but at most `GENERATION` points. Because values are
+    noisy, `GENERATION` is twice the recommendation of Hansen's tutorial (4 + 3 ln n) for n = 16 dimensions."""
     STANDS_STILL = 15
     """Generations without improvement before a restart."""
     STEP = 0.25

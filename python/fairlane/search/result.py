@@ -28,7 +28,7 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class Cost:
-    """Cost of a search; everything else is reproducible.
+    """Cost of a search. It differs between repetitions; all other results are reproducible.
 
     Attributes:
         runs: Number of simulated runs, without runs from the journal.

@@ -1,4 +1,4 @@
-"""Search space: ranges and lists of values, as points of the unit cube."""
+"""Search space: maps each point of the unit cube to a value for every key, from a range or a list of values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairlane.base.text import quoted
 from fairlane.search.optimiser import Point
 
 Value: TypeAlias = str | int | float | bool
-"""Value of a scenario key; a quantity is a text with its unit."""
+"""Value of a scenario key; a quantity is a string such as `"5 ms"`."""
 
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?"
 _RANGE = re.compile(rf"({_NUMBER})\s*\.\.\s*({_NUMBER})\s*([^\s:0-9][^:]*?)?\s*(:log)?")
@@ -30,7 +30,7 @@ class Range:
         high: Largest value.
         unit: Unit after the number; empty for numbers without unit.
         is_log: True for a logarithmic scale.
-        is_whole: True for integers only: counts whose bounds have no decimal point.
+        is_whole: True if all values are integers: for counts, if both bounds are written without a decimal point.
     """
 
     low: float
@@ -50,13 +50,13 @@ class Range:
         return self.value(number, digits)
 
     def value(self, number: float, digits: int) -> Value:
-        """A number within the range, rounded, in the scenario's notation."""
+        """Rounds a number to `digits` significant digits, limits it to the range, and adds the unit."""
         rounded = float(f"{number:.{digits}g}")
         inside = min(max(round(rounded) if self.is_whole else rounded, self.low), self.high)
         return self.written(inside)
 
     def written(self, number: float) -> Value:
-        """A number in the scenario's notation."""
+        """A number as a scenario file has it: with its unit, or as an integer or float."""
         if self.unit:
             return f"{number:.15g} {self.unit}"
         return int(number) if self.is_whole else float(number)

@@ -48,7 +48,7 @@ def _shares(record: dict[str, Any]) -> list[float]:
 
 @dataclass(frozen=True)
 class Judged:
-    """Results of parameters: for each criterion and replication, the mean over the scenarios."""
+    """Results of one choice of parameters: for each criterion and replication, the mean over the scenarios."""
 
     samples: Mapping[str, Sequence[float]]
 
@@ -97,7 +97,8 @@ class Designer:
     ) -> dict[str, Any]:
         """The best parameters on the given scenarios; empty if the defaults are as good.
 
-        The search runs each scenario once. The best combinations and the defaults then get further runs, which decide.
+        The search runs each scenario once for each combination of parameters. The best combinations and the defaults
+        then get `FINAL_REPLICATIONS` runs, which decide.
         """
         judged: list[tuple[float, Values]] = []
         refusal = None
@@ -148,7 +149,7 @@ class Designer:
         return worth, refusal
 
     def _scenario(self, member: Member, values: Values) -> str:
-        """A scenario under the scheme with parameters; keeps its buffer and scheduler."""
+        """The scenario of `member` under the scheme with the parameters `values`; buffer and scheduler stay."""
         table = json.loads(self._bases.get(member.canonical) or self._base(member.canonical))
         for key, value in values.items():
             place, _, name = key.partition(".")

@@ -24,7 +24,7 @@ def described(table: Mapping[str, Any]) -> dict[str, str]:
 
 
 def shares_by(queue: Mapping[str, Any]) -> str:
-    """Unit among which a scheme shares the link.
+    """Unit to which a scheme gives equal shares of the link, such as `flow` or `user`.
 
     Returns the value of the scheme's parameter for this unit. Without such a parameter, returns `user` if the scheme
     has labels, else `nothing`.

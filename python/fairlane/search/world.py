@@ -72,7 +72,7 @@ def users(values: Values) -> int:
 
 
 def light_share_packets(values: Values) -> float:
-    """Lower bound of the number of packets in the light user's max-min share of the measured part of a run.
+    """Lower bound of the number of packets that the light user can send at its max-min share during the measurement.
 
     The share is at least an equal share of the link. With CBR, it is at least the part of an equal share that the
     source sends.
@@ -85,7 +85,7 @@ def light_share_packets(values: Values) -> float:
 
 
 def _group(name: str, count: int, rtt: Any, source: Table) -> Table:
-    """A group whose sources start within the first second. Datagrams have no round trip, since nothing responds."""
+    """A group whose sources start within the first second. Only TCP gets a round-trip time; UDP has no responses."""
     own = {"rtt": rtt} if source["kind"] == "tcp" else {}
     many = {"users": count} if count > 1 else {}
     return {"name": name, **many, **own, "start_until": "1 s", "sources": [source]}

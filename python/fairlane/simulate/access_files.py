@@ -10,7 +10,9 @@ from fairlane.simulate.named_files import converted
 
 
 def with_access_files(table: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The table of a scenario with the tree from the files that it names, relative to `folder`, if any.
+    """Returns a scenario's table, with the tree from LibreQoS's files if the table names such files.
+
+    File names are relative to `folder`.
 
     Raises:
         ScenarioError: A file cannot be read, or is not in the format of LibreQoS.

@@ -13,7 +13,7 @@ PARAMETER_HEADS = ("key", "symbol", "default", "written as", "range", "meaning",
 
 
 def scenario_html(table: Mapping[str, Any], problem: str, text: str) -> str:
-    """Queue, network and users of a scenario's table as given, its error if any, and its text."""
+    """A scenario in a notebook: queue, network and users as given in `table`, the error if any, and the TOML text."""
     parts = [html.paragraph("", table.get("name") or "scenario")]
     for key in ("queue", "marker", "topology", "tcp", "run", "probes"):
         if key in table:

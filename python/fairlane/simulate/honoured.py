@@ -111,10 +111,10 @@ def _first(words: Sequence[str], between: str, most: int = 3) -> str:
 
 
 def decisive(scenario: str, rules: Rules) -> str:
-    """The canonical scenario without keys that a plane does not support: `check` allows only one value of such a key.
+    """Removes the keys that a plane does not support from a canonical scenario. `check` allows only one value of each.
 
-    Therefore a new key of the simulator does not invalidate measured runs. `queue` and `marker` stay complete; profiles
-    stay too, since the keys of a source depend on them.
+    So measured runs stay valid if the simulator gets a new key. `queue` and `marker` stay complete; profiles stay too,
+    since the keys of a source depend on them.
     """
     table = json.loads(scenario)
 

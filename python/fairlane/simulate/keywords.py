@@ -67,7 +67,7 @@ def _function(module: str, name: str, scheme: Scheme, table: Table) -> Build:
 
 
 def _params(scheme: Scheme, table: Table) -> list[SchemeParameter]:
-    """Parameters of a table; parameters that all schemes share come last."""
+    """A scheme's parameters in the table `queue` or `marker`; parameters that all schemes share come last."""
     return sorted((one for one in scheme["params"] if one["table"] == table), key=lambda one: one["shared"])
 
 

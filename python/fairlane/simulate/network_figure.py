@@ -31,7 +31,7 @@ BOX = (1.06, 0.62)
 QUEUE = (0.62, 0.24)
 """Size of the symbol of a queue."""
 LETTERS, LEAST_LETTERS = 23, 9
-"""Maximum number of letters in a line of a box, and its lower bound in narrow boxes."""
+"""Maximum number of letters in a line of a box. Narrow boxes have shorter lines, but at least the second number."""
 FONT = 8
 """Font size in points in boxes and trees."""
 LINE_SPACING = 1.25
@@ -93,7 +93,10 @@ def draw(scenario: Json, layout: Json, *, column: bool = False) -> Figure:
 
 
 def _shrink(drawn: Figure) -> None:
-    """Makes a chain one or two paper columns wide; letters shrink down to a bound, then lines wrap."""
+    """Makes a figure of links in a row one or two paper columns wide.
+
+    Letters shrink, at most to `LEAST_FONT`; longer lines then wrap.
+    """
     width_in, height_in = drawn.get_size_inches()
     width = plots.COLUMN_IN if width_in <= COLUMN_IN * MOST_UNITS else plots.BOTH_COLUMNS_IN
     factor = width / width_in

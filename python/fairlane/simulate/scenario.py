@@ -209,7 +209,7 @@ def web(
     """Sessions of one user with short TCP transfers.
 
     Args:
-        interval: Mean time between two sessions of a Poisson process, such as `"40 ms"`. Excludes `sessions`.
+        interval: Mean time between two sessions of a Poisson process, such as `"40 ms"`; not with `sessions`.
         sessions: Number of sessions; they start uniformly between the group's `start_from` and `start_until`.
         size: Mean payload of a transfer, such as `"30 kB"`.
         shape: Shape parameter of the Pareto distribution of `size`.
@@ -232,9 +232,9 @@ def transfers(
     """TCP transfers that start as a Poisson process, with sizes from a distribution.
 
     Args:
-        sizes: Name of a distribution of sizes. Excludes `cdf`.
+        sizes: Name of a distribution of sizes; not with `cdf`.
         cdf: File with a line per point of the distribution (size in bytes, cumulative share), or a table with the file.
-        load: Load offered by all users of the group as a share of the slowest link's rate, such as `"60 %"`. Excludes
+        load: Load offered by all users of the group as a share of the slowest link's rate, such as `"60 %"`; not with
             `interval`.
         interval: Mean time between two transfers of a user, such as `"40 ms"`.
         limit: Maximum number of open transfers of a user.
@@ -293,8 +293,8 @@ def group(
         access_jitter: Variation of the access links' upstream delay, such as `{"deviation": "5 ms"}`.
         access_detour: A temporary longer upstream route, such as `{"delay": "50 ms", "from": "20 s"}`.
         rtt: Round-trip time of the users without queues, such as `"40 ms"`, instead of `access_delay`.
-        rtt_spread: Relative spread around `rtt`, such as 0.1, from which each user's time is drawn. The default is 0.1
-            on access networks.
+        rtt_spread: Each user's round-trip time is drawn from `rtt * (1 - rtt_spread)` to `rtt * (1 + rtt_spread)`. The
+            default is 0, and 0.1 on access networks.
         user_rtts: Round-trip time of each user, instead of `rtt`.
         receiver_rate: Rate of the receivers' access links, instead of the topology's.
         receiver_delay: Delay of the receivers' access links, instead of the topology's.

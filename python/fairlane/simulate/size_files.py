@@ -12,7 +12,9 @@ Table = dict[str, Any]
 
 
 def with_sizes(table: Table, folder: Path) -> Table:
-    """The table of a scenario with the content of the files that sources name, relative to `folder`.
+    """Returns a scenario's table, with the distribution of sizes from a file for each source that names one.
+
+    File names are relative to `folder`.
 
     Raises:
         ScenarioError: A file cannot be read, or does not contain a distribution.

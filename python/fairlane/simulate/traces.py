@@ -16,7 +16,9 @@ MOST_DIGITS = 9
 
 
 def with_traces(table: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The table of a scenario with the content of the trace files that it names, relative to `folder`, if any.
+    """Returns a scenario's table, with the content of trace files if the table names such files.
+
+    File names are relative to `folder`.
 
     Raises:
         ScenarioError: A file cannot be read, or is not in Mahimahi's format.
@@ -73,7 +75,7 @@ def _runs(gaps: str) -> list[tuple[str, int]]:
 
 
 def _places(topology: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Every place for a trace: its key, its table, and its name in the table."""
+    """Every key that may hold a trace: its full name, the table that contains it, and its name in this table."""
     yield "topology.bottleneck_trace", topology, "bottleneck_trace"
     links = topology.get("links")
     for index, link in enumerate(links if isinstance(links, list) else []):

@@ -2,8 +2,8 @@
 
 A file contains one run. Groups with only TCP become the series `TCP upload::GROUP` of Flent's test `tcp_nup`, so that
 its plots work; other groups become `UDP upload::GROUP` or `upload::GROUP`. Rates are in Mbit/s, as in Flent. A file has
-no pings; round-trip times sampled by TCP senders use the axis of pings. Simulated time begins at 1970-01-01T00:00:00Z,
-so that the bytes of a file are reproducible.
+no pings. The plots show the round-trip times that TCP senders sampled on the axis for pings. Simulated time begins at
+1970-01-01T00:00:00Z, so that the bytes of a file are reproducible.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OF_GROUPS = (
     ("Lost", "%", "lost_share", 100.0),
     ("Marked", "%", "marked_share", 100.0),
 )
-"""Path metrics of a group: name, unit, series in the record, factor."""
+"""Time series of a group's path: name and unit in the file, name in the record, factor between their units."""
 EPOCH = "1970-01-01T00:00:00.000000Z"
 
 Row = dict[str, Any]

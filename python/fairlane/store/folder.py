@@ -61,9 +61,9 @@ class Store:
         return f"{self.kept_words}, but runs of code of your own are not kept" if any(is_own) else self.kept_words
 
     def load(self, scenario: str, identity: Identity | None = None) -> dict[int, Kept]:
-        """The stored runs of a canonical scenario by replication, with its name. A damaged file counts as missing.
+        """The stored runs of a canonical scenario by replication. A damaged file counts as missing.
 
-        Without an identity, these are the simulator's runs.
+        The records get the scenario's name. If `identity` is None, returns runs of the simulator.
         """
         name = json.loads(scenario)["name"]
         return {number: kept.named(name) for number, kept in self.kept(identity or Identity.of(scenario)).items()}
@@ -81,7 +81,7 @@ class Store:
         """The first `count` runs of a point.
 
         Raises:
-            UserError: Runs have disappeared, for example with the folder.
+            UserError: Some of these runs are no longer in the store, for example since the folder was deleted.
         """
         kept = self.kept(identity)
         if gone := sum(number not in kept for number in range(count)):

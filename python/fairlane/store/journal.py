@@ -1,4 +1,4 @@
-"""The journal receives every run as soon as it has finished, before the file of its point does.
+"""The journal stores every run as soon as it has finished. Later the run moves to the file of its point.
 
 Every writing process appends lines to its own file. A line is a checksum and a JSON object; a truncated line does not
 match its checksum and is ignored. The writer locks its file, so that other processes can tell an active journal from

@@ -19,7 +19,8 @@ class Maker:
     """A function that executes runs instead of the simulator.
 
     Attributes:
-        made: Executes the given runs (scenario, replication); yields number, record and CPU time as they finish.
+        made: Executes the given runs (scenario, replication). As runs finish, yields the index of the run in this list,
+            its record, and its CPU time in s.
         identity: Returns the identity of a scenario's runs.
     """
 

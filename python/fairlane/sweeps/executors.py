@@ -23,7 +23,7 @@ class Job:
 
 
 Run = Callable[[str, int, threading.Event], tuple[str, float]]
-"""Runs a replication of a canonical scenario until the event is set; returns its record and CPU time."""
+"""Runs a replication of a canonical scenario and returns its record and CPU time (s). The event ends the run early."""
 Done = tuple[Job, str, float]
 """A job, its run record, and its CPU time in seconds."""
 

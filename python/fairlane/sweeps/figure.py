@@ -1,4 +1,4 @@
-"""Figure of a sweep: metrics over one of the varying keys, with a line per combination of the others."""
+"""Figure of a sweep: metrics over one varying key, with a line per combination of the other varying keys."""
 
 from __future__ import annotations
 
@@ -130,13 +130,13 @@ def _last_that_varies(points: Sequence[SweepPoint], keys: Sequence[str]) -> str:
 
 
 def _panel_name(name: str, part: str, metrics: Collection[str], names: Sequence[str], parts: Collection[str]) -> str:
-    """Title of a panel: metric, group or link, and part, as far as they differ between panels."""
+    """Title of a panel: metric, group or link, and `part`. Leaves out whatever is the same in all panels."""
     own = label_of(name) if len(metrics) > 1 else ", ".join(name.split(".")[1:])
     return ", ".join([*([for_figure(own)] if len(names) > 1 else []), *([part] if len(parts) > 1 else [])])
 
 
 def _lines(points: Sequence[SweepPoint], keys: Sequence[str], over: str, words: Words) -> dict[str, list[SweepPoint]]:
-    """The points of each line. A line's name consists of the values of all keys that `over` does not determine."""
+    """The points of each line. A line's name has the values of all keys, except `over` and keys that depend on it."""
     others = [key for key in keys if key != over and not _is_decided(points, key, over)]
     lines: dict[str, list[SweepPoint]] = {}
     for point in points:
@@ -165,7 +165,7 @@ def _parts(
 
 
 def _styles(points: Sequence[SweepPoint], lines: Mapping[str, Sequence[SweepPoint]]) -> dict[str, dict[str, Any]]:
-    """Colour and marker of each line. Lines of a scheme share its colour and differ in the pattern."""
+    """Colour and marker of each line. Lines of the same scheme share its colour and differ in marker and line style."""
     if len(lines) > MOST_IN_ONE:
         return {name: {"color": plots.INK, "marker": "o"} for name in lines}
     schemes = {name: str(of_line[0]["at"].get(SCHEME, "")) for name, of_line in lines.items()}

@@ -129,7 +129,7 @@ class SweepResult(Summarised):
     def plot(
         self, metric: str | Sequence[str] | None = None, over: str | None = None, *, column: bool = False
     ) -> Figure:
-        """Metrics over a varying key, with a line per combination of the others.
+        """Metrics over a varying key, with a line per combination of the other varying keys.
 
         Args:
             metric: One or several columns of `runs_frame`, such as `"throughput_ratio"` or `"utilisation.bottleneck"`,

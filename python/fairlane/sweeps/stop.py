@@ -21,7 +21,8 @@ class Stop:
     """A fixed number of replications, or a rule on the widths of confidence intervals.
 
     Attributes:
-        targets: Required half width of the 95 % interval, divided by the mean, by metric; empty without a rule.
+        targets: For each metric of the rule, the largest accepted ratio of the half width of the 95 % interval to the
+            mean; empty without a rule.
         least: Replications of the first round.
         most: Maximum number of replications of a point.
     """

@@ -94,7 +94,7 @@ class Work:
             executor.close()
 
     def recount(self, store: Store) -> None:
-        """Counts a run whose storing was interrupted, if the store has it."""
+        """Looks whether the run that was being stored at an interrupt is in the store; if so, counts it as finished."""
         if self._keeping:
             point, replication = self._keeping
             if replication in store.kept(point.identity):

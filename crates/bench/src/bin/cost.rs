@@ -76,7 +76,7 @@ fn main() {
     let gap = Time::from_secs_f64(rate.time_of(1500).as_secs_f64() / 1.1);
     let mut now = Time::from_secs(100);
 
-    // Every flow must have sent several packets before the first that is counted.
+    // Every flow must have sent several packets before the measurement begins.
     let warm_up = (4 * flows as usize).max(20_000).div_ceil(CHUNK);
     let counted = packets.div_ceil(CHUNK);
     let (mut edge_time, mut port_time) = (Duration::ZERO, Duration::ZERO);

@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release --bin scale [scheme] [flows]`. The scenario has as many users as flows, New Reno, and a base
 //! RTT of 10.2 ms. The buffer is one bandwidth-delay product plus one packet per flow. About five million packets cross
-//! the bottleneck. With a number of flows, the program runs only that point and prints one line of JSON. Peak memory is
-//! that of the whole process, so `make bench-scale` runs each point in a separate process.
+//! the bottleneck. If a number of flows is given, the program runs only that point and prints one line of JSON. Peak
+//! memory is that of the whole process, so `make bench-scale` runs each point in a separate process.
 
 use fairlane_bench::peak_memory;
 use fairlane_sim::engine;

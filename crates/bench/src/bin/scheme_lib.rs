@@ -1,9 +1,9 @@
 //! Compares drop-tail from libraries with the built-in one: `cargo run --release --bin scheme_lib -- LIB.so
 //! SCHEME[:KEY=NUMBER] ...`.
 //!
-//! All schemes run the same replication in turn, the built-in one first, so that other load on the machine affects all
-//! of them equally. Prints delivered packets per CPU second as the median of the turns, and the median ratio to the
-//! built-in scheme in the same turn.
+//! In each turn, all schemes run the same replication one after the other, the built-in one first, so that other load
+//! on the machine affects all of them equally. Prints two medians over the turns: delivered packets per CPU second, and
+//! the ratio of this number to that of the built-in scheme in the same turn.
 
 use fairlane_bench::fail;
 use fairlane_plugin::host;

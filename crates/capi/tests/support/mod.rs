@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Returns the compiler named by an environment variable, or the usual one. If there is none, prints a message and
-/// returns `None`.
+/// Returns the compiler that the environment variable `variable` names, or else `usual`. If it is not installed, prints
+/// a message and returns `None`.
 pub fn compiler(variable: &str, usual: &str) -> Option<Command> {
     let name = std::env::var_os(variable).unwrap_or_else(|| usual.into());
     let is_there = Command::new(&name).arg("--version").output().is_ok_and(|output| output.status.success());
@@ -14,7 +14,8 @@ pub fn compiler(variable: &str, usual: &str) -> Option<Command> {
     is_there.then(|| Command::new(name))
 }
 
-/// Compiles a host of the library from a source in `tests`. Returns the result of `run` for the program.
+/// Compiles a program that uses the library, from a file in `tests`. Calls `run` with the program's path and returns
+/// its result.
 pub fn with_host<T>(mut compiler: Command, source: &str, run: impl FnOnce(&Path) -> T) -> T {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let program = std::env::temp_dir().join(format!("fairlane-capi-{source}-{}", std::process::id()));

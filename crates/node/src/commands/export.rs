@@ -1,7 +1,8 @@
 //! `export`: counters as Prometheus text (exposition format 0.0.4) over HTTP, on the loopback interface only.
 //!
-//! Up to a limit, each user has its own series. With more users, only those that sent most since the previous scrape
-//! have one. Aggregates cover all users, so the size of a scrape does not grow with their number.
+//! Up to a limit, each user has its own series. If there are more users, only the users that sent most since the
+//! previous scrape have a series. Aggregates cover all users. So the size of a scrape does not grow with the number of
+//! users.
 
 use super::{Outcome, absent, attached, http, print_out};
 use clap::Args;
@@ -23,8 +24,8 @@ pub struct Export {
     /// Loopback address to listen on
     #[arg(long, default_value = "127.0.0.1:9550")]
     listen: SocketAddr,
-    /// Maximum number of users with their own series. If there are more users, the series are of those that sent most
-    /// since the previous scrape
+    /// Maximum number of users with their own series. If there are more users, only the users that sent most since the
+    /// previous scrape have a series
     #[arg(long, default_value_t = 1000)]
     users: usize,
 }
@@ -65,7 +66,8 @@ impl Exporter {
         Ok(text(&snapshot, &shown, &absent(&config, &snapshot), &Names::of(&config)))
     }
 
-    /// Returns all users if they are few; otherwise those that sent most since the previous scrape, ordered by key.
+    /// Returns all users if each can have a series. Otherwise returns the users that sent most since the previous
+    /// scrape, ordered by key.
     fn select<'a>(&mut self, snapshot: &'a Snapshot) -> Vec<&'a UserView> {
         let mut users: Vec<&UserView> = snapshot.users.iter().collect();
         if users.len() <= self.most_users {
@@ -85,10 +87,10 @@ impl Exporter {
 /// A metric of all ports or users: name, kind, help, value.
 type Metric<T> = (&'static str, &'static str, &'static str, fn(&T) -> f64);
 
-/// A metric of those ports that have a value: name, help, value.
+/// A metric that only some ports have: name, help, value.
 type Gauge = (&'static str, &'static str, fn(&PortView) -> Option<f64>);
 
-/// Queue and threshold in the unit of the port's thresholds, and as a delay if the rate is known.
+/// Metrics of queue and threshold: in the unit of the port's thresholds, and as a delay if the rate is known.
 const QUEUES: [Gauge; 6] = [
     ("port_queue_packets", "Queue found by the last packet, for ports with thresholds in packets.", |port| {
         port.record.packets(port.state.queue)
@@ -160,7 +162,7 @@ const OF_USERS: [Metric<UserView>; 4] = [
     ("user_activity", "gauge", "Activity at the last packet.", |user| user.state.activity().to_f64()),
 ];
 
-/// Names of metrics about all users, with or without their own series.
+/// Names of the metrics that summarise all users, including users without their own series.
 const USERS_NAME: &str = "users";
 const DROPPED_NAME: &str = "users_dropped_packets_total";
 const SHOWN_NAME: &str = "users_shown";

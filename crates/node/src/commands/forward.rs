@@ -33,8 +33,8 @@ pub struct Forward {
 }
 
 impl Forward {
-    /// Forwards frames. Prints a line of JSON when it is ready, at every SIGUSR1 and at the end. Each report covers the
-    /// time since the previous one.
+    /// Forwards frames. Prints a line of JSON when the forwarder is ready, at every SIGUSR1 and at the end. Each report
+    /// covers the time since the previous one.
     pub fn run(self) -> Outcome {
         let config = ForwardConfig::load(&self.config)?;
         if let (Some(read), Some(write)) = (&self.read, &self.write) {

@@ -61,7 +61,8 @@ fn wait(listener: &TcpListener, peers: &[Peer]) -> io::Result<()> {
     }
 }
 
-/// If there are too many peers, disconnects one. Peers are in the order of arrival.
+/// If there are too many peers, disconnects the oldest one whose request is incomplete, otherwise the oldest one. Peers
+/// are in the order of arrival.
 fn make_room(peers: &mut Vec<Peer>) {
     if peers.len() >= MOST_PEERS {
         let idle = peers.iter().position(|peer| peer.answer.is_none());
@@ -76,7 +77,7 @@ impl Peer {
         within.saturating_sub(self.since.elapsed())
     }
 
-    /// Reads and writes without blocking. Returns true if there is more to do.
+    /// Reads and writes without blocking. Returns true if there is more to read or write.
     fn proceed(&mut self, page: impl FnMut() -> Page) -> io::Result<bool> {
         if self.answer.is_none() {
             let mut bytes = [0; MOST_REQUEST];

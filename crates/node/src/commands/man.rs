@@ -24,8 +24,8 @@ const MORE: &str = include_str!("../../share/sections.roff");
 /// Arguments of `man`.
 #[derive(Args)]
 pub struct Man {
-    /// Write a page for the tool, one for each command, and node.toml(5) into this folder, instead of printing the
-    /// first
+    /// Write all pages into this folder: a page for the tool, one for each command, and node.toml(5). Otherwise the
+    /// page for the tool is printed
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }

@@ -76,7 +76,7 @@ impl Radius {
         }
     }
 
-    /// Logs the outcome of requests, and writes the counters, if a report is due.
+    /// If a report is due, logs the outcome of requests and writes the counters.
     fn tell(&self, tally: &mut Tally) {
         let Some((line, counters)) = tally.tell(Instant::now()) else { return };
         if !line.is_empty() {

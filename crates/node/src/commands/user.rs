@@ -92,7 +92,7 @@ struct Import {
     config: PathBuf,
     /// List to import
     list: PathBuf,
-    /// network.json of LibreQoS, in which each parent is looked up
+    /// network.json of LibreQoS, in which the parent node of each subscriber is looked up
     #[arg(long, value_name = "FILE")]
     network: Option<PathBuf>,
     /// Reference rate per Mbit/s of "Download Max Mbps" [default: every subscriber has the default user's reference
@@ -182,7 +182,7 @@ fn set(named: Named) -> Outcome {
     tell(&format!("set \"{name}\"{}", metered_when(&live, &name)), changed)
 }
 
-/// Returns a note on a subscriber without a prefix, which is metered only during sessions. Empty for others.
+/// Returns a note on a subscriber without a prefix, which is metered only during sessions. Empty for other subscribers.
 fn metered_when(live: &Live, name: &str) -> &'static str {
     match live.subscribers().get(name).map(|subscriber| subscriber.user(&UserParams::default())) {
         Some(Ok(None)) => "; it has no prefix and is metered only during RADIUS sessions",
@@ -268,8 +268,8 @@ impl Import {
         Ok(list)
     }
 
-    /// Returns the changes from the current subscribers to those of the list. Moves subscribers out of `list`, since
-    /// there may be a million.
+    /// Returns the changes from the current subscribers to those of the list. Moves the subscribers out of `list`
+    /// instead of copying them, since there may be a million.
     fn changes(&self, live: &Live, list: &mut List) -> Result<Vec<Change>, ChangeError> {
         let mut changes = if self.replace { self.gone(live, list)? } else { Vec::new() };
         for mut subscriber in std::mem::take(&mut list.subscribers) {
@@ -344,7 +344,7 @@ fn counts_of(changes: &[Change], list: &List) -> String {
     )
 }
 
-/// Applies the changes of a stream when they arrive. Lines that arrive together form one change.
+/// Applies the changes of a stream as they arrive. Lines that arrive together form one change.
 fn apply(config: &Path, file: &Path) -> Outcome {
     let is_stdin = file == Path::new("-");
     let name = if is_stdin { "standard input".into() } else { file.display().to_string() };
@@ -425,7 +425,7 @@ impl Batch {
         }
     }
 
-    /// Returns a text that says which lines were applied and which were not, after a line failed.
+    /// Returns the end of the message about a failed line: which lines were not applied, and which were.
     fn fate(&self) -> String {
         let first = self.before + 1;
         let these = if first == self.last {

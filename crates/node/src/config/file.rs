@@ -119,8 +119,8 @@ fn mistakes(text: &str, first: toml::de::Error) -> Vec<(Option<usize>, String)> 
     problems
 }
 
-/// Returns the first byte of the value at a key such as `ports[1].queue.q_min`. If there is no value, returns the first
-/// byte of the innermost existing table.
+/// Returns the position of the first byte of the value at a key such as `ports[1].queue.q_min`. If there is no value,
+/// returns the position of the innermost existing table.
 fn start_of(root: &DeTable<'_>, key: &str) -> Option<usize> {
     let (mut table, mut start) = (root, None);
     for step in key.split('.') {
@@ -142,7 +142,7 @@ fn start_of(root: &DeTable<'_>, key: &str) -> Option<usize> {
 mod tests {
     use super::super::NodeConfig;
 
-    /// Returns the lines of the error for a file with these bytes, without its path.
+    /// Returns the lines of the error for a file with these bytes, without the file's path.
     fn told(name: &str, bytes: &[u8]) -> Vec<String> {
         let path = std::env::temp_dir().join(format!("fairlane-file-{}-{name}.toml", std::process::id()));
         std::fs::write(&path, bytes).unwrap();

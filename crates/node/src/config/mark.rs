@@ -42,8 +42,8 @@ impl fmt::Display for MarkMatch {
 pub struct MarkMask(pub u32);
 
 impl MarkMask {
-    /// Allowed numbers of bits. At least 16 bits, as in a tag: one for the class, and 15 for the activity plus 1 (0
-    /// means no label). At most 24 bits: one for the class, and 23 for the 22 bits of the activity plus 1.
+    /// Allowed numbers of bits. One bit is the class. The others contain the activity plus 1, since 0 means no label:
+    /// at least 15 bits, as in a tag, and at most 23, because the activity has 22 bits.
     const BITS: std::ops::RangeInclusive<u32> = 16..=24;
 }
 

@@ -42,7 +42,7 @@ choices! {
 }
 
 choices! {
-    /// Scheme of the labels, which ports use for their decisions; the same on all nodes of a domain.
+    /// Scheme of the labels on which ports base their decisions; the same on all nodes of a domain.
     pub enum NodeScheme {
         /// The activity of ABC.
         Abc = "abc",
@@ -68,7 +68,7 @@ params! {
 params! {
     /// Quantity that labels carry; the other keys of the marker are those of its scheme.
     pub struct MarkerParams {
-        /// Scheme of the labels, which ports use for their decisions. All keys of the marker must be the same on all
+        /// Scheme of the labels on which ports base their decisions. All keys of the marker must be the same on all
         /// nodes of a domain.
         scheme: NodeScheme = "abc", source "our choice";
     }

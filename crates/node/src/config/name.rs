@@ -12,7 +12,7 @@ const RESERVED: [&str; 3] = ["default", "overflow", "unparsed"];
 /// Checks the name of a user.
 ///
 /// # Errors
-/// Error text, to follow the key.
+/// The name is not allowed. The text of the error is to be printed after the key.
 pub fn check_name(name: &str) -> Result<(), String> {
     let shown = shown_name(name);
     if RESERVED.contains(&name) {

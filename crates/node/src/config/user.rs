@@ -82,8 +82,8 @@ pub(super) const PREFIX_DOC: &str = "Prefix or address, or a list of them, of bo
                                      prefixes of several users contain an address, the longest one applies.";
 
 impl UserParams {
-    /// Default values for `[[users]]`: rate and class of the default user. Other keys of the default user, which group
-    /// unknown addresses, are not inherited: a user has one meter unless its keys say otherwise.
+    /// Default values for `[[users]]`: rate and class of the default user. The other keys of the default user say how
+    /// unknown addresses are metered, and are not inherited: a user has one meter unless its own keys say otherwise.
     fn of_users(&self) -> Self {
         let (reference_rate, traffic_class) = (self.reference_rate, self.traffic_class);
         Self { reference_rate, traffic_class, meter_of: MeterOf::Prefix, address_limit: None }

@@ -168,7 +168,7 @@ pub struct Route {
 pub struct Port {
     /// Name of the network interface.
     pub interface: String,
-    /// Index of the port to which all arriving frames go. If absent, the port belongs to the bridge.
+    /// Index of the port to which all arriving frames go. If absent, the bridge or router forwards them.
     pub peer: Option<usize>,
     /// Address of the port. If ports have addresses, the forwarder is a router.
     pub address: Option<Address>,
@@ -244,7 +244,8 @@ impl ForwardConfig {
     }
 }
 
-/// Checks frame size and I/O mode: a frame has one chunk of memory, which with AF_XDP is at most a page.
+/// Checks that the I/O mode supports the frame size. Each frame occupies one chunk of memory; with AF_XDP a chunk is at
+/// most a page.
 fn check_io(forward: &ForwardParams) -> Result<(), ConfigError> {
     if forward.io == PacketIo::Xdp && forward.frame_size.0 > LONGEST_WITH_XDP {
         let size = forward.frame_size;

@@ -127,7 +127,8 @@ impl EgressLink {
         {
             port.serve_until(now, &mut Recorder { pool, stats: &mut self.stats });
             if port.busy_until() <= now {
-                // Packets dropped at the head left the queue when the link became idle.
+                // If the scheme dropped the last waiting packets at the head, they left the queue when the link became
+                // idle.
                 self.stats.queued(port.backlog(), port.busy_until());
             }
         }

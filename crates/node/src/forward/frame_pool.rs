@@ -1,7 +1,7 @@
 //! Memory for frames: chunks of one size, allocated once.
 //!
 //! With `AF_XDP` the kernel shares the memory. A chunk is free, contains a frame of the forwarder, or belongs to the
-//! kernel. The kernel writes an arriving frame into its chunk, or sends the frame in the chunk.
+//! kernel. A chunk that belongs to the kernel waits for an arriving frame, or contains a frame to be sent.
 
 use crate::io::Memory;
 
@@ -44,7 +44,7 @@ pub struct FramePool {
     memory: Memory,
     layout: Layout,
     places: Vec<Place>,
-    /// Last in, first out: the chunk used last is still in the cache.
+    /// Free chunks. The last one is used first, because it is still in the cache.
     free: Vec<u32>,
     held: u32,
 }
@@ -211,7 +211,7 @@ impl FramePool {
         self.places.len()
     }
 
-    /// Bytes before a frame, in which the kernel's program wrote the arrival time.
+    /// Returns the `N` bytes before a frame, where the kernel's program wrote the arrival time.
     #[inline]
     pub fn in_front_of<const N: usize>(&mut self, at: usize) -> &mut [u8; N] {
         self.memory.slice_mut(at - N..at).try_into().expect("a slice of this length")
@@ -247,7 +247,7 @@ mod tests {
         let chunk = pool.lend().unwrap();
         let held = pool.store(b"a", b"").unwrap();
         assert_eq!(pool.store(b"b", b""), None);
-        // An arriving frame exceeds the maximum, and its chunk is freed.
+        // The pool already stores its maximum of one frame, so the chunk of an arriving frame is freed.
         assert!(!pool.take_over(chunk, 0, 3));
         assert_eq!((pool.used(), pool.free.len()), (1, 2));
         pool.hand_over(held);

@@ -27,7 +27,7 @@ params! {
 pub struct IngressLink {
     params: IngressParams,
     free_at: Time,
-    /// Start times and bytes of waiting packets, as of the last update.
+    /// Waiting packets at the last arrival: start time of the transmission, and bytes.
     waiting: VecDeque<(Time, u32)>,
     backlog: Backlog,
     wire: Wire<NodePacket>,
@@ -47,7 +47,7 @@ impl IngressLink {
         self.params.delay
     }
 
-    /// Enqueues a packet at `now`, which must not decrease. Returns the packet if the queue is full.
+    /// Enqueues a packet at `now`, which must not precede the last arrival. Returns the packet if the queue is full.
     #[inline]
     pub fn offer(&mut self, packet: NodePacket, now: Time) -> Result<(), NodePacket> {
         let Some(rate) = self.params.rate else {

@@ -107,7 +107,7 @@ impl<P: Ports> Host<P> {
         }
     }
 
-    /// Marks ports whose sockets have an error as down. Reading the error clears it.
+    /// Reads the pending errors of the sockets, which clears them. Takes down a port whose error means an outage.
     #[cold]
     fn note_errors(&mut self) {
         for port in 0..self.core.ports() {

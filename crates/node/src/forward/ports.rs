@@ -59,8 +59,8 @@ impl Clock {
         self.start + at
     }
 
-    /// Returns the arrival time of a frame with age `age` at `now`. If the timestamp is in the future, the age wraps to
-    /// a huge value.
+    /// Returns the arrival time of a frame with age `age` at `now`. The age is unsigned, so a timestamp in the future
+    /// gives a huge age, which counts as 0.
     #[inline]
     pub fn arrival(now: Time, age: u64) -> Time {
         let age = if age > u64::MAX / 2 { Time::ZERO } else { Time(age).min(OLDEST) };
@@ -73,7 +73,8 @@ pub trait Ports: Sized {
     /// True if sockets do not report that their interface went down. The interface must then be polled.
     const IS_SILENT: bool;
 
-    /// Opens all ports and the filters of their frames, with the memory that the sockets require.
+    /// Opens all ports with filters for their frames. Returns the ports, and a core with the memory that the sockets
+    /// require.
     ///
     /// # Errors
     /// An interface is missing or cannot be opened.
@@ -99,7 +100,7 @@ pub trait Ports: Sized {
     /// Releases the resources of a port whose interface is down or missing.
     fn close(&mut self, port: usize, core: &mut Core);
 
-    /// Reopens a port after the interface `name` is up again, with this index.
+    /// Reopens a port after the interface `name` is up again. `index` is its current index.
     ///
     /// # Errors
     /// The interface has disappeared again.

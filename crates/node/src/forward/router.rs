@@ -1,9 +1,9 @@
 //! An IPv4 router with longest-prefix match, and ARP on every port.
 //!
-//! Packets are processed by RFC 1812 section 5.2 (header check, TTL, checksum by RFC 1624) and RFC 826 (ARP). A packet
-//! whose next hop is unresolved is dropped and replaced by an ARP request. The router reports expired TTLs, missing
-//! routes and exceeded MTUs by ICMP, and answers echo requests ([`icmp`]). Not implemented: IPv6, fragmentation, router
-//! options, ageing of neighbours.
+//! Packets are processed as in RFC 1812 section 5.2 (header check, TTL, checksum by RFC 1624) and RFC 826 (ARP). A
+//! packet whose next hop is unresolved is dropped and replaced by an ARP request. The router reports expired TTLs,
+//! missing routes and exceeded MTUs by ICMP, and answers echo requests ([`icmp`]). Not implemented: IPv6,
+//! fragmentation, router options, ageing of neighbours.
 
 use super::config::{Address, Route};
 use super::icmp::{self, Message};
@@ -19,7 +19,7 @@ const ASK_EVERY: Time = Time::from_secs(1);
 
 /// Mean interval between ICMP messages: 1000 per second.
 const ICMP_EVERY: Time = Time::from_millis(1);
-/// Maximum burst of ICMP messages, as its duration at the mean rate.
+/// Maximum burst of ICMP messages, as the time that the burst takes at the mean rate.
 const ICMP_BURST: Time = Time::from_millis(100);
 
 const ETHERNET_BYTES: usize = 14;
@@ -41,7 +41,7 @@ const BROADCAST: Mac = [0xff; 6];
 pub enum Action {
     /// Leave by this port.
     Forward(usize),
-    /// Leave by this port as an ARP frame of [`ARP_FRAME_BYTES`].
+    /// Leave by this port as an ARP frame of [`ARP_FRAME_BYTES`], which replaces the frame.
     Arp(usize, Instead),
     /// Drop.
     Drop(Reason),
@@ -61,13 +61,13 @@ pub enum Instead {
 pub enum Reason {
     /// Addressed to the router itself, such as ARP.
     Own,
-    /// Not for the router's Ethernet address, or an invalid IPv4 header.
+    /// The frame is not for the router's Ethernet address, or its IPv4 header is invalid.
     Refused,
     /// TTL 0 or 1.
     TtlExpired,
     /// No matching route.
     NoRoute,
-    /// Next hop unresolved, and requested less than a second ago.
+    /// The next hop is unresolved, and was requested less than a second ago.
     Unresolved,
     /// MTU of the next link exceeded.
     TooBig,
@@ -84,7 +84,8 @@ pub struct Router {
     neighbours: HashMap<(usize, Ipv4Addr), Mac>,
     asked: HashMap<(usize, Ipv4Addr), Time>,
     mtus: Vec<Option<u16>>,
-    /// Earliest time of the next ICMP message, if messages were spaced by [`ICMP_EVERY`].
+    /// Earliest time of the next ICMP message. Each message advances it by [`ICMP_EVERY`]. It lags behind the present
+    /// time by at most [`ICMP_BURST`].
     icmp_at: Time,
 }
 
@@ -98,7 +99,8 @@ pub struct Answer {
 }
 
 impl Router {
-    /// Creates a router with these addresses, by port, and with routes to destinations outside their subnets.
+    /// Creates a router with an address for each port, and with routes to destinations outside the subnets of these
+    /// addresses.
     #[must_use]
     pub fn new(addresses: Vec<Address>, routes: &[Route], mtus: Vec<Option<u16>>) -> Self {
         let far = routes.iter().map(|route| (route.prefix, (route.port, route.next_hop)));

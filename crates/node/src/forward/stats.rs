@@ -39,8 +39,8 @@ pub struct IngressStats {
     pub line_drops: u64,
     /// Frames dropped because they exceed the maximum length.
     pub oversized: u64,
-    /// Frames dropped because the checksum is missing: the sender's kernel left it to the checksum offload of a network
-    /// card that does not exist. Disable the `tx` offload at the sender.
+    /// Frames dropped because the sender's kernel did not compute the checksum, but left it to the checksum offload of
+    /// a network card that does not exist. Disable the `tx` offload at the sender.
     pub without_checksum: u64,
     /// Frames dropped because the pool had no free slot.
     pub no_frame: u64,

@@ -114,8 +114,7 @@ impl Open {
         self.socket.all_sent();
     }
 
-    /// Refills the kernel's fill ring with at most `count` chunks, the number that the kernel has returned, so that the
-    /// ring is always full.
+    /// Gives the kernel at most `count` chunks, as many as it has returned, so that its fill ring stays full.
     #[inline]
     fn fill(&mut self, pool: &mut FramePool, count: u32) {
         let room = self.socket.room_to_fill().min(count);
@@ -138,8 +137,8 @@ impl Open {
             match self.socket.flush() {
                 Ok(()) => return Ok(()),
                 Err(error) if is_outage(&error) => return Err(error),
-                // The kernel accepts a limited number of frames per call, has dropped one, or its buffers are full.
-                // Freeing the chunks of sent frames may help.
+                // Possible reasons: the kernel accepts a limited number of frames per call, it has dropped a frame, or
+                // its buffers are full. Freeing the chunks of sent frames may help.
                 Err(_) if self.socket.unsent() < before => self.reap(pool),
                 Err(_) => return Ok(()),
             }
@@ -231,8 +230,8 @@ impl Ports for XdpPorts {
             let pool = core.pool();
             let chunk = pool.chunk_at(*at);
             open.lent[chunk.number()] = false;
-            // The timestamp uses the program's clock. Clear it, so that the next frame in this chunk does not seem as
-            // old as this one.
+            // The XDP program wrote the arrival time before the frame. Clear it, so that the next frame in this chunk
+            // does not seem as old as this one.
             let stamp: &mut [u8; STAMP] = pool.in_front_of(*at);
             let came_ns = match u64::from_ne_bytes(std::mem::take(stamp)) {
                 0 => now_ns,
@@ -288,7 +287,7 @@ impl Ports for XdpPorts {
         self.ports[port].index
     }
 
-    /// Recovers the memory that belongs to the kernel. Frames queued for sending are lost.
+    /// Closes the socket and takes back all chunks that the kernel holds. Frames that it has not sent are lost.
     fn close(&mut self, port: usize, core: &mut Core) {
         self.count_drops(port, core);
         let Some(open) = self.ports[port].open.take() else { return };

@@ -2,8 +2,8 @@
 //!
 //! Supports up to four VLAN tags, IPv4, IPv6 with extension headers, and the ports of TCP, UDP, DCCP, SCTP and
 //! UDP-Lite. Parsing never fails: a frame that is truncated or has wrong lengths is parsed as far as possible, and
-//! missing fields are absent. The size is that of the frame, not the header's length field, so a host cannot understate
-//! it. Only the padding of short frames is excluded.
+//! missing fields are absent. The size is measured on the frame, not read from the length field of the IP header, so a
+//! host cannot understate it. Only the padding of short frames is excluded.
 
 mod ecn;
 mod users;

@@ -337,8 +337,8 @@ impl<T: Copy> Ring<T> {
     /// Returns true if the kernel does not poll the ring and needs a system call (`XDP_RING_NEED_WAKEUP`).
     #[inline]
     fn wants_wake_up(&self) -> bool {
-        // Orders the publication before the read of the flag, since the kernel sets the flag first and then reads the
-        // ring.
+        // The entries must be visible before the flag is read. The kernel sets the flag first and then reads the ring,
+        // so at least one side notices the other.
         fence(Ordering::SeqCst);
         // SAFETY: as above.
         unsafe { self.flags.as_ref() }.load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0

@@ -94,14 +94,15 @@ pub fn is_attached(config: &NodeConfig) -> bool {
 /// Handling of labels that still arrive at a detach.
 #[derive(Clone, Copy)]
 pub enum Leaving<'a> {
-    /// Waits until the far ends stop writing labels; calls the function for each port whose far end writes labels.
+    /// Waits until the far ends stop writing labels. First calls the function for each port whose far end still writes
+    /// labels.
     Quietly(&'a dyn Fn(&str)),
     /// Does not wait, so packets with labels are lost.
     AtOnce,
 }
 
-/// Removes programs, pins, and qdiscs that the tool created and no other program uses. Returns the number of ports that
-/// had programs. Without attached programs, returns 0.
+/// Removes the programs and the pins. Removes a qdisc if the tool created it and no other program uses it. Returns the
+/// number of ports that had programs. Without attached programs, returns 0.
 ///
 /// # Errors
 /// Another attach or detach is running, labels still arrive, or a system call fails.
@@ -296,8 +297,8 @@ fn fill(
     })
 }
 
-/// Writes the record of the node. `start_ns` is used only if the meters have not started. Returns true in that case, in
-/// which the table of users is empty.
+/// Writes the record of the node. If the meters have not started yet, they start at `start_ns`, the table of users is
+/// empty, and the function returns true.
 fn fill_node(programs: &Programs, config: &NodeConfig, start_ns: u64) -> Result<bool, KernelError> {
     let before = programs.read::<NodeRecord>("config", &ZERO)?.unwrap_or_default();
     let is_new = before.start_ns == 0;
@@ -391,7 +392,8 @@ fn fill_ports(
         let made_clsact = made || known.is_some_and(|record| record.made_clsact != 0);
         let framing = links.iter().find(|link| link.index == *index).map_or(Framing::Ethernet, |link| link.framing);
         let mut record = record_of(config, port, *index, framing, made_clsact)?;
-        // A port that reads labels continues to announce this. A new port starts when its programs are attached.
+        // A port that already reads labels continues to announce this. A new port starts to announce it once its
+        // programs are attached.
         if let Some(known) = known.filter(|known| (known.ingress, known.carrier) == (record.ingress, record.carrier)) {
             record.quiet_until_ns = known.quiet_until_ns;
         }

@@ -24,7 +24,7 @@ pub(super) fn read_all<K: Record, V: Record>(
     }
     let most = BATCH.min(map.max_entries() as usize);
     let (mut keys, mut values) = (vec![0u8; most * size_of::<K>()], vec![0u8; most * size_of::<V>()]);
-    // The kernel's position in the map: a key, or four opaque bytes.
+    // Position in the map at which the next batch starts, written by the kernel: a key, or four opaque bytes.
     let mut at = vec![0u8; size_of::<K>().max(size_of::<u32>())];
     let mut is_first = true;
     loop {

@@ -53,13 +53,13 @@ impl Finding {
     }
 }
 
-/// Checks the requirements of `attach` on the kernel and, with a configuration, on the rest of the machine.
+/// Checks whether the kernel and, with a configuration, the rest of the machine meet the requirements of `attach`.
 #[must_use]
 pub fn check(config: Option<&NodeConfig>) -> Vec<Finding> {
     let exists = |path: &str| (!Path::new(path).exists()).then(|| format!("there is no {path}"));
     let places = config.map_or(Places { configured: 1, addresses: 1 }, Places::of);
-    // Loading tests all requirements except tc: kernel types and functions, timers, locks, maps, and memory for the
-    // maps.
+    // Except for tc, loading the programs tests all requirements: kernel types and functions, timers, locks, maps, and
+    // memory for the maps.
     let programs = Programs::load(Mode::Unpinned, places).err().map(|error| error.to_string());
     let mut findings = vec![
         Finding::of("types of the kernel", exists("/sys/kernel/btf/vmlinux")),
@@ -225,7 +225,7 @@ fn port_problem(config: &NodeConfig, port: &Port, link: &Link) -> Option<String>
     (record.has_unwrap() && is_taken()).then(|| "another program is at XDP, which carrier \"shim\" needs".into())
 }
 
-/// Qdiscs without a backlog. For the AQM their queue would always be empty.
+/// Qdiscs that report no backlog, so the AQM would always find an empty queue.
 const WITHOUT_BACKLOG: [&str; 2] = ["noqueue", "pfifo_fast"];
 
 /// Size of a maximum-size Ethernet packet with a label.
@@ -266,7 +266,7 @@ fn port_warnings(config: &NodeConfig, port: &Port, link: &Link, qdisc: Option<&s
     texts
 }
 
-/// Warns about thresholds in packets if one GSO packet may have up to 64 kB.
+/// Warns if a port has thresholds in packets but counts a GSO packet of up to 64 kB as one packet.
 fn aggregates(config: &NodeConfig, port: &Port, link: &Link) -> Option<String> {
     let counts = |port: &Port| {
         port.queue.scheme != QueueScheme::DropTail

@@ -152,7 +152,8 @@ impl Neighbour {
 pub struct Neighbour {
     /// Ethernet address.
     pub mac: [u8; 6],
-    /// Seconds since the neighbour last announced that it reads labels; `None` while its announcement is valid.
+    /// Seconds since the neighbour's announcement that it reads labels expired, or since the first request if it has
+    /// never announced this. `None` while the announcement is valid, and if it answered the last request.
     pub waits_s: Option<f64>,
 }
 
@@ -184,7 +185,7 @@ pub(super) fn neighbours(folder: &Path) -> Result<Vec<(u32, Neighbour)>, KernelE
 }
 
 impl NeighbourState {
-    /// Time since the last unanswered request.
+    /// Value of [`Neighbour::waits_s`] at the time `now_ns`.
     fn waits_s(&self, now_ns: u64) -> Option<f64> {
         let is_answered = self.until_ns >= self.asked_ns + Self::READ_FOR.as_nanos() as u64;
         (self.until_ns <= now_ns && !is_answered).then(|| (now_ns - self.until_ns) as f64 * 1e-9)

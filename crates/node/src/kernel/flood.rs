@@ -22,7 +22,8 @@ pub struct Flood {
 }
 
 impl Flood {
-    /// Creates a sender to the interface with `index`. On a veth, the other end needs NAPI: an XDP program, or GRO.
+    /// Creates a sender to the interface with `index`. The other end of a veth must use NAPI, which an XDP program or
+    /// GRO enables.
     ///
     /// # Errors
     /// The kernel rejects the program.
@@ -55,7 +56,7 @@ impl Flood {
             batch_size: 64,
             ..Default::default()
         };
-        // SAFETY: the options are complete and, like the frame, outlive the call.
+        // SAFETY: all options are set; the options and the frame outlive the call.
         let status = unsafe { bpf_prog_test_run_opts(program.as_fd().as_raw_fd(), &raw mut options) };
         if status < 0 {
             return Err(KernelError::system("sending frames")(io::Error::from_raw_os_error(-status)));

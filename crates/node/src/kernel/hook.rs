@@ -2,8 +2,8 @@
 //! shims also have an XDP program, which runs before the program at the hook.
 //!
 //! The pin in the node's folder keeps a TCX link alive; the qdisc keeps a clsact filter alive. Links and filters are
-//! replaced atomically, so no packet passes unprocessed. Programs of others at the same port stay attached. Each TCX
-//! link is separate, and our filters have their own priority and handle. clsact is removed only if fairlane-node
+//! replaced atomically, so no packet passes unprocessed. Programs of other tools at the same port stay attached. Each
+//! TCX link is separate, and our filters have their own priority and handle. clsact is removed only if fairlane-node
 //! created it and it has no other filters.
 
 use super::tcx::{self, Side};

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// `RTNLGRP_LINK` of linux/rtnetlink.h.
 const LINKS: u32 = 1;
 
-/// Receive buffer for events. If it overflows, the kernel reports lost events.
+/// Size of the receive buffer for events, in bytes. If it overflows, the kernel reports lost events.
 const RECEIVE_BUFFER: usize = 1 << 20;
 
 /// First header of an interface's packets.
@@ -23,7 +23,7 @@ pub enum Framing {
     /// An Ethernet header.
     #[default]
     Ethernet,
-    /// The IP header, as on tun, PPP, WireGuard and IP-in-IP interfaces.
+    /// An IP header, as on tun, PPP, WireGuard and IP-in-IP interfaces.
     Layer3,
     /// Something else.
     Other(LinkLayerType),
@@ -188,8 +188,8 @@ impl LinkEvents {
         Ok(Self { socket })
     }
 
-    /// Waits for an event or for input from one of `others`, and returns the events. If `patience` is given, waits at
-    /// most that long.
+    /// Waits for an event or for input from one of the descriptors `others`, and returns the events. If `patience` is
+    /// given, waits at most that long.
     ///
     /// # Errors
     /// The socket fails.

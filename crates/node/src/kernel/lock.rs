@@ -30,7 +30,8 @@ impl Lock {
             Err(rustix::io::Errno::WOULDBLOCK) => return Err(busy()),
             Err(error) => return Err(KernelError::system(doing())(error.into())),
         }
-        // A detach may have removed the folder between the two calls; a lock on a removed folder is useless.
+        // A detach may have removed the folder after it was opened and before it was locked. A lock on a removed folder
+        // is useless.
         let inode = |data: fs::Metadata| (data.dev(), data.ino());
         let ours = file.metadata().map(inode).map_err(KernelError::system(doing()))?;
         match fs::metadata(folder).map(inode) {

@@ -92,7 +92,7 @@ fn is_mark(expression: &Json) -> bool {
     expression["meta"]["key"] == "mark"
 }
 
-/// Returns the bits in which a value may differ from the existing mark.
+/// Returns the mark bits that may change if a statement writes `value` to the mark.
 fn written(value: &Json) -> u32 {
     if is_mark(value) {
         return 0;

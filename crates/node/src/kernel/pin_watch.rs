@@ -5,7 +5,7 @@ use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Watches a folder of pins. The descriptor becomes readable when a pin is removed.
+/// Watches a folder of pins. Its file descriptor becomes readable when a pin is removed.
 #[derive(Debug)]
 pub struct PinWatch {
     folder: PathBuf,
@@ -40,8 +40,7 @@ impl PinWatch {
         is_news
     }
 
-    /// Starts a new watch, since the folder may be a new one with the same name. `is_attached` detects a removed
-    /// folder.
+    /// Starts a new watch, since a recreated folder needs one. Ignores errors: `is_attached` detects a missing folder.
     fn renew(&self) {
         let _ = add_watch(&self.inotify, &self.folder, WatchFlags::DELETE | WatchFlags::DELETE_SELF);
     }

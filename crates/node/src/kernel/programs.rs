@@ -47,7 +47,7 @@ pub(super) fn is_there(folder: &Path) -> bool {
     folder.join("ports").exists() && !is_half_there(folder)
 }
 
-/// Returns true if some pins exist but no program: an attach or detach was killed.
+/// Returns true if some pins exist but none of a program, because an attach or detach was killed.
 pub(super) fn is_half_there(folder: &Path) -> bool {
     let there = PINNED.iter().filter(|name| folder.join(name).exists()).count();
     (1..PINNED.len()).contains(&there) && !hook::has_links(folder)
@@ -315,7 +315,7 @@ fn run(
     mark: u32,
     repeat: u32,
 ) -> Result<Outcome, KernelError> {
-    // struct __sk_buff: mark at 8, priority at 32, ingress_ifindex at 36, ifindex at 40 (linux/bpf.h).
+    // Offsets in struct __sk_buff (linux/bpf.h): mark 8, priority 32, ingress_ifindex 36, ifindex 40.
     let mut context = [0u8; 192];
     context[8..12].copy_from_slice(&mark.to_ne_bytes());
     // A packet without an ingress interface originates from the node.

@@ -30,7 +30,7 @@ pub struct Snapshot {
     pub places: Places,
     /// Number of entries of configured users; 0 if users were not read.
     pub configured: u32,
-    /// Addresses with meters, and the state of the search for idle ones.
+    /// Usage of the slots for addresses, and state of the search for idle users.
     pub pool: PoolRecord,
 }
 
@@ -47,7 +47,7 @@ pub struct PortView {
     pub state: PortState,
     /// Packet counters.
     pub counts: PortCounts,
-    /// Treatment of labels towards the far end of the port's link.
+    /// Treatment of labels in packets to the far end of the port's link.
     pub labels: Labels,
     /// Neighbours with traffic, if the port asks its neighbours whether they read labels.
     pub neighbours: Vec<Neighbour>,
@@ -67,7 +67,7 @@ pub struct UserView {
 }
 
 impl PortView {
-    /// Treatment of labels towards the far end of the port's link, in words; `None` without a carrier.
+    /// Treatment of labels in packets to the far end of the port's link, in words; `None` without a carrier.
     #[must_use]
     pub fn labels_in_words(&self) -> Option<String> {
         let carrier = self.record.carrier();
@@ -165,8 +165,8 @@ impl Snapshot {
     }
 }
 
-/// Reads the default user, all users that sent or received packets, and all users whose packets were metered at another
-/// node and dropped at this one. Also returns the number of configured users.
+/// Reads the default user and all users with traffic: users that sent or received packets, and users whose packets were
+/// metered at another node and dropped here. Also returns the number of configured users.
 fn read_users(map: &MapHandle, snapshot: &Snapshot) -> Result<(Vec<UserView>, u32), KernelError> {
     let mut configured = 0;
     let end = snapshot.places.first_address() + snapshot.pool.fresh;

@@ -1,5 +1,5 @@
-//! TCX: hooks of a port that need no qdisc (Linux 6.6), and XDP before them. A link (`bpf_link`) keeps a program
-//! attached to a hook; a pin keeps the link open.
+//! The TCX hooks of a port, which need no qdisc (Linux 6.6), and the XDP hook before them. A link (`bpf_link`) keeps a
+//! program attached to a hook; a pin keeps the link open.
 //!
 //! Calls libbpf directly, because the wrapper does not support these hooks.
 #![allow(unsafe_code)]
@@ -40,8 +40,8 @@ impl Side {
     fn flags(self) -> u32 {
         match self {
             Self::Ingress | Self::Egress => 0,
-            // Uses generic XDP, which every interface supports. It restarts no driver and does not change a neighbour's
-            // offloads. The link stores the mode and uses it for the removal.
+            // Generic XDP works at every interface. Unlike native XDP, it does not restart the driver or change the
+            // offloads of a neighbour. The link stores the mode, which also applies to the removal.
             Self::Unwrap => XDP_FLAGS_SKB_MODE,
             Self::Redirect => XDP_FLAGS_DRV_MODE,
         }
@@ -68,7 +68,7 @@ pub(super) fn is_there() -> bool {
     unsafe { bpf_prog_query(LOOPBACK, BPF_TCX_INGRESS, 0, &mut flags, ptr::null_mut(), &mut count) == 0 }
 }
 
-/// Maximum number of programs that are listed for a hook (`BPF_MPROG_MAX` of the kernel).
+/// Maximum number of programs at a hook (`BPF_MPROG_MAX` of the kernel), for the size of the lists.
 const MOST_PROGRAMS: usize = 64;
 
 /// Returns the ids of the programs at a TCX hook and of their links.
@@ -89,7 +89,7 @@ pub(super) fn programs_at(index: u32, side: Side) -> io::Result<Vec<(u32, u32)>>
 }
 
 /// Attaches a program to a hook and returns the link. The program stays attached until the last descriptor of the link
-/// is closed and the link's pin removed.
+/// is closed and the link's pin is removed.
 pub(super) fn link(program: BorrowedFd<'_>, index: u32, side: Side) -> io::Result<OwnedFd> {
     let size = size_of::<bpf_link_create_opts>() as _;
     let options = bpf_link_create_opts { sz: size, flags: side.flags(), ..Default::default() };

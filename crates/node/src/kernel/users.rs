@@ -51,7 +51,7 @@ impl UserTable {
         Ok(Some(table))
     }
 
-    /// Creates the table of loaded programs. `is_new` is true if the table has never had users.
+    /// Creates the table of users of loaded programs. `is_new` is true if the table has never had users.
     pub(super) fn of(programs: &Programs, is_new: bool) -> Result<Self, KernelError> {
         let mut table = Self::of_maps(|name| programs.handle(name))?;
         if is_new {
@@ -93,7 +93,7 @@ impl UserTable {
             }
             ControlFlow::Continue(())
         })?;
-        // Slots are allocated from the end of the list, the lowest first.
+        // Slots are allocated from the end of the list, so the lowest slot must be last.
         self.free.reverse();
         read_all(&self.rules, "rules", |key, rule| {
             self.known.insert(RuleKey::Prefix(key), rule);
@@ -106,7 +106,7 @@ impl UserTable {
         Ok(())
     }
 
-    /// Number of slots for configured users, and number of used ones.
+    /// Maximum number of configured users, and their current number.
     #[must_use]
     pub fn room(&self) -> (u32, usize) {
         (self.places.configured, self.taken.len())
@@ -272,7 +272,7 @@ impl UserTable {
         if stale.is_empty() { Ok(()) } else { self.renew(0) }
     }
 
-    /// Writes the rules of users by mark, in the order of the configuration.
+    /// Writes the rules that identify users by packet mark, in the order of the configuration.
     fn write_marks(&self, config: &NodeConfig) -> Result<(), KernelError> {
         let mut marks: Vec<(u32, MarkRuleRecord)> = Vec::new();
         for user in &config.users {

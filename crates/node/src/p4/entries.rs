@@ -33,7 +33,7 @@ pub const METERS: u32 = 4096;
 pub const MOST_METERS: u32 = 1 << 24;
 /// Number of ports of the switch: `PORTS` in `planes/p4/sizes.p4`; the last port means drop.
 pub const PORTS: usize = 511;
-/// Maximum number of prefixes with per-address meters, if all have the maximum number of meters.
+/// Number of prefixes with per-address meters that fit if each has a block of the maximum size.
 const BLOCKS: u32 = 16;
 /// Capacity of the switch's own queue as a multiple of the AQM's limit. This queue must not drop before the AQM.
 /// Packets that arrive while others depart may make it longer than the program's count.
@@ -431,8 +431,8 @@ fn units(threshold: Threshold) -> u64 {
     }
 }
 
-/// Returns the switch's own queues. Without an AQM their capacity is `limit`. They serve packets, not bytes: per second
-/// the number of maximum-size packets that the link can send.
+/// Returns the switch's own queues. Without an AQM their capacity is `limit`. Their rate is in packets per second: the
+/// number of maximum-size packets that the link can send.
 fn queues(ports: &[Port]) -> Vec<Queue> {
     let of = |(port, Port { params, queue, .. }): (usize, &Port)| {
         let of_limit = if queue.scheme == QueueScheme::DropTail { 1 } else { DEPTH_OF_LIMIT };
@@ -440,7 +440,7 @@ fn queues(ports: &[Port]) -> Vec<Queue> {
             Some(QueueLimit::Packets(packets)) => Some(packets * of_limit),
             _ => None,
         };
-        // Otherwise the queue is virtual, and the switch does not limit its rate.
+        // With another source of the backlog the queue is virtual, and the switch does not limit its rate.
         let is_served = queue.backlog == BacklogSource::Qdisc;
         let rate_packets = params.rate.filter(|_| is_served).map(|rate| (rate.0 / FULL_PACKET_BITS).max(1));
         Queue { port, depth_packets, rate_packets }
@@ -542,7 +542,7 @@ mod tests {
     fn a_switch_with_more_meters_has_larger_blocks_for_addresses() {
         let user = json!({"prefix": "10.0.0.0/8", "meter_of": "address"});
         let config = read(&json!({"ports": [{"interface": "eth0"}], "users": [user]}));
-        // The block is a sixteenth of the meters, after the default user's meter.
+        // The block of the prefix has a sixteenth of the meters and begins after the meter of the default user.
         for (meters, size) in [(METERS, 256), (65_536, 4096), (17, 1)] {
             let switch = Switch::new(&config, meters, &[]).unwrap();
             let users = switch.entries.iter().find(|entry| entry.table == "users").unwrap();

@@ -8,7 +8,7 @@ use std::fmt::Write;
 /// Tables that contain only entries generated here, in the order of processing.
 const TABLES: [&str; 5] = ["ports", "users", "stations", "aqm", "links"];
 
-/// Registers with the state of entries, which must be reset when the entries change.
+/// Registers that hold the state of table entries. They must be reset when the entries change.
 fn state(scheme: NodeScheme) -> &'static [&'static str] {
     match scheme {
         NodeScheme::Abc => &["meter_sum", "meter_tick", "averager_sum", "averager_count", "averager_tick"],

@@ -36,7 +36,8 @@ impl NodeRecord {
             start_ns,
             netns,
             user_timeout_ns,
-            // Maximum delay of an expiry. Large tables are searched in slices, which add to this delay.
+            // Interval in which the whole table is searched for silent users, so they expire at most this much too
+            // late. The search of a large table takes longer.
             sweep_ns: user_timeout_ns / 10,
             decay: DecayRecord::new(decay),
             log2_memory,
@@ -77,9 +78,9 @@ impl NodeRecord {
 /// Number of slots in the table of meters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Places {
-    /// Configured users, with two slots each: as a source and as a destination.
+    /// Maximum number of configured users. Each has two slots: as a source and as a destination.
     pub configured: u32,
-    /// Per-address meters.
+    /// Maximum number of per-address meters, with one slot each.
     pub addresses: u32,
 }
 

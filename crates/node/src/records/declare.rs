@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// Types whose bytes in a map equal those in memory.
+/// Types whose bytes are the same in a map and in memory.
 pub trait Record: FromBytes + IntoBytes + Immutable {}
 
 impl<T: FromBytes + IntoBytes + Immutable> Record for T {}

@@ -66,7 +66,7 @@ records! {
         last_tick: u64,
         /// True if A exceeds C.
         is_congested: u32,
-        /// Cuts of the fair rate left until the window ends.
+        /// Number of times that the fair rate may still be reduced in the current window.
         cuts_left: u32,
     }
 }
@@ -91,7 +91,7 @@ impl CsfqParamsRecord {
 }
 
 impl CsfqRecord {
-    /// Returns the initial state: congested, with all cuts, without a fair rate and a label.
+    /// Returns the initial state: congested, no cut used, and neither a fair rate nor a label known.
     pub(super) fn initial() -> Self {
         let (log2_alpha, largest_label) = (LOG2_OF_ZERO_Q31, LOG2_OF_ZERO_Q31);
         Self { log2_alpha, largest_label, is_congested: 1, cuts_left: FixedCsfq::CUTS, ..Self::default() }

@@ -21,7 +21,7 @@ pub enum Kind {
     Vlan,
     /// Value and mask of a mark.
     Mark,
-    /// The outer of two tags, or a single 802.1ad tag, regardless of what follows.
+    /// The outer of two VLAN tags, or a single 802.1ad tag, whatever the frame contains after it.
     Service,
     /// The outer and the inner tag.
     Tags,
@@ -215,7 +215,7 @@ records! {
         addresses: u32,
         /// Zero.
         reserved: u32,
-        /// Amount in bytes, Q16, that the next packet with the lock adds to the meter.
+        /// Amount in bytes, Q16, to be added to the meter by the next packet that gets the lock.
         late_amount: u64,
         /// Packets metered without the lock.
         late_packets: u64,
@@ -259,7 +259,7 @@ records! {
         made_clsact: u32,
         /// Role of users in arriving packets: source or destination.
         user_is: u32,
-        /// Maximum number of per-address meters for addresses that arrive here.
+        /// Maximum number of per-address meters for addresses that arrive at this port.
         address_limit: u32,
         /// True if packets begin with their IP header.
         is_layer3: u32,
@@ -269,7 +269,7 @@ records! {
         mark_bits: MarkBits,
         /// skb->priority of each class; 0 leaves it unchanged.
         qdisc_class: [u32; 2],
-        /// True if labels wait until the far end announces that it reads them.
+        /// True if no labels are written until the far end announces that it reads them.
         asks: u32,
         /// Zero.
         reserved: u32,
@@ -319,7 +319,7 @@ records! {
     struct PortState = port_state {
         /// Lock of all fields except `late`. Only programs use it; the tool writes zero.
         lock: u32,
-        /// A_avg before the last packet. For CSFQ, log2 of the fair rate, or the lowest label without an estimate.
+        /// A_avg before the last packet. For CSFQ, log2 of the fair rate, or the lowest label if there is no estimate.
         average: i32,
         /// A_avg.
         averager: AveragerRecord,
@@ -337,13 +337,13 @@ records! {
         csfq: CsfqRecord,
         /// Packets counted without the lock.
         late: PortCounts,
-        /// Amount that the next packet with the lock adds to the averager's sum.
+        /// Amount to be added to the averager's sum by the next packet that gets the lock.
         late_sum: u64,
-        /// Amount that the next packet with the lock adds to the averager's count.
+        /// Amount to be added to the averager's count by the next packet that gets the lock.
         late_count: u64,
-        /// Time that the next packet with the lock adds to the virtual queue, in ns.
+        /// Time in ns to be added to the virtual queue by the next packet that gets the lock.
         late_ns: u64,
-        /// For CSFQ, bytes that the next packet with the lock adds, Q16: arrived, accepted.
+        /// For CSFQ, arrived and accepted bytes, Q16, to be added by the next packet that gets the lock.
         late_pending: [u64; 2],
     }
 

@@ -28,7 +28,8 @@ impl PortRecord {
         [Carrier::Tag, Carrier::Shim].iter().any(|carrier| *carrier as u32 == self.carrier)
     }
 
-    /// Returns true if the port strips labels that would otherwise be lost with their packets.
+    /// Returns true if the port strips labels from arriving packets, and packets would be lost with labels that are not
+    /// stripped.
     #[must_use]
     pub fn reads(&self) -> bool {
         self.ingress == Arrivals::Trusted as u32 && self.needs_reader()
@@ -64,7 +65,7 @@ impl PortRecord {
         choice::<QueueScheme>(self.aqm)
     }
 
-    /// Text for a queue of `units` in the unit of the record.
+    /// Formats the length of a queue, given by `units` in the unit of the record.
     #[must_use]
     pub fn queue_in_words(&self, units: i64) -> String {
         let queue = self.queue_in_units(units);
@@ -116,7 +117,7 @@ impl PortRecord {
 }
 
 impl PortState {
-    /// Sum of the counters with and without the lock.
+    /// Counts of all packets, including those that arrived while the state was locked.
     #[must_use]
     pub fn total(&self) -> PortCounts {
         let (counts, late): ([u64; PORT_COUNTS], [u64; PORT_COUNTS]) =
@@ -125,7 +126,8 @@ impl PortState {
         zerocopy::transmute!(sums)
     }
 
-    /// A_avg before the last packet. For CSFQ, the logarithm of the fair rate, or the lowest label without an estimate.
+    /// A_avg before the last packet. For CSFQ, the logarithm of the fair rate, or the lowest label if there is no
+    /// estimate.
     #[must_use]
     pub fn average(&self) -> Activity {
         Activity::from_units(self.average)
@@ -149,7 +151,7 @@ impl PortCounts {
 }
 
 impl UserState {
-    /// Returns the state including the counters that are updated without the lock.
+    /// Returns the state including the packets that arrived while it was locked.
     #[must_use]
     pub fn settled(self) -> Self {
         let (packets, bytes) = (self.packets + self.late_packets, self.bytes + self.late_bytes);

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 /// Options of an import.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Nodes in which parent nodes are looked up, if any.
+    /// Network of LibreQoS in which the circuits' parent nodes are looked up, if any.
     pub network: Option<Network>,
     /// Reference rate per Mbit/s of `Download Max Mbps`. If absent, all subscribers have the reference rate of the
     /// default user.
@@ -26,8 +26,8 @@ pub struct Options {
 /// Required and optional columns of `ShapedDevices.csv`.
 const REQUIRED: &[&[Column]] = &[&[Column::Ipv4, Column::Ipv6]];
 const WITH_RATES: &[&[Column]] = &[&[Column::Ipv4, Column::Ipv6], &[Column::DownloadMax]];
-/// Columns of the plan. The first one is required in [`WITH_RATES`]. All devices of a subscriber must have the same
-/// plan.
+/// Columns of the plan, that is, the rates of a circuit. [`WITH_RATES`] requires the first of them. All devices of a
+/// circuit must have the same plan.
 const PLAN: &[Column] = &[Column::DownloadMax, Column::UploadMax, Column::DownloadMin, Column::UploadMin];
 const OPTIONAL: &[Column] = &[Column::CircuitName, Column::ParentNode, Column::ParentNodeId, Column::AnchorNodeId];
 

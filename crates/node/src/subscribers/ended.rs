@@ -30,7 +30,7 @@ impl Moment {
         Self { by_arrival: arrival.saturating_sub(delay), stamp: stamp.filter(|stamp| *stamp >= CLOCK_IS_SET_S) }
     }
 
-    /// Time of the event. If a server's clock is ahead, the time of arrival is used.
+    /// Time of the event: its timestamp, but no later than `by_arrival`. Without a timestamp, `by_arrival`.
     #[must_use]
     pub fn at(self) -> u64 {
         self.stamp.map_or(self.by_arrival, |stamp| stamp.min(self.by_arrival))
@@ -86,7 +86,7 @@ impl Ended {
     }
 }
 
-/// Recorded ends, and newer ends that may still be rejected.
+/// Ends of sessions and servers: recorded ones, and new ones that may still be rejected.
 pub struct Ends<'a> {
     /// Recorded ends.
     pub before: &'a Ended,
@@ -111,7 +111,7 @@ impl Ends<'_> {
         end.by_arrival > restart && when.by_arrival <= end.by_arrival + REPEATED_FOR_S
     }
 
-    /// Returns true if this start or stop record of a server, or a later one, was received before.
+    /// Returns true if this start or stop record of a server was received before, or one with a later timestamp.
     #[must_use]
     pub fn is_repeated(&self, server: &str, when: Moment) -> bool {
         let last = self.get(&Over::Server(server.into()));

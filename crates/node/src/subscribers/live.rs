@@ -314,7 +314,7 @@ impl Live {
         }
     }
 
-    /// Returns true if the maps skip this subscriber, and the change only removes sessions.
+    /// Returns true if the subscriber has no entry in the maps, and the change only removes sessions.
     fn only_loses_sessions(&self, after: &Subscriber) -> bool {
         let before = self.subscribers().get(&after.name).filter(|before| !self.known.contains_key(&before.name));
         before.is_some_and(|before| {
@@ -323,7 +323,7 @@ impl Live {
         })
     }
 
-    /// Returns the final state of each changed name: that of the last change of the name.
+    /// Returns the final state of each changed subscriber, by name: a later change replaces an earlier one.
     fn last_of_each<'a>(&self, changes: &'a [Change]) -> Result<LastOfEach<'a>, ChangeError> {
         let mut last = LastOfEach::new();
         for change in changes {
@@ -343,7 +343,7 @@ impl Live {
         Ok(last)
     }
 
-    /// Checks the limit of the configuration. The next `attach` checks if the maps have enough slots.
+    /// Checks the limit of the configuration. The next `attach` checks whether the maps have enough slots.
     fn check_room(&self, removed: &[&str], users: &[User]) -> Result<(), ChangeError> {
         let new = users.iter().filter(|user| !self.known.contains_key(&user.name)).count();
         let gone = removed.iter().filter(|name| self.known.contains_key(**name)).count();

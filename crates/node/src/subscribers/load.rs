@@ -41,8 +41,8 @@ pub fn with_kept(mut config: NodeConfig, path: &Path) -> Result<(NodeConfig, Vec
     Ok((config, problems))
 }
 
-/// Users of the stored subscribers, and the reasons for skipping some. In a conflict, the configuration takes
-/// precedence.
+/// Returns the users of the stored subscribers, and one message for each subscriber that is skipped. A subscriber that
+/// conflicts with the configuration is skipped.
 pub(super) fn usable(config: &NodeConfig, kept: &Subscribers) -> (Vec<User>, Vec<String>) {
     let names: HashSet<&str> = config.users.iter().map(|user| user.name.as_str()).collect();
     let mut owners: HashMap<Who, &str> = HashMap::new();

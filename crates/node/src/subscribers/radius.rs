@@ -9,8 +9,8 @@
 //! The time of an event is its `Event-Timestamp` (RFC 2869 5.3), otherwise the arrival time minus `Acct-Delay-Time`
 //! (RFC 2866 5.2). Answers repeat each `Proxy-State` in order (RFC 2865 5.33).
 //!
-//! Deviations: 1. Requests with an unknown status are answered, since an answer stops retransmissions, but have no
-//! effect. 2. Addresses that no subscriber can have are skipped as if they were missing. 3. Only addresses are
+//! Deviations: 1. Requests with an unknown status have no effect. They are answered nevertheless, to stop
+//! retransmissions. 2. Addresses that no subscriber can have are skipped as if they were missing. 3. Only addresses are
 //! recorded, so this is not an accounting server for billing.
 
 use super::addresses::{Addresses, Kind};
@@ -67,7 +67,7 @@ pub struct Up {
     pub user: Option<String>,
     /// Addresses; empty if not known yet.
     pub addresses: Addresses,
-    /// True if the session starts. Otherwise, missing values are unchanged.
+    /// True if the session starts. In other requests, a missing value leaves the earlier value unchanged.
     pub is_start: bool,
     /// Time of the event.
     pub when: Moment,

@@ -22,7 +22,7 @@ pub trait Before {
     fn holder(&self, session: &Session) -> Option<&str>;
     /// Owner of a prefix.
     fn owner(&self, prefix: Prefix) -> Option<&str>;
-    /// Checks a subscriber, but not against other subscribers.
+    /// Checks the keys of a subscriber, but not whether another subscriber has its addresses.
     ///
     /// # Errors
     /// The subscriber cannot be metered.
@@ -86,8 +86,8 @@ impl<B: Before> After<'_, B> {
         self.get(&self.holder(session)?)?.sessions.get(session)
     }
 
-    /// Assigns the addresses to the session, and keeps addresses that an interim update did not mention. Removes the
-    /// session's addresses from all other sessions.
+    /// Applies a start or an interim update. Assigns the addresses to the session, and keeps addresses that an interim
+    /// update did not mention. Removes the session's addresses from all other sessions.
     fn up(&mut self, up: &Up) -> Result<(), ChangeError> {
         let (session, at) = (&up.session, up.when.at());
         if self.ends.has_ended(session, up.when) {
@@ -95,10 +95,10 @@ impl<B: Before> After<'_, B> {
         }
         let (holder, before) = (self.holder(session), self.state(session).cloned());
         let is_older = before.as_ref().is_some_and(|before| at < before.at);
-        // A start in the same second is a repetition, or arrived after an update that was sent later.
+        // A start in the same second as the known record is a retransmission, or was overtaken by an update.
         let is_first = before.as_ref().is_some_and(|before| at == before.at && up.is_start);
         let before = before.unwrap_or_default();
-        // An interim update need not repeat the name either. An older record can only name a session that has no name.
+        // An interim update may omit the name. An older record changes the name only if the session has none.
         let user = match (&up.user, &holder) {
             (Some(_), Some(holder)) if is_older && *holder != session.name() => holder.clone(),
             (Some(user), _) => user.clone(),
@@ -151,8 +151,8 @@ impl<B: Before> After<'_, B> {
         if subscriber.sessions.have_addresses() { self.before.check(&subscriber) } else { Ok(()) }
     }
 
-    /// Removes addresses from sessions whose end was not reported. Returns the addresses that no session with a later
-    /// record has.
+    /// Removes addresses from sessions of other users, whose end was not reported. A session with a later record keeps
+    /// its addresses. Returns the other addresses.
     fn take(&mut self, user: &str, addresses: &Addresses, at: u64) -> Addresses {
         let mut taken = addresses.clone();
         for prefix in addresses.prefixes() {
@@ -199,8 +199,8 @@ impl<B: Before> After<'_, B> {
         self.set(subscriber);
     }
 
-    /// Stores a subscriber, or removes it if it has no identifier. Afterwards the subscriber owns all its addresses,
-    /// including an address that only one of its two sessions lost.
+    /// Stores a subscriber, or removes it if it has no identifier. Afterwards the subscriber owns all addresses of its
+    /// sessions. If two sessions had an address and one lost it, the subscriber still owns the address.
     fn set(&mut self, mut subscriber: Subscriber) {
         let name = subscriber.name.clone();
         let before = self.get(&name).map(Subscriber::prefixes).unwrap_or_default();
@@ -298,7 +298,7 @@ mod tests {
         Moment::new(1_800_001_000, 0, Some(1_800_000_000 + second))
     }
 
-    /// Returns the same time, without a timestamp of the server.
+    /// Returns the same time for a record that has no timestamp of the server, only its time of arrival.
     fn arrived_at(second: u64) -> Moment {
         Moment::new(1_800_000_000 + second, 0, None)
     }
@@ -418,7 +418,8 @@ mod tests {
         kept.after(&[of("bng 1", "x", "anna", "10.0.0.1"), of("bng", "1 x", "bert", "10.0.0.2")]);
         let off = |server: &str, second| Event::AllDown { server: server.into(), when: at(second) };
         assert_eq!(kept.after(&[off("bng", 1)]), has(&[("anna", &["10.0.0.1/32"])]));
-        // A repeated record does not end a later session, regardless of the time between them.
+        // Accounting-Off at 1 s does not end a session that started at 2 s, even if the record is repeated after that
+        // start.
         kept.after(&[when_at(&of("bng", "2", "bert", "10.0.0.2"), at(2))]);
         assert_eq!(kept.after(&[off("bng", 1)]).len(), 2);
         assert_eq!(kept.after(&[off("bng", 3), off("bng 1", 3)]), has(&[]));
@@ -447,11 +448,12 @@ mod tests {
             let mut kept = Kept::default();
             events.iter().take(2).for_each(|event| drop(kept.after(std::slice::from_ref(event))));
             assert_eq!(kept.after(&events[2..]), expected, "{again:?}");
-            // The events are passed all at once, and again without the first one.
+            // The result is the same if all events are passed at once, and if the first start never arrives.
             assert_eq!(Kept::default().after(&events), expected, "{again:?}");
             assert_eq!(Kept::default().after(&events[1..]), expected, "{again:?}");
         }
-        // Accounting-On ended the session. The server may reuse its identifier, but the earlier record is rejected.
+        // Accounting-On ended the session. The server may reuse the session's identifier, but a record from before
+        // Accounting-On is rejected.
         let on = |when| Event::AllDown { server: "bng".into(), when };
         let mut kept = Kept::default();
         assert_eq!(kept.after(&[begin.clone(), on(at(5)), begin.clone()]), has(&[]));

@@ -27,7 +27,7 @@ const GENERATION: &str = "attached";
 /// The file is compacted if its superseded bytes exceed this number plus the bytes of the current subscribers.
 const MOST_STALE: u64 = 1 << 20;
 
-/// Name of the backups before the latest imports with --replace, followed by a number; 1 is the newest.
+/// Name of the backups that are made before imports with --replace. A number follows the name; 1 is the newest backup.
 const BACKUP: &str = "subscribers.before";
 
 const BACKUPS: u32 = 3;
@@ -201,7 +201,8 @@ impl Contents {
     }
 }
 
-/// Error of `serde_json` for a line, without the line number within its text.
+/// Returns the text of an error of `serde_json` with its column. The line number is omitted, since the text parsed was
+/// a single line.
 #[must_use]
 pub fn problem_of(error: &serde_json::Error) -> String {
     let text = error.to_string();
@@ -223,7 +224,7 @@ pub struct Store {
     file: File,
     /// Number of bytes of the file that `subscribers` reflects.
     bytes: u64,
-    /// Bytes that the current subscribers need, as far as known.
+    /// Estimated size in bytes of a file that contains only the current subscribers.
     needed: u64,
     subscribers: Subscribers,
     /// Unreadable lines, not reported yet.

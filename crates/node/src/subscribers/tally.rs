@@ -54,7 +54,7 @@ impl Tally {
     }
 
     /// Returns the pending report: the counters and the log line. The line is empty if all requests were answered.
-    /// Returns `None` if the last report was too recent or there is no news.
+    /// Returns `None` if the last report was too recent, or if no counter has changed since.
     pub fn tell(&mut self, now: Instant) -> Option<(String, String)> {
         if self.due_in(now) != Some(Duration::ZERO) {
             return None;

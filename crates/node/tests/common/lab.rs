@@ -27,7 +27,7 @@ const PROBE: &str = "ip link add v0 type veth && tc qdisc add dev v0 clsact && \
                      tc qdisc add dev v0 root handle 1: htb && tc qdisc replace dev v0 root tbf rate 1mbit burst 1600 \
                      limit 3000";
 
-/// Meters packets that arrive at `in0` and runs ABC for packets that leave through `out0`.
+/// Configuration that meters packets arriving at `in0` and runs ABC for packets leaving through `out0`.
 pub const TWO_PORTS: &str = "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n\
                              [[ports]]\ninterface = \"out0\"\nqueue = { scheme = \"abc\" }\n";
 
@@ -284,7 +284,7 @@ pub fn average_activity(status: &Json, interface: &str) -> f64 {
 ///
 /// The averages are not exactly equal. Their time constant is 0.3 s, so a pause of a tenth of a second between the two
 /// ports changes the weights. This moves an average by less than the range of labels in a burst of 30 packets, log2(30)
-/// = 4.9. 20 wrong labels of -32, the lowest activity, among 50 would move the average by 14.
+/// = 4.9. If 20 of 50 labels were -32, the lowest activity, the average would move by 14.
 pub fn assert_same_labels(edge: &Json, core: &Json) {
     let difference = average_activity(edge, "mid0") - average_activity(core, "out1");
     assert!(difference.abs() < 5.0, "{difference} {edge} {core}");

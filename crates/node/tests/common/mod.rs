@@ -45,11 +45,11 @@ macro_rules! skip_unless_possible {
     };
 }
 
-/// Bits of a packet mark that carry the label in tests. All bits of an activity fit.
+/// Bits of a packet mark that carry the label in tests: 24 bits, enough for the class and all bits of an activity.
 pub const MARK_MASK: &str = "0xffffff00";
 
-/// Returns the label in a mark in the programs' format, or 0 if there is none. Bits 31 to 24 are 0xfa, bit 22 is the
-/// class, and bits 21 to 0 are the activity.
+/// Returns the label that a mark carries, in the programs' format, or 0 if it carries none. Bits 31 to 24 are 0xfa, bit
+/// 22 is the class, and bits 21 to 0 are the activity.
 pub fn label_of(mark: u32) -> u32 {
     // The lowest bit is the class. The other bits are the activity plus one, so zero means no label.
     let number = mark >> 8;
@@ -91,8 +91,8 @@ pub fn replayed_later(config: &NodeConfig) -> Programs {
     programs
 }
 
-/// Runs the ingress program on a frame, then the egress program with the resulting mark. The returned outcomes of both
-/// programs have labels instead of marks.
+/// Runs the ingress program on a frame, then the egress program with the resulting mark. In both returned outcomes, the
+/// label replaces the mark.
 pub fn through(programs: &Programs, frame: &[u8], mark: u32) -> (Outcome, Outcome) {
     let metered = programs.run("fairlane_ingress", frame, LOOPBACK, mark, 1).unwrap();
     let sent = programs.run("fairlane_egress", frame, LOOPBACK, metered.mark, 1).unwrap();

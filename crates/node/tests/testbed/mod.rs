@@ -102,7 +102,8 @@ impl Testbed {
     pub fn exchange(&self, frames: &[Vec<u8>], patience: Duration) -> Vec<Vec<u8>> {
         let at = |host: usize, name: &'static str| {
             let namespace = std::fs::File::open(format!("/run/netns/{}", self.names[host])).unwrap();
-            // Uses a separate thread, since the thread cannot leave the namespace.
+            // Opens the sockets in separate threads, since a thread that entered a namespace does not return to its
+            // own.
             let open = std::thread::spawn(move || {
                 move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
                 Interface::open(name, 1600, 64).unwrap()
@@ -258,7 +259,8 @@ impl Drop for Running {
     }
 }
 
-/// Adds up reports until their sums satisfy `is_over`, for at most half a minute. Packets missing after that are lost.
+/// Adds up the reports of the processes until the sums satisfy `is_over`, for at most half a minute. Packets that are
+/// missing after that are lost.
 pub fn until<const N: usize>(mut running: [&mut Running; N], is_over: impl Fn(&[Json; N]) -> bool) -> [Json; N] {
     let mut sums = running.each_mut().map(|one| one.report());
     let begin = Instant::now();
@@ -271,7 +273,7 @@ pub fn until<const N: usize>(mut running: [&mut Running; N], is_over: impl Fn(&[
     sums
 }
 
-/// Adds counters. Keeps the minimum of other numbers and the latest of other values.
+/// Adds the counters of `more` to `sum`. Of other numbers, keeps the smaller; of other values, the one of `more`.
 fn add(sum: &mut Json, more: &Json) {
     match (&mut *sum, more) {
         (Json::Object(sum), Json::Object(more)) => {

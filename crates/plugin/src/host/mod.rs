@@ -51,7 +51,7 @@ pub fn load(path: &Path) -> Result<Vec<LoadedScheme>, String> {
 }
 
 fn load_file(path: &Path) -> Result<Vec<LoadedScheme>, String> {
-    // A path with a folder, because the system would search its own folders for a bare file name.
+    // Adds the folder to the path, because the system would search its own folders for a bare file name.
     let path = path.canonicalize().map_err(|error| told(&error))?;
     let content = std::fs::read(&path).map_err(|error| told(&error))?;
     check_machine(&content)?;
@@ -148,7 +148,7 @@ fn schemes_of(table: &'static LibraryTable, identity: &str) -> Result<Vec<Loaded
     for place in 0..table.scheme_count {
         // SAFETY: there are `scheme_count` pointers.
         let scheme = unsafe { *table.schemes.add(place) };
-        // SAFETY: each is null or points to a table that lives as long as the process.
+        // SAFETY: each of these pointers is null or points to a table that lives as long as the process.
         let (name, factory) =
             unsafe { scheme_of(scheme, identity) }.map_err(|problem| format!("schemes[{place}].{problem}"))?;
         if found.iter().any(|other| *other.scheme.name == *name) {
@@ -210,7 +210,7 @@ fn watch_exits() {
         fn atexit(function: extern "C" fn()) -> c_int;
     }
     static WATCHED: Once = Once::new();
-    // SAFETY: the function stays valid; on failure exits are unchanged.
+    // SAFETY: the function stays valid. If a registration fails, `exit` behaves as without it.
     WATCHED.call_once(|| (0..MOST_THREADS).for_each(|_| _ = unsafe { atexit(report_exit) }));
 }
 

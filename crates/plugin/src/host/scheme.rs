@@ -32,7 +32,8 @@ pub(super) struct PluginFactory {
 }
 
 impl PluginFactory {
-    /// Reads the table of a scheme. Returns the scheme and its name, or an error that begins with the field.
+    /// Reads the table of a scheme. Returns the scheme and its name, or an error that begins with the name of the wrong
+    /// field.
     ///
     /// # Safety
     /// All pointers of the table must be valid, as described in the header, for the life of the process.
@@ -140,7 +141,7 @@ impl ExternalFactory for PluginFactory {
         if code == 0 {
             return Ok(());
         }
-        // The message begins with the key, or concerns the whole table.
+        // A message that begins with a known key concerns this key. Any other message concerns the whole table.
         let known = |key: &str| self.params.iter().any(|spec| spec.name == key) || TAKEN.contains(&key);
         Err(match message.split_once(": ") {
             Some((key, problem)) if known(key) => ConfigError::new(table.key(key), problem),
@@ -344,7 +345,7 @@ unsafe extern "C" fn on_reading(context: *mut c_void, name: *const c_char, value
     }
 }
 
-/// Reads the declaration of a parameter from a table. Errors begin with the field.
+/// Reads the declaration of a parameter from a table. Errors begin with the name of the wrong field.
 ///
 /// # Safety
 /// The texts of `of` must be null or end with a zero, and live as long as the process.

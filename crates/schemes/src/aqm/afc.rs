@@ -14,8 +14,8 @@
 //! | (3) | RED decides on packets of flows that are not cached, and on packets that (2) accepts, see [`super::red`] | `RedCore::decide` |
 //!
 //! Cost: the operations of RED, plus one hash and up to three look-ups. The jumping window and `period_end` also visit
-//! every cached flow once per m packets. State: that of RED, plus 65 bytes for each of c cached flows, and b bits of
-//! bitmap. The sliding window needs 8 bytes for each of m packets.
+//! every cached flow once per m packets. State: the state of RED, plus 65 bytes for each of c cached flows, and b bits
+//! of bitmap. The sliding window needs 8 bytes for each of m packets.
 //!
 //! Deviations:
 //! 1. By default Hit uses a sliding window, which is exactly the virtual queue of section 3. The paper can also mean
@@ -102,7 +102,7 @@ impl SchemeSpec for AfcScheme {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Entry {
     share: Share,
-    /// dA: area between Hit and Fair, s; negative is credit.
+    /// dA: integral of Hit - Fair over time, in s. A negative value is credit.
     area_s: f64,
     /// Time of the last update of the area.
     updated: Time,

@@ -240,8 +240,8 @@ impl ShadowBuffer {
         self.forget(old, old_bytes);
     }
 
-    /// Subtracts a removed sample from its flow's bytes. Deletes the flow's record when no bytes are left, so a flow
-    /// whose samples all have length 0 has no record.
+    /// Subtracts a removed sample from its flow's bytes, and deletes the flow's record when no bytes are left.
+    /// Remaining samples of length 0 then have no record.
     fn forget(&mut self, flow: u32, wire_bytes: u32) {
         if let Some(bytes) = self.flows.get_mut(flow) {
             *bytes -= u64::from(wire_bytes);
@@ -295,7 +295,7 @@ impl FairShare {
         }
     }
 
-    /// Runs the updates that were due since the last call. `backlog` is the queue, unchanged since that call.
+    /// Runs the updates that were due since the last call. `backlog` is the queue, which has not changed since then.
     fn catch_up(&mut self, backlog: Backlog, now: Time) {
         while self.ticker.due(now).is_some() {
             let excess = self.excess_packets(backlog);
@@ -310,7 +310,7 @@ impl FairShare {
         }
     }
 
-    /// Returns q - q_target in packets. A target in bytes or as a delay is converted with maximum-size packets.
+    /// Returns q - q_target in packets. A target in bytes or as a delay is converted to maximum-size packets.
     fn excess_packets(&self, backlog: Backlog) -> f64 {
         match self.measure {
             QueueMeasure::Packets => f64::from(backlog.packets) - self.target,
@@ -398,8 +398,8 @@ mod tests {
         assert!(afd.shadow.entries.len().abs_diff(10_000) < 475, "{}", afd.shadow.entries.len());
         let mut afd = sample_all(AfdParams { replacement: Replacement::Oldest, ..Default::default() });
         (0..10_000).for_each(|flow| _ = offer(&mut afd, flow, if flow % 2 == 0 { 0 } else { 1500 }, &mut rng));
-        // Packets of length 0 have a record only while their flow has other packets. Once these are overwritten, there
-        // is none.
+        // Each of the last 500 packets belongs to a different flow. A flow whose sample was overwritten has no record,
+        // even if the sample had length 0.
         assert_eq!(afd.shadow.flows.len(), 500);
         assert_eq!(afd.shadow.bytes(), 500 * 8 + 500 * 13 + 500 * 4);
     }
@@ -434,7 +434,7 @@ mod tests {
     fn the_queue_between_events_is_the_one_that_waited() {
         let mut afd = sample_all(AfdParams::default());
         afd.fair.share = 100.0;
-        // 51 packets waited until one left, so the update in between used 51, not 50.
+        // Up to this departure 51 packets waited. So the update that was due before it uses 51 packets, not 50.
         afd.departed(&TestPacket::default(), backlog(50), Time::from_millis(7));
         assert!((afd.fair.share - (100.0 - 1.8)).abs() < 1e-9);
     }

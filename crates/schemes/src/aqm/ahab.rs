@@ -1,5 +1,5 @@
-//! AHAB: limits every user to the same rate. Interpolates this limit from the traffic that other limits would have
-//! passed.
+//! AHAB: limits every user to the same rate. Interpolates this limit between three candidates, from the rates that they
+//! would let through.
 //!
 //! Source: MacDavid, Chen and Rexford, "Scalable Real-Time Bandwidth Fairness in Switches", INFOCOM 2023 and IEEE/ACM
 //! Transactions on Networking 32(2), 2024. We could read only the abstract. The rules are those of the authors' public
@@ -25,7 +25,7 @@
 //!
 //! Deviations:
 //! 1. Numbers are real; the switch uses shifts and tables of quotients, and stores T in steps of 16 kbit/s.
-//! 2. T lies between `least_limit` and C. In the program T lies between 1 and 17 million Mbit/s, so after a time
+//! 2. T lies between `least_limit` and C. In the program T lies between 1 Mbit/s and 17 million Mbit/s, so after a time
 //!    without congestion T has to fall far.
 //! 3. `step` is 1: delta is a quarter to half of T, as in the program's comments, the simulation, and the script that
 //!    installs the deltas. A settings script uses 4.
@@ -254,7 +254,7 @@ impl Aqm for Ahab {
         }
         let rate = self.sketch.add(self.share_per.of(packet), packet.wire_bytes(), now, rng);
         let draw = rng.open01();
-        // Rule (2), for the limit and the two other candidates.
+        // Rule (2), with each of the three limits.
         let [low, within, high] = self.limits.map(|limit| rate <= limit || draw * rate < limit);
         let passes = !self.congested || within;
         self.rates.add(packet.wire_bytes(), [low, passes, high], self.link_memory_s, now);
@@ -334,8 +334,8 @@ mod tests {
         close(ahab.limits[1], 1e7);
     }
 
-    /// Returns the throughput of the users in Mbit/s on a link of 100 Mbit/s between `from_ms` and `until_ms`. `users`
-    /// gives the rate and start (in ms) of each; they send packets of `bytes`.
+    /// Simulates users on a link of 100 Mbit/s and returns their throughput in Mbit/s from `from_ms` to `until_ms`.
+    /// `users` gives the rate (in Mbit/s) and start (in ms) of each user. All packets have `bytes`.
     fn shares(params: &AhabParams, bytes: u32, users: &[(f64, f64)], from_ms: f64, until_ms: f64) -> Vec<f64> {
         let mut ahab = Ahab::new(params, LINK);
         let mut rng = Rng::stream(1, 0, "ahab", 0);
@@ -360,7 +360,7 @@ mod tests {
         // Users send 80, 60 and 20 Mbit/s over a link of 100 Mbit/s, so the shares are 40, 40 and 20 Mbit/s. Right
         // after a packet, a filter overestimates a rate by L/2K: 0.25 Mbit/s with 250 B and 4 ms, which is 0.3 to 0.4 %
         // of the two higher rates. The rest of the tolerance is for random drops: 20 000 packets pass in 1 s with p of
-        // about 1/2, a standard deviation of 0.5 %.
+        // about 1/2, which gives a standard deviation of 0.5 %.
         let got = shares(&AhabParams::default(), 250, &[(80.0, 0.0), (60.0, 0.0), (20.0, 0.0)], 500.0, 1500.0);
         for (got, fair) in got.iter().zip([40.0, 40.0, 20.0]) {
             assert!((got - fair).abs() < 0.03 * fair, "{got:?}");

@@ -10,7 +10,7 @@
 //! | (2) | `avg < min_th + 0.4*(max_th-min_th)` and `max_p >= bottom`: `max_p *= beta` | the same |
 //! | (3) | feng: `max_p *= raise` when avg rises above max_th, `max_p /= lower` when avg falls below min_th | [`Ared::cross`] |
 //!
-//! (1) and (2) are tested at arrivals more than `interval` after max_p last changed. The equations of RED are in
+//! (1) and (2) are tested at an arrival if max_p has not changed for more than `interval`. The equations of RED are in
 //! [`super::red`].
 //!
 //! Cost: the cost of RED, plus a comparison per packet. State: RED's, plus max_p and the time of its last change.
@@ -20,7 +20,7 @@
 //!    only on an idle link.
 //! 2. The gentle part of the drop curve uses the present max_p, not the initial one as in ns-2 and ns-3.
 //! 3. `bottom = 0` selects `min(0.01, 80000/C)`, as in ns-2. ns-3's code multiplies by the round-trip time, but its
-//!    comment divides.
+//!    comment says to divide.
 //! 4. Feng's max_p stays between 1e-6 and 1; ns-2 and ns-3 do not bound it.
 //!
 //! Not implemented: nonlinear RED.
@@ -34,7 +34,7 @@ choices! {
     pub enum Adaptation {
         /// Additive increase, multiplicative decrease (2001).
         Floyd = "floyd",
-        /// Increases and decreases multiplicatively when the average crosses a threshold (Feng et al. 1999).
+        /// Multiplies or divides `max_p` when the average crosses a threshold (Feng et al. 1999).
         Feng = "feng",
     }
 }
@@ -44,7 +44,7 @@ params! {
     pub struct AredParams {
         /// Adaptation of `max_p`.
         adaptation: Adaptation = "floyd", source "ared2001";
-        /// Average queue below which no packet is dropped early; 0 together with `max_th`: automatic.
+        /// Average queue below which no packet is dropped early; automatic if this and `max_th` are 0.
         min_th: Threshold = "0 packets", symbol "min_th", source "ared2001, automatic; ns-2";
         /// Average queue at which the drop probability reaches `max_p`.
         max_th: Threshold = "0 packets", symbol "max_th", source "ared2001, automatic: 3*min_th";
@@ -66,7 +66,7 @@ params! {
         lower: f64 = 3.0, in 1.0..=100.0, symbol "alpha", source "Feng et al. 1999; ns-3 FengAlpha";
         /// Weight of a new sample in the average queue, for `weight_rule = "given"`.
         weight: f64 = 0.002, in 0.000000001..=1.0, symbol "w_q", source "red1993 section VI";
-        /// Source of the weight of the average. All values except `given` derive the weight from the rate of the link.
+        /// Source of the weight of the average. All values except `given` derive the weight from the link's rate.
         weight_rule: WeightRule = "second", source "ared2001: 1-exp(-1/C)";
         /// Gentle mode: between `max_th` and twice `max_th` the drop probability rises linearly to 1 instead of
         /// jumping.
@@ -81,7 +81,7 @@ params! {
         target_delay: Time = "5 ms", in "1 us"..="10 s", source "ared2001, ns-2 targetdelay_";
         /// One-way delay of the link, for `weight_rule = "ten_rtt"`.
         link_delay: Time = "20 ms", in "0 s"..="100 s", source "ns-3.26 LinkDelay";
-        /// Resets the count between early drops after a forced drop or a full queue.
+        /// A forced drop or a full queue resets the count since the last early drop.
         forced_restarts: bool = true, source "ns-2; false in ns-3";
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false, source "RFC 3168; ns-3.26 has none";
@@ -279,7 +279,7 @@ mod tests {
         }
     }
 
-    /// Returns max_p after one arrival at each pair of (milliseconds, waiting packets).
+    /// Returns max_p after arrivals, given as pairs of the time in ms and the number of waiting packets.
     fn max_p_after(params: &AredParams, arrivals: &[(u64, u32)]) -> f64 {
         let (mut ared, mut rng) = (Ared::new(params, RATE), Rng::stream(1, 0, "test", 0));
         for &(at, packets) in arrivals {

@@ -3,8 +3,8 @@
 //!
 //! Source: Chatranon, Labrador and Banerjee, "BLACK: Detection and Preferential Dropping of High Bandwidth Unresponsive
 //! Flows", IEEE ICC 2003. Its text was not available to us; the scheme is reconstructed from its abstract and from
-//! sections 2 to 4 of the AFC paper ([`super::afc`]). The bitmap is from Estan, Varghese and Fisk, "Counting the Number
-//! of Active Flows on a High Speed Link", ACM SIGCOMM CCR 32(3), 2002.
+//! sections 2 to 4 of the AFC paper (afc, see [`super::afc`]). The bitmap is from Estan, Varghese and Fisk, "Counting
+//! the Number of Active Flows on a High Speed Link", ACM SIGCOMM CCR 32(3), 2002.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -20,10 +20,10 @@
 //! 45 bytes for each of c cached flows, 8 bytes for each of m samples, and b bits.
 //!
 //! Deviations:
-//! 1. `p` is linear, the simplest form: afc says only that it is 1 at twice Fair.
+//! 1. `p` is linear, the simplest form: afc says only that p is 1 if Hit is twice Fair.
 //! 2. The sources leave open when Hit is computed. AFC is BLACK with four changes. The window is not among them, so
-//!    BLACK and AFC use the same window. The default was chosen because it comes closest to afc's Tables 1 and 3.
-//!    BLACK's rows in these tables therefore do not test the default.
+//!    BLACK and AFC use the same window. The default `window` comes closest to afc's Tables 1 and 3. BLACK's rows in
+//!    these tables therefore do not test the default.
 //! 3. N_act comes from a direct bitmap. BLACK's own estimate is said to assume flows of equal rates. `flow_count =
 //!    "matches"` makes this assumption: it uses the fraction of samples that match the arrival's flow (`1/N` for N
 //!    equal flows). If there are a few heavy flows, it estimates only their number.
@@ -181,7 +181,7 @@ struct Occupancy {
     flows: f64,
 }
 
-/// Number of samples in the current period, and of those that matched the arrival's flow.
+/// Number of samples in the current period, and number of samples that are of the same flow as the arrival.
 #[derive(Clone, Copy, Debug)]
 struct Matches {
     period: u32,

@@ -12,22 +12,21 @@
 //!
 //! Basic CHOKe draws `draws` packets. Self-adjusting CHOKe divides the range between `min_th` and `max_th` into k equal
 //! regions. It draws 2i packets if the average is in the i-th region, `i = clamp(ceil(k (avg - min_th) / (max_th -
-//! min_th)), 1, k)`. Above `max_th`, where afc defines no region, it draws `draws_beyond` packets.
+//! min_th)), 1, k)`. Above `max_th`, where the AFC paper defines no region, it draws `draws_beyond` packets.
 //!
 //! Packets are in an array without gaps, linked in the order of arrival (`RandomAccessFifo`). A draw selects a random
 //! index. A removal moves the last element of the array into the gap. Draws and removals are O(1) in the worst case.
 //!
-//! Cost: the cost of RED, plus one random number and one comparison per drawn packet. State: that of RED, none per
-//! flow.
+//! Cost: as RED, plus one random number and one comparison per drawn packet. State: as RED, none per flow.
 //!
 //! Deviations:
 //! 1. Every drawn packet that matches is dropped, not only the first. A packet that is not dropped may be drawn again.
 //! 2. Any waiting packet can be drawn, including the head. One waiting packet is enough for a draw; Linux requires two.
 //! 3. A drop of the arrival for any reason restarts RED's count.
 //! 4. Above `max_th` RED's gentle mode decides unless `gentle` is false; the paper drops every arrival.
-//! 5. For self-adjusting CHOKe, afc does not specify the draws above `max_th`, where five heavy sources keep the
-//!    average queue. One draw (`draws_beyond`), as in basic CHOKe and Linux, was chosen to match afc's rows with
-//!    several unresponsive flows. These rows therefore do not test the choice.
+//! 5. For self-adjusting CHOKe, the AFC paper does not specify the draws above `max_th`. Five heavy sources keep the
+//!    average queue above it. One draw (`draws_beyond`), as in basic CHOKe and Linux, matches that paper's results with
+//!    several unresponsive flows. It was chosen for this, so these results do not test it.
 //!
 //! Not implemented: ECN; classes (all packets share one FIFO).
 

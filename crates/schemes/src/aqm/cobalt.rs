@@ -10,8 +10,8 @@
 //! | (2) | a packet that has waited for more than `blue_threshold`: `p += increment`, at most once per `target` | `CobaltAqm::release` |
 //! | (3) | a packet that would leave an empty queue is always sent, regardless of (1) | `CobaltAqm::release` |
 //!
-//! CoDel stops dropping at the first short delay and keeps its count for a while. COBALT decreases the count at the
-//! same pace as it increased it, so drops that resume soon start faster. Flows that do not react fill the buffer, which
+//! CoDel stops dropping at the first short delay and keeps its count for a while. COBALT decreases the count as fast as
+//! it was increased. If drops resume soon, they start at a higher rate. Flows that do not react fill the buffer, which
 //! raises BLUE's probability.
 //!
 //! Cost: a few comparisons per packet, a square root per drop or mark by CoDel, a random number per packet while p > 0.
@@ -19,8 +19,8 @@
 //!
 //! Deviations:
 //! 1. Where the sources disagree, defaults are those of Linux: packets are marked, BLUE has no threshold, delays up to
-//!    4 MTU times are never too long, and the last packet is sent. ns-3 does not mark, has a BLUE threshold of 400 ms
-//!    and no minimum of 4 MTU times, and drops the last packet.
+//!    4 MTU times are never too long, and the last packet in the queue is not dropped. ns-3 does not mark, has a BLUE
+//!    threshold of 400 ms and no minimum of 4 MTU times, and may drop the last packet.
 //! 2. A packet that CoDel marks and BLUE drops counts only as dropped; in ns-3 it also counts as marked.
 //! 3. A slow link does not raise the target; in CAKE it does.
 //!

@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(cobalt.count, 3);
         // The delay is too long again at 400 ms. (C2) sets next = 400 + 100 / sqrt(3) = 457.74 ms.
         assert_eq!(run(&mut cobalt, 400..459, LONG), [458]);
-        // After a long pause one packet runs all steps of (C4), and (C5) starts again.
+        // After a long pause, one packet applies (C4) to all steps that have passed, and then (C5).
         assert!(!cobalt.judge(&AIM, false, false, Time::from_secs(10), &mut rng()).drop);
         assert_eq!((cobalt.count, cobalt.next), (0, Time::from_millis(10_100)));
     }
@@ -296,10 +296,10 @@ mod tests {
                 .map(|(ms, _)| ms)
                 .collect::<Vec<_>>()
         };
-        // The delay is short every 90 ms, so it is never too long for 100 ms, regardless of the count.
+        // The delay is short every 90 ms, so it never stays above the target for 100 ms, regardless of the count.
         let mut cobalt = Cobalt { count: 1, ..Default::default() };
         assert!(signals(&mut cobalt, &mut (1000..4000).map(|ms| (ms, ms % 90 > 0))).is_empty());
-        // CAKE's COBALT signals as soon as the delay is too long after `next`.
+        // CAKE's COBALT does not require this: it signals at the first packet after `next` whose delay is too long.
         let mut cake = Cobalt { count: 1, ..Default::default() };
         assert!(cake.judge(&AIM, true, true, Time::from_secs(1), &mut Rng::stream(1, 0, "cobalt", 0)).mark);
         // The delay is too long from 5000 ms on. The first signal comes 100 ms later, the next ones after 70.71 and

@@ -9,7 +9,7 @@
 //! | (1) | `d < target` or `B <= MTU`: the delay is good; otherwise set `first_above = now + interval`, unless set | `Codel::too_long` |
 //! | (2) | the delay has been bad for an interval: `now >= first_above` | `Codel::too_long` |
 //! | (3) | not dropping and (2): drop and begin dropping; `count = max(1, count - lastcount)` if the last drops ended less than 16 intervals ago, else 1 | `Codel::begin` |
-//! | (4) | control law: `drop_next = t + interval / sqrt(count)`, t is now when dropping begins, then the last `drop_next` | `CodelTarget::control_law` |
+//! | (4) | control law: `drop_next = t + interval / sqrt(count)`, `t = now` when dropping begins, later t is the last `drop_next` | `CodelTarget::control_law` |
 //! | (5) | dropping and `now >= drop_next`: `count += 1`, drop, and look at the next packet at once | `Codel::go_on` |
 //! | (6) | dropping and not (2): stop | `Codel::judge` |
 //! | (7) | with ECN: mark instead of dropping, and send the packet | `Codel::judge` |
@@ -227,7 +227,7 @@ impl Codel {
     /// Decides on the packet at the head during dropping: rule (5).
     fn go_on(&mut self, aim: &CodelTarget, markable: bool, now: Time) -> Verdict {
         if std::mem::take(&mut self.dropped_last) {
-            // Set this only now, when the queue is known to be still too long. Otherwise rule (3) needs the old time.
+            // `drop_next` changes only if the delay is still too long. If it is not, rule (3) needs the old value.
             self.drop_next = self.control_law(aim, self.drop_next);
         }
         if now < self.drop_next {

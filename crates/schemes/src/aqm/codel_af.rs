@@ -3,8 +3,10 @@
 //! Source: Morton and Heist, "Controlled Delay Approximate Fairness AQM", draft-morton-tsvwg-codel-approx-fair-01,
 //! 2020, section 3. Where the draft is unspecific, the code follows its reference implementation `sch_cnq_codel_af.c`
 //! (github.com/chromi/sce). `sparse_first` is from the same authors' "Cheap Nasty Queueing",
-//! draft-morton-tsvwg-cheap-nasty-queueing-01, 2019. The packet at the head has waited for d. Its flow has n of the N
-//! waiting packets, and `a` flows have waiting packets.
+//! draft-morton-tsvwg-cheap-nasty-queueing-01, 2019.
+//!
+//! The packet at the head has waited for d. Its flow has n of the N waiting packets, and `a` flows have waiting
+//! packets.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -28,7 +30,7 @@
 //! 2. The table has 1024 entries, that of the reference implementation 65 536; the draft gives no number.
 //! 3. Rule (3) raises only p, as in the COBALT of ns-3; in the reference implementation rule (3) also triggers a
 //!    signal.
-//! 4. Rule (6) follows the second draft. The first draft does not mention a full buffer, and the reference
+//! 4. Rule (6) follows "Cheap Nasty Queueing". The CodelAF draft does not mention a full buffer, and the reference
 //!    implementation has no limit. Notifying COBALT is our choice, as in CAKE.
 //! 5. CoDel exempts a queue of one packet; rule (1) does not. The reference implementation defines an exemption for
 //!    delays below 4 transmission times of an MTU, but never uses it.
@@ -104,7 +106,7 @@ struct Flow {
     has_dummy: bool,
 }
 
-/// A packet in the common queue, or the dummy of a packet that was sent first.
+/// A packet in the common queue, or the dummy of a sparse packet that was sent before this queue.
 #[derive(Clone, Copy, Debug)]
 struct Entry<P> {
     packet: P,
@@ -173,7 +175,8 @@ impl<P: Packet> CodelAf<P> {
         }
     }
 
-    /// Removes the next packet of the queue, and any dummies before it, from all counts.
+    /// Removes the first packet from the sparse or the common queue, with all dummies before it, and updates the
+    /// counts.
     fn pop(&mut self, sparse: bool) -> Option<Entry<P>> {
         loop {
             let entry = if sparse { self.sparse.pop_front() } else { self.common.pop_front() }?;
@@ -310,8 +313,8 @@ mod tests {
     #[test]
     fn rule_1_weighs_the_delay_by_the_flows_part_of_the_queue() {
         let target = Time::from_millis(5);
-        // With 20 packets of 4 flows an equal share is 5 packets, and 5 ms are allowed. With 10 packets half of that is
-        // allowed, with 1 packet five times as much.
+        // An equal share of 20 packets of 4 flows is 5 packets. A flow with 5 packets may wait for 5 ms. A flow with 10
+        // packets may wait for half of that time, a flow with 1 packet for five times as long.
         for (flow_packets, allowed_us) in [(5, 5000), (10, 2500), (1, 25_000), (20, 1250)] {
             let found = Occupancy { flow_packets, packets: 20, active_flows: 4 };
             assert!(!found.is_too_long(Time::from_micros(allowed_us), target));
@@ -364,8 +367,9 @@ mod tests {
             queue.dequeue(now, &mut rng, &mut drops);
         }
         let due = |n: u32| 106.0 + 100.0 * (2..=n).map(|k| 1.0 / f64::from(k).sqrt()).sum::<f64>();
-        // The packet that leaves at 6 ms is the first with a delay above 5 ms, as in the tests of COBALT. The
-        // transmission time of 4 MTUs is shorter, 4.8 ms.
+        // The packet that leaves at 6 ms is the first with a delay above 5 ms, as in the tests of COBALT. COBALT also
+        // spares delays up to the transmission time of 4 MTUs. This makes no difference here, since 4.8 ms are below
+        // the target.
         assert_eq!(drops.0.len(), (1..).take_while(|&n| due(n) <= 1998.0).count());
     }
 

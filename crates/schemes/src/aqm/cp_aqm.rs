@@ -14,17 +14,16 @@
 //!
 //! A packet may be dropped although the queue is empty.
 //!
-//! Cost: one look-up and a few multiplications per packet; occasionally a pass over all users. On average the passes
+//! Cost: one look-up and a few multiplications per packet. Passes over all users delete full buckets; on average they
 //! visit at most one user per packet. State: 25 bytes for each user whose bucket is not full.
 //!
 //! Deviations:
-//! 1. Dropped packets pay, too (`charge`): a user that does not react stays blocked. The bucket is at least `-depth`,
-//!    so a user that stops is admitted again.
+//! 1. Dropped packets pay, too (`charge`): a user that does not react stays blocked. A bucket never falls below
+//!    `-depth`, so a user that stops is admitted again.
 //! 2. Buckets start full, and full buckets are deleted.
 //! 3. The price rises linearly with the instantaneous queue, which the other schemes of abc2018 use as well.
 //!
-//! Not implemented: ConEx itself, in which senders signal congestion to an ingress policer by marks. ConEx requires
-//! transports that support it.
+//! Not implemented: ConEx itself, which needs transports that signal congestion to an ingress policer by marks.
 
 use crate::contract::prelude::*;
 use crate::flows::flow_table::FlowTable;

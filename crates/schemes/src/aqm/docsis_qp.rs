@@ -23,8 +23,8 @@
 //! 33 buckets of 16 bytes.
 //!
 //! Deviations:
-//! 1. The two queues are those of DualPI2 with the parameters of RFC 9332, except the ramp. DOCSIS uses PIE in the
-//!    classic queue and other gains, and marks L packets on arrival, not on departure.
+//! 1. The two queues are those of DualPI2 with the parameters of RFC 9332, except the ramp. DOCSIS runs PIE in the
+//!    classic queue, has other gains, and marks L packets on arrival, not on departure.
 //! 2. CRITICALqL is the MAXTH computed by (2), as in CableLabs' model; the draft uses the configured MAXTH.
 //! 3. (1) counts the arriving packet, as CableLabs' model does; the draft does not specify this.
 //! 4. The classic queue marks or drops ejected packets like any other packet; in DOCSIS this queue does not mark.
@@ -320,7 +320,8 @@ mod tests {
                     draft.qprotect(flow, hash(flow, seed), f64::from(bytes), qdelay, now_ns as f64);
                 prop_assert_eq!(ours.buckets[bucket].owner, Some(flow));
                 let ours_ns = ours.buckets[bucket].expires.saturating_sub(now).as_secs_f64() * 1e9;
-                // Over 600 additions, the draft's times of 1e9 ns and more are exact to 1e-7 ns, ours to 1e-3 ns.
+                // Both add up to 600 times to numbers of 1e9 ns and more. The draft's additions are exact to 1e-7 ns,
+                // ours to 1e-3 ns.
                 prop_assert!((ours_ns - score).abs() < 1.0, "{} {}", ours_ns, score);
                 // Products within rounding of the threshold are not compared.
                 if (qdelay * score / 4e12 - 1.0).abs() > 1e-6 {
@@ -361,7 +362,7 @@ mod tests {
         ) {
             // Draft 3: all packets are marked from 1 ms on. At most 26 400 B wait, which take 2.11 ms. A flow that
             // sends `share` of AGING never exceeds the score of one packet, at most 1400/2^19 s = 2.67 ms. Rule (6)
-            // ejects it only if the score in ms times the delay in ms is above 4; the test skips such packets.
+            // ejects a packet only if the score in ms times the delay in ms is above 4; the test skips such packets.
             let score_ms = f64::from(bytes) / 524.288;
             prop_assume!(score_ms * (waiting as f64 + f64::from(bytes)) * 80e-6 < 4.0);
             let mut ours = guard(&DocsisQpParams::default());
@@ -392,7 +393,7 @@ mod tests {
 
     #[test]
     fn blame_is_shared_by_what_came_during_the_congestion() {
-        // Draft 5.1: flows of 80 and 45 % of the link are responsible for 64 and 36 % of the queue of a burst.
+        // Draft 5.1: flows that send at 80 and 45 % of the link rate cause 64 and 36 % of the queue of a burst.
         let mut guard = guard(&DocsisQpParams { aging: BitRate(1_000_000), ..Default::default() });
         let now = Time::from_secs(1);
         for _ in 0..9 {

@@ -1,5 +1,5 @@
-//! DualPI2: one queue for scalable and one for classic congestion control. The classic queue drops with the square of a
-//! base probability, which also determines the marks of the scalable queue.
+//! DualPI2: one queue (L) for scalable and one (C) for classic congestion control. Queue C drops with the square of a
+//! base probability, which also determines the marks of queue L.
 //!
 //! Source: RFC 9332 (De Schepper, Briscoe and White, 2023), section 2 and appendix A.
 //!
@@ -16,8 +16,8 @@
 //! queue gets `classic_share` of the bytes sent. The buffer's scheduler must be `fifo`: the ECN field decides the
 //! queue, not the class.
 //!
-//! Cost: a few additions per packet, and eq. (1) every 15 ms, computed at the next call. State: p', the previous delay,
-//! the two sums of eq. (6) and the scheduler's credit; no state per flow.
+//! Cost: a few additions per packet, and eq. (1) every 15 ms, computed at the next arrival or departure. State: p', the
+//! previous delay, the two sums of eq. (6) and the scheduler's credit; no state per flow.
 //!
 //! Deviations:
 //! 1. The scheduler weights the queues by a credit in bytes, as in Linux; RFC 9332 leaves this open.
@@ -59,7 +59,7 @@ params! {
         beta: f64 = 3.0, in 0.0..=1000.0, symbol "beta", source "RFC 9332 A.1; 3.2 in Linux";
         //= RFC 9332 2.5.1-7: The coupling factor is 2.
         //= RFC 9332 2.5.1-8: Another coupling factor may be chosen.
-        /// Coupling factor: ratio of the L queue's marking probability to p'; both kinds get equal rates at k = 2.
+        /// Coupling factor: ratio of the L queue's marking probability to p'. At k = 2, all flows get equal rates.
         coupling: f64 = 2.0, in 0.1..=1000.0, symbol "k", source "RFC 9332 2.5.1";
     }
 }
@@ -300,8 +300,8 @@ impl<P: Packet, G: LowGuard> DualPi2<P, G> {
             self.update(tick);
             let delay_s = self.delay_before_s;
             // If the port is empty and p' does not change any more, further updates have no effect. If no packet
-            // leaves, the delay grows with each tick. p' then does not change if the steps are zero, or if p' is 1 and
-            // the delay is above the target.
+            // leaves, the delay grows with each tick. p' then does not change if alpha and beta are 0, or if p' is 1
+            // and the delay is above the target.
             let is_at_rest = if self.backlog.packets == 0 {
                 self.base_probability == 0.0 && delay_s == 0.0
             } else {
@@ -497,8 +497,7 @@ mod tests {
         }
     }
 
-    /// Serves `count` packets at `now` from a long queue of `ecn` packets with p' held constant. Returns (dropped,
-    /// marked).
+    /// Serves `count` packets of codepoint `ecn` from a long queue, while p' is constant. Returns (dropped, marked).
     fn serve(params: &DualPi2Params, base_probability: f64, ecn: Ecn, count: u32) -> (usize, usize) {
         let mut port = port(params);
         offer(&mut port, ecn, 9_000, Time::ZERO);

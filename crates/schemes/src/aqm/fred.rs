@@ -19,9 +19,8 @@
 //! for each flow with waiting packets.
 //!
 //! Deviations:
-//! 1. `many_flow` (rules A and B of the paper's section on many flows) is the default. The alternative is rule (6),
-//!    which would drop every packet that A and B allow. We do not know which alternative the paper of
-//!    [`crate::label::afpft`] used.
+//! 1. `many_flow` (rules A and B of the paper's section on many flows) is the default. The alternative, rule (6), drops
+//!    every arrival while `avg >= max_th`. We do not know which alternative the paper of [`crate::label::afpft`] used.
 //! 2. A record is made when a flow's first packet is stored. The paper does not count flows without packets either.
 //! 3. With thresholds in bytes, `qlen` is in bytes, and 1, 2 and `minq` packets are multiples of `mean_packet`.
 
@@ -44,7 +43,7 @@ params! {
         max_p: f64 = 0.1, in 0.000001..=1.0, symbol "max_p", source "afpft IV; 0.02 in fred1997";
         /// Weight of a new sample in the average queue.
         weight: f64 = 0.002, in 0.000000001..=1.0, symbol "w_q", source "fred1997; afpft also 1/C_pkt";
-        /// Packets that a flow may always queue without random drops.
+        /// Number of packets that a flow may queue without random drops.
         minq: f64 = 2.0, in 1.0..=1000000.0, symbol "minq", source "fred1997: 2 for small buffers, 4 for large";
         /// Supports many flows instead of dropping everything above `max_th`.
         many_flow: bool = true, source "fred1997, section on many flows; setting of afpft unknown";
@@ -328,8 +327,8 @@ mod tests {
         let mut port = fred(&FredParams::default(), &[2, 1], 18.0);
         assert!(drops(&mut port, 0));
         assert!(!drops(&mut port, 1) && !drops(&mut port, 2));
-        // Rule B in bytes: 20 flows share 9 kB, so each has less than one mean packet (500 B). 999 B is below maxq =
-        // 1000 B.
+        // In bytes, one packet counts as a mean packet of 500 B. So maxq is 1000 B, and avgcq is max(500, 9000/20) =
+        // 500 B. Flow 0 has 1500 B in the queue, flow 99 has none.
         let bytes = FredParams {
             min_th: Some(Threshold::Bytes(3_000.0)),
             max_th: Some(Threshold::Bytes(9_000.0)),
@@ -376,7 +375,8 @@ mod tests {
         port.count = 9;
         assert!(!drops(&mut port, 0));
         assert_eq!(port.count, -1);
-        // Eq. (7) uses the queue including a stored packet, and after a departure the queue without the packet.
+        // Eq. (7) is applied after a packet is stored, with this packet in the queue, and after a packet has left,
+        // without it.
         let mut port = fred(&FredParams { weight: 0.5, ..Default::default() }, &[1], 0.0);
         port.average = 0.0;
         port.backlog = Backlog { packets: 3, bytes: 4500 };
@@ -384,8 +384,8 @@ mod tests {
         assert_eq!(port.average, 2.0);
         port.departed(&TestPacket::default(), Backlog { packets: 3, bytes: 4500 }, Time::ZERO);
         assert_eq!(port.average, 2.5);
-        // The link is idle for 1.3 ms. At 2500 packets of 500 B per second these are 3 whole packets, so the average is
-        // 2.5/8.
+        // The link is idle for 1.3 ms. At 2500 packets of 500 B per second these are 3 whole packets. So the average is
+        // halved three times, to 2.5/8.
         port.idle(Time::from_secs(1));
         port.idle(Time::from_secs(2));
         port.wake(Time::from_micros(1_001_300));
@@ -433,7 +433,7 @@ mod tests {
             error("6 packets", "25 packets"),
             "queue.max_th: \"25 packets\" is out of range, it must be from 0 to the limit of the queue, 24 packets"
         );
-        // One threshold is given, the other follows from the limit.
+        // Without a given `max_th`, it is three quarters of the limit of 24 packets.
         assert!(refusal(json!({"scheme": "fred", "min_th": "19 packets"})).contains("18 packets"));
         assert!(refusal(json!({"scheme": "fred", "min_th": "3 kB"})).contains("in packets"));
         assert!(read_queue(json!({"scheme": "fred", "min_th": "3 kB", "limit": "20 kB"})).is_ok());

@@ -5,8 +5,8 @@
 //! The rules are those of [`super::pie_core`].
 //!
 //! Cost: a comparison and a few additions per packet; a random number if the packet may be dropped; a controller update
-//! every 15 ms, computed at the next call. Updates that would change nothing are skipped. State: probability, two
-//! delays, the burst allowance and the measurement of the departure rate; no state per flow.
+//! every 15 ms, computed at the next arrival or departure. Updates that would change nothing are skipped. State:
+//! probability, two delays, the burst allowance and the measurement of the departure rate; no state per flow.
 //!
 //! Deviations:
 //! 1. The delay is the sojourn time of the packet that left last, as in ns-3. RFC 8033 section 5.2 estimates the delay
@@ -16,8 +16,8 @@
 //!    time cover the same packets. RFC 8033 and ns-3 count this packet and overestimate the rate by one packet in
 //!    eleven.
 //! 3. Derandomisation is on by default; in ns-3 it is off.
-//! 4. A burst is allowed again as soon as (5) resets the allowance (RFC 8033 section 4.4). ns-3 waits 1.5 s, has no
-//!    allowance before the first decision, and keeps p at 0 during an allowance.
+//! 4. A burst is allowed again as soon as (5) resets the allowance (RFC 8033 section 4.4). ns-3 waits another 1.5 s,
+//!    has no allowance before the first decision, and keeps p at 0 during an allowance.
 //! 5. "At most two packets wait" is tested in bytes, with `mean_packet` 1500 B; ns-3 counts packets if its limit is in
 //!    packets.
 //! 6. A packet at a full queue draws a random number. ns-3 draws none, since it tests the limit before the probability.
@@ -166,8 +166,8 @@ mod tests {
             let (queue, drops, mean_delay_s) = run(&params, 1.2, Ecn::NotEct, 100);
             assert!((mean_delay_s - 0.015).abs() < 0.0015, "{mean_delay_s}");
             assert!(drops.0.iter().all(|&(_, reason, _)| reason == DropReason::Aqm));
-            // With 100 000 packets offered, the standard deviation is 316. Times without a queue add deviations of at
-            // most 3 %.
+            // On average 100 000 packets are offered, with a standard deviation of 316. Periods with an empty queue
+            // change the number of drops by at most 3 %.
             assert!((15_100..16_667 + 2_500).contains(&drops.0.len()), "{}", drops.0.len());
             assert!(queue.drop_probability().is_some_and(|p| p > 0.0));
         }
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn the_delay_by_the_rate_of_the_link_follows_that_rate() {
-        // A packet leaves 10 000 bytes behind: 8 ms at 10 Mbit/s, 16 ms at 5 Mbit/s.
+        // When the packet leaves, 10 000 bytes wait: 8 ms at 10 Mbit/s, 16 ms at 5 Mbit/s.
         let mut pie = Pie::new(&PieParams { delay: PieDelay::LinkRate, ..Default::default() }, BitRate(10_000_000));
         let delay_at = |pie: &mut Pie, ms| {
             pie.departed(&TestPacket::default(), Backlog { packets: 7, bytes: 10_000 }, Time::from_millis(ms));

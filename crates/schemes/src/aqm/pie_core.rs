@@ -98,7 +98,8 @@ params! {
 //   ms becomes 20 ms: `PieParams::ticker`.
 // - (L2) No packet is dropped while the current delay d is below target/2. RFC 8033 uses d of the last update:
 //   `PieState::exempts`.
-// - (L3) An arrival is not exempt while exactly two maximum-size packets wait.
+// - (L3) An arrival may be dropped while exactly two maximum-size packets wait. RFC 8033 exempts it:
+//   `PieState::exempts`.
 // - (L4) If d > 250 ms, an update adds another 0.02 to p: `PieState::update`.
 // - (L5) If `d = d_old = 0` and no packet waits, an update subtracts p/64 from p.
 // - (L6) The time between departures shortens the burst allowance. Rule (5) also resets the sum of p:
@@ -280,8 +281,8 @@ impl PieState {
         self.accumulated = 0.0;
     }
 
-    /// Records the start of a transmission at `now`, of a packet of `wire_bytes` stored at `enqueued_at`. `behind`
-    /// still waits.
+    /// Records that the transmission of a packet starts at `now`. The packet has `wire_bytes` and was stored at
+    /// `enqueued_at`. `behind` is the backlog without it.
     #[inline]
     pub fn departed(&mut self, params: &PieParams, wire_bytes: u32, enqueued_at: Time, behind: Backlog, now: Time) {
         self.waiting_bytes = behind.bytes;
@@ -333,7 +334,7 @@ impl PieCore {
         self.link_bytes_per_s = rate.as_f64() / 8.0;
     }
 
-    /// Runs the updates that were due up to `now`. The discipline must call this first in every call.
+    /// Runs the updates that were due up to `now`. The discipline must call this at the start of each of its functions.
     #[inline]
     pub fn catch_up(&mut self, now: Time) {
         while self.ticker.due(now).is_some() {
@@ -416,7 +417,7 @@ struct DepartureMeter {
 }
 
 impl DepartureMeter {
-    /// Counts a departure. Returns the duration of the measurement if it ends now.
+    /// Counts a departure. If a measurement ends now, returns its duration, otherwise 0.
     fn departed(&mut self, wire_bytes: u32, behind: Backlog, now: Time, params: &PieParams) -> Time {
         let threshold = params.departure_threshold.0;
         let mut lasted = Time::ZERO;
@@ -475,7 +476,7 @@ mod tests {
         };
         close(after(250.0), 0.2 + 0.02);
         close(after(260.0), 0.2 + 0.04);
-        // The factor 63/64 applies once no packet waits, after the step of -0.125*0.015.
+        // If no packet waits, p is multiplied by 63/64, after the step of -0.125*0.015.
         close(after(0.0), (0.2 - 0.125 * 0.015) * 63.0 / 64.0);
         let (params, mut state) = linux(0.0, 0.2);
         state.accepted(1500);

@@ -19,7 +19,7 @@
 //! 4. Defaults are those of ns-3.26, such as `max_p = 0.02`. red1993 has 0.1, `gentle = false` and `wait = false`.
 //! 5. ns-3 derives idle times and automatic settings from its attribute `LinkBandwidth` (1.5 Mbit/s unless set); here
 //!    they use the present rate of the link.
-//! 6. In ns-3 the unit of the limit selects byte mode. Here the unit of the thresholds is the unit of the queue, and
+//! 6. In ns-3 the unit of the limit selects byte mode. Here the queue is measured in the unit of the thresholds, and
 //!    `size_scaling` selects byte mode.
 //! 7. With `profile = "linux"`, a threshold in packets is converted to bytes at one MTU per packet.
 //!

@@ -15,9 +15,9 @@
 //!
 //! q is the queue length that an arrival finds. c is the number of arrivals since the last drop or mark, including this
 //! arrival. C_pkt is the link's rate in packets of mean length per second. The first packet that finds avg above min_th
-//! passes. Byte mode (`size_scaling`) multiplies p_a or p_b by the packet's length over the mean length. In byte mode c
-//! is the number of arrived bytes over the mean length, rounded down as in ns-2 and ns-3. The gap between drops is
-//! uniformly distributed: over `1/p_b..2/p_b` packets with (5), over `1..1/p_b` with (6).
+//! passes. Byte mode (`size_scaling`) multiplies p_a or p_b by the packet's length divided by the mean length. In byte
+//! mode c is the number of arrived bytes divided by the mean length, rounded down as in ns-2 and ns-3. The gap between
+//! drops is uniformly distributed: over `1/p_b..2/p_b` packets with (5), over `1..1/p_b` with (6).
 //!
 //! | `weight_rule` | w | ns-2 `q_weight_` |
 //! |---|---|---|
@@ -101,7 +101,7 @@ params! {
         target_delay: Time = "5 ms", in "1 us"..="10 s", source "ns-2 targetdelay_";
         /// One-way delay of the link, for `weight_rule = "ten_rtt"`.
         link_delay: Time = "20 ms", in "0 s"..="100 s", source "ns-3.26 LinkDelay";
-        /// Resets the count between early drops after a forced drop or a full queue.
+        /// A forced drop or a full queue also resets the count between early drops.
         forced_restarts: bool = true, source "ns-2; false in ns-3";
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false, source "RFC 3168; ns-3.26 has none";
@@ -539,7 +539,8 @@ mod tests {
         let mut core = RedCore { idle_since: Time::NEVER, average: 8.0, ..core(linux(5.0, 0.002)) };
         core.idle(Time::from_secs(1));
         core.arrival(backlog(0), 1500, Time::from_secs(2));
-        // The packet was dropped, so the link requests a packet again and passes the start of the same idle period.
+        // The packet was dropped, so the link requests a packet again. The argument is the start of the same idle
+        // period.
         core.idle(Time::from_secs(1));
         assert_eq!(core.idle_since, Time::from_secs(2));
     }

@@ -17,7 +17,8 @@ pub trait Sampler: Clone + Debug {
         rng: &mut Rng,
         drops: &mut impl DropSink<P>,
     ) -> bool;
-    /// Drop probability of the last decision, or RED's probability if the sampler decides by a random draw.
+    /// Drop probability of the last decision. The default is RED's probability, for samplers whose own decisions have
+    /// no known probability.
     fn drop_probability(&self, red: &RedCore) -> f64 {
         red.probability()
     }

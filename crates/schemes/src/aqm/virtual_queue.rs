@@ -7,7 +7,7 @@
 //! | window | Hit of flow i | new value |
 //! |---|---|---|
 //! | sliding | its fraction of the last m packets | at every packet |
-//! | jumping | its amount in this period over the total of the last period | at every packet; falls to 0 with each period |
+//! | jumping | its packets or bytes in this period over those of all flows in the last period | at every packet; 0 at the start of each period |
 //! | period end | its fraction of the last complete period | every m packets |
 
 use crate::contract::prelude::*;
@@ -31,7 +31,8 @@ choices! {
 pub(super) struct Share {
     /// Packets or bytes in the window since the flow entered the cache.
     size: u64,
-    /// Index of the first packet counted, with a sliding window. Otherwise the period to which `size` belongs.
+    /// With a sliding window, index of the first packet in `size`. Otherwise, number of the period to which `size`
+    /// belongs.
     since: u64,
     /// Hit at the end of the last period, except for [`WindowKind::Sliding`].
     settled: f64,
@@ -92,8 +93,8 @@ impl Window {
         }
     }
 
-    /// Counts a packet of `flow`, with weight `size`, in the window and the cache; `new` creates a record. Returns true
-    /// if the packet ended a period. All shares are then final.
+    /// Counts a packet of `flow`, with weight `size`, in the window and the cache; `new` creates a record. If the
+    /// packet ends a period, computes Hit of every cached flow for that period and returns true.
     pub(super) fn pass<R: Record>(
         &mut self,
         cache: &mut LruCache<R>,

@@ -101,8 +101,8 @@ mod tests {
         let n = 200_000;
         let draws: Vec<f64> = (0..n).map(|_| rng.normal()).collect();
         let moment = |power| draws.iter().map(|x| x.powi(power)).sum::<f64>() / f64::from(n);
-        // The first four moments are 0, 1, 0 and 3. Their standard errors are sqrt(v/n) with v = 1, 2, 15 and 96, by
-        // the moments E[X^2k]. The test allows five of each.
+        // The first four moments are 0, 1, 0 and 3. The standard error of moment k is sqrt(v/n), where v = 1, 2, 15 and
+        // 96 is the variance of X^k. The test allows five of each.
         let error = |variance: f64| 5.0 * (variance / f64::from(n)).sqrt();
         assert!(moment(1).abs() < error(1.0), "{}", moment(1));
         assert!((moment(2) - 1.0).abs() < error(2.0), "{}", moment(2));

@@ -117,8 +117,8 @@ pub type Report<'a> = &'a mut dyn FnMut(&'static str, f64);
 pub trait QueueDiscipline<P: Packet> {
     /// Offers a packet that arrives at `now`. The packet is stored or passed to `drops`.
     fn enqueue(&mut self, packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>);
-    /// Returns the next packet to transmit at `now`, or `None` if no packet waits. The link then becomes idle at `now`,
-    /// and may call this again at the same time.
+    /// Returns the next packet to transmit at `now`, or `None` if no packet waits. The link then becomes idle at `now`.
+    /// The host may call this again at the same time.
     fn dequeue(&mut self, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P>;
     /// The packets that wait, in number and bytes.
     fn backlog(&self) -> Backlog;

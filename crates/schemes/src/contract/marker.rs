@@ -44,7 +44,7 @@ pub struct MeterSpec {
 pub trait Marker {
     /// Name of the marker.
     const SCHEME: MarkerScheme;
-    /// The label that ports prefer most, so the best one for a user to forge.
+    /// Label of the packets that ports drop last or send first. A user that forges labels gains most from this one.
     const BEST_LABEL: f64;
     /// Parameters of the marker.
     type Params: ParamSet + Clone + Debug + PartialEq;

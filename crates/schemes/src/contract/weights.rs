@@ -13,7 +13,7 @@ impl Weights {
         Self(None)
     }
 
-    /// Gives user `i` the weight `weights[i]`, which must be positive, and later users weight 1.
+    /// Gives user `i` the weight `weights[i]`, which must be positive. Users without an entry have weight 1.
     #[must_use]
     pub fn new(weights: impl Into<Arc<[f64]>>) -> Self {
         Self(Some(weights.into()))
@@ -32,7 +32,7 @@ impl Weights {
         self.0.as_deref().unwrap_or_default()
     }
 
-    /// The smallest weight; at most 1, the weight of later users.
+    /// The smallest weight; at most 1, the weight of users without an entry.
     #[must_use]
     pub fn smallest(&self) -> f64 {
         self.0.iter().flat_map(|weights| weights.iter()).copied().fold(1.0, f64::min)

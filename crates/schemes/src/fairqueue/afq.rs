@@ -1,8 +1,7 @@
 //! Approximate fair queueing: a calendar of FIFO queues, one per future round, and a bid per flow.
 //!
 //! Source: N. Sharma, M. Liu, K. Atreya and A. Krishnamurthy, "Approximating fair queueing on reconfigurable switches",
-//! NSDI 2018, and its public simulation code. In a round each flow may send BpR bytes; the bid of a flow is the number
-//! of bytes up to and including its last packet.
+//! NSDI 2018, and its public simulation code.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -11,9 +10,10 @@
 //! | (3) | the packet waits in queue `slot mod nQ` | `Afq::enqueue` |
 //! | (4) | serve queue `round mod nQ`; when it is empty, `round += 1`; empty queues are skipped | `Afq::dequeue` |
 //!
-//! Bids are stored either exactly in a table, or in a count-min sketch. In a sketch each flow has one cell per row. The
-//! flow's bid is the minimum of its cells, and an update raises all its cells to the new bid. Flows that share all
-//! cells count as one flow.
+//! A flow of weight w may send `BpR * w` bytes per round. Its bid is the byte position, divided by w, at which its
+//! latest packet ends. A new flow starts at the present round. Bids are stored either exactly in a table, or in a
+//! count-min sketch. In a sketch each flow has one cell per row. The flow's bid is the minimum of its cells, and an
+//! update raises all its cells to the new bid. Flows that share all cells count as one flow.
 //!
 //! A flow may have `nQ * BpR * w` bytes in the calendar. This must be well below the buffer size. Otherwise the buffer
 //! is full before rule (2) drops a packet, and the port is a drop-tail queue. At the default limit of 24 packets BpR is
@@ -25,16 +25,16 @@
 //! waiting packets, until the round ends.
 //!
 //! Deviations:
-//! 1. Rule (2) has `>=`. The authors' code has `>`, so that the last slot would be the present queue.
+//! 1. Rule (2) has `>=`. The authors' code has `>`, so its last slot is the queue being served.
 //! 2. Bids are real numbers and divided by the weight of the flow; the paper has no weights.
 //! 3. When the port becomes idle, the round ends and the bids are forgotten.
 //! 4. A packet longer than `nQ * BpR * w` is always dropped, by rule (2).
 //! 5. Classes have no effect.
 //! 6. A full buffer drops the arriving packet; the authors' code limits each queue to 320 packets instead.
-//! 7. The default BpR depends on the buffer. A flow of weight 1 may fill a third of the buffer, or more, so that the
-//!    flow with the smallest weight may have two full packets. If `nQ * BpR` is not below the limit, BpR is rejected. A
-//!    limit in packets is converted with full packets, so short packets fill the buffer before the calendar; for short
-//!    packets, give the limit in bytes.
+//! 7. The default BpR depends on the buffer. A flow of weight 1 may fill a third of the buffer, or more if the flow
+//!    with the smallest weight could not have two full packets otherwise. If `nQ * BpR` is not below the limit, BpR is
+//!    rejected. A limit in packets is converted with full packets, so short packets fill the buffer before the
+//!    calendar; for short packets, give the limit in bytes.
 //!
 //! Not implemented: marks (the authors' code marks above 48 kB of an unspecified quantity).
 
@@ -194,7 +194,8 @@ impl Bids {
         }
     }
 
-    /// Ends a round. The bid of a flow without waiting packets is now in the past.
+    /// Ends a round. Deletes the records of flows without waiting packets: their bids no longer have an effect on rule
+    /// (1).
     fn round_over(&mut self) {
         if let Self::Exact { bids, served } = self {
             for key in served.drain(..) {
@@ -213,7 +214,7 @@ pub struct Afq<P> {
     queues: QueueStore<P, (), ()>,
     bids: Bids,
     round: u64,
-    /// True if no packet has arrived since the port was found idle.
+    /// True if the link has found the port without packets and none has arrived since then.
     idle: bool,
     share_per: FlowKey,
     queue_count: u32,

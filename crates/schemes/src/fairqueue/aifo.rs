@@ -23,8 +23,8 @@
 //!
 //! Deviations:
 //! 1. Rule (2) uses `<=`. The second condition admits every rank while `c <= k C`, so the first is redundant. A comment
-//!    in the Linux qdisc of the authors of [`super::scrr`] (`sch_aifo_stfq.c`) notes this. The simulation uses `<` and
-//!    tests the first condition.
+//!    in the Linux qdisc of the authors of [`super::scrr`] (`sch_aifo_stfq.c`) notes this. The authors' simulation uses
+//!    `<` and tests the first condition.
 //! 2. Virtual time is the largest start tag that was served, as in the qdisc. The simulation uses the tag of the last
 //!    packet served, which may decrease. At the end of a busy period all flows are reset, as in `stfq`.
 //! 3. A dropped packet does not advance its flow's tags, as in the simulation and the qdisc.

@@ -93,7 +93,8 @@ impl DrawnRanks {
         self.inversions[rank] += self.waiting[..rank].iter().map(|&waiting| u64::from(waiting)).sum::<u64>();
     }
 
-    /// Reports readings for users: fractions of all packets, and ranks.
+    /// Reports the readings: inversions per served packet and drops per offered packet, their distribution over the
+    /// ranks, and the lowest dropped rank.
     pub fn report(&self, report: Report<'_>) {
         let part =
             |counts: &[u64], of: &[u64]| counts.iter().sum::<u64>() as f64 / of.iter().sum::<u64>().max(1) as f64;

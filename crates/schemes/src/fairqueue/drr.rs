@@ -11,8 +11,8 @@
 //! | (4) | head longer than `D_i`: the queue goes to the end of the round and keeps `D_i` | `Drr::dequeue` |
 //! | (5) | buffer full: drop from the queue with most bytes, at its tail or head, until the backlog is within the limit | `Drr::make_room`, `QueueStore::longest` |
 //!
-//! S_i is the number of bytes that flow i sends. By theorem 2 of the paper, if the smallest weight is 1 and flows i and
-//! j are backlogged, `|S_i/w_i - S_j/w_j| <= quantum + 2 * L_max`.
+//! S_i is the number of bytes that flow i sends in an interval. By theorem 2 of the paper, if the smallest weight is 1
+//! and flows i and j are backlogged throughout, `|S_i/w_i - S_j/w_j| <= quantum + 2 * L_max`.
 //!
 //! Cost: O(1) per packet if `quantum * w_i >= L_max`, otherwise one pass over the active queues skips all rounds
 //! without a packet. One hash of the key per packet. State: 101 bytes for each flow or user with waiting packets, none
@@ -21,9 +21,9 @@
 //! Deviations:
 //! 1. Every flow or user has a separate queue and so gets the share of its weight. The paper hashes flows into a fixed
 //!    number of queues, and ns-2 has 10 buckets; for hashing see [`crate::fairqueue::sfq`].
-//! 2. The default quantum is one full packet, the condition for O(1); ns-2 uses 250 bytes.
-//! 3. By default packets are dropped from the tail, so a flow loses packets of its latest burst, and queues of one
-//!    packet work. The paper and ns-2 drop from the head (`drop_from = "head"`).
+//! 2. The default quantum is one full packet, which gives O(1); ns-2 uses 250 bytes.
+//! 3. By default packets are dropped from the tail, so a flow loses packets of its latest burst, and a queue of one
+//!    packet keeps it. The paper and ns-2 drop from the head (`drop_from = "head"`).
 //! 4. The arriving packet is counted in its queue when the longest queue is determined, as in ns-2. A packet that alone
 //!    exceeds the limit is dropped.
 //! 5. Classes have no effect.
@@ -49,8 +49,7 @@ params! {
     pub struct DrrParams {
         /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "user", source "Shreedhar and Varghese 1996 section II: the entity to be isolated is free";
-        /// Bytes that a queue of weight 1 may send per round. For O(1) cost, at least the size of a maximum-size
-        /// packet.
+        /// Bytes that a queue of weight 1 may send per round. For O(1) cost, at least a maximum-size packet.
         quantum: Bytes = "1500 B", in "1 B"..="16 MB", symbol "Q", source "Shreedhar and Varghese 1996 section III; \
             ns-2: 250 B";
         /// Packet of the longest queue that is dropped when the buffer is full.
@@ -185,8 +184,8 @@ impl<P: Packet> Drr<P> {
         self.queues.close(queue);
     }
 
-    /// Deletes the records of queues that have saved the maximum; a queue without a record has saved the maximum. If no
-    /// queue is `busy`, deletes all records: any number of rounds then takes no time, so all queues save the maximum.
+    /// Deletes the records of queues that have saved the maximum, since a queue without a record counts as one that
+    /// has. If no queue is `busy`, deletes all records: rounds then take no time, so all queues have saved the maximum.
     fn forget_savers(&mut self, busy: bool) {
         let Some(Savings { most, .. }) = self.savings else { return };
         while let Some(savings) = &mut self.savings
@@ -443,8 +442,8 @@ mod tests {
             prop_assert_eq!(drain(&mut queue), literal(&quanta, &packets));
         }
 
-        /// Tests theorem 2 of Shreedhar and Varghese: the service differs by at most quantum + 2 L_max over every
-        /// interval.
+        /// Tests theorem 2 of Shreedhar and Varghese: over every interval, the service of two flows per unit of weight
+        /// differs by at most quantum + 2 L_max.
         #[test]
         fn service_of_backlogged_flows_differs_by_a_quantum_and_two_packets_at_most(
             quantum in 1u64..4000,

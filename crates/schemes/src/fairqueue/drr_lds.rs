@@ -12,9 +12,9 @@
 //! | (7) | backlogged again: the queue joins the end of the round and may use `D_i` in its first visit | `Drr::queue_of` |
 //! | (8) | the port is idle: every empty queue has `D_max`, since rounds without queues take no time | `Drr::forget_savers` |
 //!
-//! Cost: that of DRR. Rounds are counted, so rule (6) is computed only when a queue returns. Additional state: a record
-//! of each empty queue that has saved less than `D_max`, for at most `D_max / (quantum * w_i)` rounds. A queue without
-//! a record has saved `D_max`.
+//! Cost: the cost of DRR. Rounds are counted, so rule (6) is computed only when a queue returns. Additional state: a
+//! record of each empty queue that has saved less than `D_max`, for at most `D_max / (quantum * w_i)` rounds. A queue
+//! without a record has saved `D_max`.
 //!
 //! Deviations:
 //! 1. A new user starts with `D_max`. Otherwise every user that ever sent a packet would need a record.

@@ -45,7 +45,7 @@ params! {
         /// Priorities lost for each doubling of the rate.
         steps_per_doubling: f64 = 2.0, in 0.01..=64.0, symbol "s", source "our choice";
         /// Fraction of the buffer for all priorities below the first. All priorities below the second get this fraction
-        /// of that part, and so on; at least one packet.
+        /// of that part, and so on; each part holds at least one packet.
         queue_part: f64 = 0.5, in 0.001..=0.999, source "our choice";
     }
 }
@@ -325,15 +325,17 @@ mod tests {
     fn high_priorities_go_first_and_find_room() {
         let (mut queue, mut rng) = port(&FdpaParams::default(), 10, &Weights::equal());
         let mut drops = Drops::default();
-        // User 1 is active, so the share is 5 Mbit/s. User 0 sends a burst of 80 packets, 9.6 Mbit/s.
+        // User 1 is active, so the share is 5 Mbit/s. User 0 sends a burst of 80 packets; averaged over the memory of
+        // 0.1 s, this is 9.6 Mbit/s.
         queue.enqueue(packet(1, 40), Time::ZERO, &mut rng, &mut drops);
         (0..80).for_each(|_| queue.enqueue(packet(0, 1500), Time::ZERO, &mut rng, &mut drops));
         assert!(drops.0.iter().all(|drop| drop.0.user == 0 && drop.1 == DropReason::Overlimit));
         // The first 41 packets have priority 0, and 9 of them fit. These are served, then the burst repeats.
         while queue.dequeue(Time::ZERO, &mut rng, &mut drops).is_some() {}
         (0..80).for_each(|_| queue.enqueue(packet(0, 1500), Time::ZERO, &mut rng, &mut drops));
-        // 9.6 to 19.2 Mbit/s are 1.9 to 3.8 times the share, which gives priorities 2, 3 and 4 in this order. Packets
-        // of priority 2 and below may use a quarter of the 10 packets. The first two packets of priority 2 fill it.
+        // During the second burst, the rate rises from 9.6 to 19.2 Mbit/s, which is 1.9 to 3.8 times the share. So the
+        // priorities are 2, 3 and 4, in this order. Packets of priority 2 and below may use a quarter of the 10
+        // packets. The first two packets of priority 2 fill it.
         let lengths: Vec<_> = (0..8).map(|priority| queue.queues.length(priority).packets).collect();
         assert_eq!(lengths, [0, 0, 2, 0, 0, 0, 0, 0]);
         // A user below its share may use the rest of the buffer, and is served first.

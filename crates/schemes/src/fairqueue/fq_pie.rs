@@ -1,8 +1,8 @@
 //! FQ-PIE: hashes flows into queues that are served in turn, new queues first. Each queue has its own PIE.
 //!
 //! Source: Linux `sch_fq_pie.c` (Tahiliani, Patil, Saicharan, Bhasi, Monis, Ramakrishnan, 2019 to date);
-//! `FqPieQueueDisc` of ns-3; RFC 8033 for PIE (see [`crate::aqm::pie_core`]); RFC 8290 for the order of service (see
-//! [`super::new_and_old`]).
+//! `FqPieQueueDisc` of ns-3; RFC 8033 for PIE ([`crate::aqm::pie`]); RFC 8290 for the order of service
+//! ([`super::fq_codel`]).
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -13,15 +13,15 @@
 //! | (4) | buffer full, `overflow = "arriving"`: drop the arrival without a decision of PIE | `FqPie::enqueue` |
 //! | (5) | buffer full, `overflow = "longest"`: drop at the head of the queue with most bytes, `drop_batch` packets or half its bytes, whichever comes first | `cut_longest` |
 //!
-//! Cost: O(1) per packet except for (5), see [`crate::fairqueue::queue_store`]; one hash; every 15 ms an update of each
-//! queue whose controller is not at rest. State: 140 bytes for each of the 1024 queues, used or not; no state per flow.
+//! Cost: O(1) per packet, O(log n) for (5) with n queues; one hash; every 15 ms an update of each controller that does
+//! not rest (deviation 3). State: 140 bytes for each of the 1024 queues, used or not; no state per flow.
 //!
 //! Deviations:
 //! 1. Where the sources disagree, defaults are those of Linux: a full buffer drops the arrival, packets are not marked,
 //!    and drops are derandomised. ns-3 drops from the longest queue, marks packets, and does not derandomise.
 //! 2. All controllers are updated at the same time, as in Linux with up to 2048 queues. In ns-3 each queue has its own
 //!    clock, which starts at its first packet.
-//! 3. Controllers at rest are not updated until their queue receives a packet.
+//! 3. The controller of an empty queue rests once an update changes nothing, until the queue receives a packet.
 //! 4. The buffer sets the limit, by default far below the 10 240 packets of Linux and ns-3.
 //! 5. Classes have no effect.
 //! 6. The deviations of PIE apply, see [`crate::aqm::pie`], except for the delay: FQ-PIE uses the sojourn time, as
@@ -169,8 +169,8 @@ impl<P: Packet> FqPie<P> {
         }
     }
 
-    /// Updates all queues that are not at rest. Returns true if one changed, because another update may then change it
-    /// again.
+    /// Updates all queues that are not at rest. Returns false if none changed: until a packet arrives or leaves,
+    /// further updates would not change any either.
     fn update(&mut self) -> bool {
         let Self { hashed: HashedQueues { queues, .. }, awake, pie, .. } = self;
         let mut has_moved = false;

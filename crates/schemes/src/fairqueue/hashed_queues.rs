@@ -9,7 +9,7 @@ use crate::fairqueue::new_and_old::{NewAndOld, Turning};
 use crate::fairqueue::queue_store::{LengthMeasure, QueueStore};
 use crate::flows::hash::{bucket, hash};
 
-/// The queues of one port; each has a record of the scheme.
+/// The queues of one port. Each has a record with the scheme's state.
 #[derive(Clone, Debug)]
 pub struct HashedQueues<P, R> {
     /// The queues.
@@ -40,7 +40,7 @@ impl<P: Packet, R: Copy> HashedQueues<P, R> {
         Self { queues, turns: NewAndOld::new(quantum), seed: None, limit }
     }
 
-    /// Returns true if `wire_bytes` fit in addition to the backlog.
+    /// Returns true if a packet of `wire_bytes` fits into the buffer in addition to the backlog.
     #[inline]
     pub fn has_room(&self, waiting: Backlog, wire_bytes: u32) -> bool {
         waiting.has_room_for(wire_bytes, self.limit)

@@ -124,8 +124,8 @@ impl NewAndOld {
     /// Skips the rounds in which all old queues have negative credits.
     fn skip_rounds<P: Packet, T: Copy, R: Copy>(&self, queues: &mut QueueStore<P, T, Turning<R>>) {
         let quantum = self.quantum;
-        // A queue may send if its credits, which are integers, are at least 1. Returns the number of visits in which
-        // the queue gets a quantum until then, plus the visit in which it sends.
+        // Returns the number of visits until the queue sends, including that visit. Each earlier visit adds a quantum.
+        // A queue may send if its credits, which are integers, are at least 1.
         let visits = |queues: &QueueStore<P, T, Turning<R>>, queue: u32| {
             ((1.0 - queues[queue].turn.credits) / quantum).ceil().max(0.0) + 1.0
         };

@@ -3,9 +3,10 @@
 //!
 //! Source: A. Gran Alcoz, B. Vass, P. Namyar, B. Arzani, G. Rétvári and L. Vanbever, "Everything matters in
 //! programmable packet scheduling", NSDI 2025. We follow its abstract, the abstract of its preprint (arXiv 2308.00797)
-//! and a public summary by others, without the paper and its code. Of n queues, queue 1 is served first. Queue i has
-//! the size `B_i` and the length `b_i`; B is the sum of all `B_i`. W is the window of the last ranks, and r the rank of
-//! the arriving packet.
+//! and a public summary by others, without the paper and its code.
+//!
+//! Of n queues, queue 1 is served first. Queue i has the size `B_i` and the length `b_i`; B is the sum of all `B_i`. W
+//! is the window of the last ranks, and r the rank of the arriving packet.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -18,8 +19,8 @@
 //! (2).
 //!
 //! The rank is the start tag of start-time fair queueing, (1) and (2) of [`crate::fairqueue::stfq`]. Ranks can also be
-//! random, to measure how well PACKS approximates a sorted queue. As in AIFO, the window should not contain more start
-//! tags than there are waiting packets, since older tags are outdated.
+//! random, as in [`super::aifo`]. As in AIFO, the window should not contain more start tags than there are waiting
+//! packets, since older tags are outdated.
 //!
 //! Cost: 20 comparisons, n sums and one flow look-up per packet, a second look-up per drop. State: 160 bytes for the
 //! window, 64 bytes per queue, 17 bytes per flow whose finish tag is ahead of virtual time.
@@ -98,7 +99,7 @@ impl Packs {
     /// Applies rule (2).
     #[inline]
     fn queue_for<P: Packet>(&self, queues: &RankedQueues<P>, rank: f64, wire_bytes: u32) -> Option<u32> {
-        // All queues have the same size, so sums of B_i are numbers of queues.
+        // All queues have the same size. With this size as the unit, B is the number of queues.
         let needed = self.window.quantile(rank) * (1.0 - self.burstiness) * f64::from(self.count);
         let mut free = 0.0;
         (0..self.count).find(|&queue| {

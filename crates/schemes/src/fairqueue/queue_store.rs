@@ -230,7 +230,7 @@ impl<P: Packet, T: Copy, R> QueueStore<P, T, R> {
         (packet, tag)
     }
 
-    /// The longest queue, if any packet waits. Ties depend on the order of events.
+    /// Returns the longest queue, or `None` if no packet waits. If several are longest, the order of events decides.
     pub fn longest(&mut self) -> Option<u32> {
         loop {
             let (bound, queue) = self.bounds.first()?;

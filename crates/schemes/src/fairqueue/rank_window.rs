@@ -22,7 +22,7 @@ impl RankWindow {
         Self { ranks: Vec::with_capacity(length), length, oldest: 0, period, skip: 0 }
     }
 
-    /// Fraction of the window below `rank`; 0 if the window is empty.
+    /// Fraction of the ranks in the window that are below `rank`; 0 if the window is empty.
     #[inline]
     #[must_use]
     pub fn quantile(&self, rank: f64) -> f64 {

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 choices! {
     /// Way to divide the limit among the queues.
     pub enum QueueRoom {
-        /// An equal part for each queue, at least one packet.
+        /// Each queue gets an equal part, at least one packet.
         Split = "split",
         /// Each queue may fill the port.
         Shared = "shared",
@@ -169,8 +169,8 @@ impl<P: Packet> RankedQueues<P> {
     }
 }
 
-/// Returns the used fraction in packets or bytes, like the limit. The result is at most 1, although an empty queue may
-/// accept a packet above its limit.
+/// Returns the fraction of the limit that is used, in the unit of the limit (packets or bytes). The result is at most
+/// 1, although an empty queue may accept a packet above its limit.
 #[inline]
 fn used_part(length: Backlog, limit: QueueLimit) -> f64 {
     let used = match limit {

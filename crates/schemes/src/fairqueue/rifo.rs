@@ -15,7 +15,7 @@
 //! range until the next reset.
 //!
 //! The rank is the start tag of start-time fair queueing: see rules (1) and (2) of [`crate::fairqueue::stfq`]. Ranks
-//! can also be random, to measure how well RIFO approximates a sorted queue.
+//! can also be random, as in [`super::aifo`].
 //!
 //! Cost: O(1) and one flow look-up per packet, and a second look-up per drop. State: 24 bytes for the range, 17 bytes
 //! per flow whose finish tag is ahead of virtual time.
@@ -153,8 +153,9 @@ mod tests {
     fn rule_2_by_hand() {
         let (mut queue, _) = port(&RifoParams { guaranteed: 0.25, ..Default::default() }, 8);
         [30.0, 10.0, 50.0, 20.0].into_iter().for_each(|rank| queue.placement.range.arrived(rank));
-        // With minimum 10 and maximum 50, ranks 10, 20, 35 and 50 have 1, 3/4, 3/8 and 0 of the range above them. Up to
-        // c = 2 all ranks are admitted, then those with at least c/8 of the range above them.
+        // With minimum 10 and maximum 50, ranks 10, 20, 35 and 50 have 1, 3/4, 3/8 and 0 of the range above them. All
+        // ranks are admitted up to c = 2. With more packets, a rank is admitted if at least c/8 of the range is above
+        // it.
         let last_admitted = [10.0, 20.0, 35.0, 50.0].map(|rank| {
             let (mut queue, mut last) = (queue.clone(), None);
             for length in 0..8 {

@@ -23,13 +23,13 @@
 //! | `nmne` | `scrr_nmne`: no packet metadata, no empty queues | (1) to (6), (8) |
 //! | `neia` | `scrr_neia`: initial advance, too | (1) to (8) |
 //!
-//! Without (6), S is computed when the packet arrives, and idle means `F < A` at that time.
+//! In `basic`, S is computed when the packet arrives, and idle means `F < A` at that time.
 //!
 //! The following bounds hold for equal weights, where L is the longest packet. A advances by at most D per round; D is
 //! L, or 2 L with initial advance. With initial advance, the first round after an idle time may have one turn more than
 //! there are queues. A turn of several packets sends less than D + L, because it starts above A' and its last packet
 //! starts at A or below. Queues that become backlogged at the same time differ in F by less than D + 2 L. This is
-//! because a turn leaves F above A by at most 2 L, and another queue's turn is at most one round older.
+//! because a turn leaves F at most 2 L above A, and A advances by at most D between the last turns of two queues.
 //!
 //! The priority of new queues is unlimited: a flow that always uses new keys starves the others, as in FQ-CoDel.
 //!
@@ -181,7 +181,7 @@ impl<P: Packet> Scrr<P> {
         self.variant == ScrrVariant::Basic
     }
 
-    /// Queue of `packet`. Puts it into the round if necessary.
+    /// Returns the queue of `packet`. Puts this queue into the round if it is not in the round yet.
     fn queue_of(&mut self, packet: &P, now: Time) -> u32 {
         let key = self.share_per.of(packet);
         if let Some(&queue) = self.by_key.get(key) {
@@ -272,7 +272,7 @@ impl<P: Packet> Scrr<P> {
                 found,
             );
             if self.queues.length(longest).packets == 0 {
-                // A new queue has not had its turn in this round.
+                // A new queue has not had its turn in this round, so one turn fewer remains.
                 self.turns_left -= i64::from(self.queues[longest].is_new);
                 self.leave(longest, now);
             }
@@ -415,7 +415,7 @@ mod tests {
     fn all_variants_give_the_max_min_shares() {
         for &variant in ScrrVariant::ALL {
             for weights in [[1.0, 1.0, 1.0], [1.0, 1.0, 2.0]] {
-                // As for DRR, about 2000 packets are sent in 2 s, and a few wait at the end.
+                // The tolerance is that of DRR: about 2000 packets are sent in 2 s, and a few of them wait at the end.
                 assert_max_min::<ScrrScheme>(&with(variant), 100, weights, 0.02);
             }
         }
@@ -426,14 +426,14 @@ mod tests {
         for &variant in ScrrVariant::ALL {
             let (mut queue, mut rng) = port(variant, 10);
             offer(&mut queue, &mut rng, 0, &[1000]);
-            // 1000 flows per second send one packet each, while another packet always waits. The clock might not
-            // advance.
+            // 1000 flows per second send one packet each, while another packet always waits. Records must expire even
+            // if the clock does not advance.
             for step in 1..20_000u32 {
                 let now = Time::from_millis(step.into());
                 queue.enqueue(packet(step, 1000), now, &mut rng, &mut Drops::default());
                 queue.dequeue(now, &mut rng, &mut ());
             }
-            // Records exist of all flows of the last 3 s and, until the next sweep, of up to an eighth more.
+            // There are records of all flows of the last 3 s. Until the next sweep, there may be an eighth more.
             let records = queue.state_size().records;
             assert!(records < 3000 * 9 / 8 + 64, "{variant:?} {records}");
         }

@@ -26,7 +26,7 @@
 //! 5. The hash is uniform and seeded; ns-2 uses a fixed sum of addresses.
 //! 6. Classes have no effect.
 //!
-//! Not implemented: head drop and RED within the queues of Linux; weights (the sources have none).
+//! Not implemented: head drop and RED within the queues of Linux; weights (the sources above have none).
 
 use crate::contract::prelude::*;
 use crate::fairqueue::intrusive_list::{IntrusiveList, NIL};
@@ -325,7 +325,8 @@ mod tests {
         let flows = apart(&mut queue, &mut rng, 2);
         assert!(offer(&mut queue, &mut rng, flows[0], &[10, 20, 30]).0.is_empty());
         let drops = offer(&mut queue, &mut rng, flows[1], &[1500, 1400]);
-        // Length is counted in packets: 3 packets with 60 bytes in total are longer than one packet of 1500 bytes.
+        // The longest queue is the queue with most packets: 3 packets with 60 bytes in total count more than one packet
+        // of 1500 bytes.
         let log: Vec<_> = drops.0.iter().map(|drop| (drop.0.wire_bytes, drop.1)).collect();
         assert_eq!(log, [(30, DropReason::PushedOut)]);
         assert_eq!(offer(&mut queue, &mut rng, flows[1], &[40]).0[0].1, DropReason::Overlimit);

@@ -1,15 +1,17 @@
 //! Skips rounds in which no queue may send yet, in one step.
 //!
 //! A round-robin scheduler grants each queue a quantum per visit. If quanta are small compared with packets, or a queue
-//! is deep in debt, whole rounds pass without a packet. All of these rounds are skipped at once by granting each queue
-//! that number of quanta. Cost: O(active queues), at most once per packet, and never if a quantum is a full packet.
+//! is deep in debt, whole rounds pass without a packet. All of these rounds are skipped in one step: each queue gets
+//! one quantum for each skipped round. Cost: O(active queues), at most once per packet, and never if a quantum is a
+//! full packet.
 
 use crate::contract::packet::Packet;
 use crate::fairqueue::intrusive_list::IntrusiveList;
 use crate::fairqueue::queue_store::QueueStore;
 
-/// Skips all rounds before the one in which the first queue of `round` may send, and grants their quanta. Returns the
-/// number of skipped rounds. `needed` returns the number of visits, 1 or more, that a queue needs until it may send.
+/// Skips all rounds before the one in which the first queue of `round` may send, and grants each queue its quanta of
+/// these rounds. Returns the number of skipped rounds. `needed` returns the number of visits, 1 or more, that a queue
+/// needs until it may send.
 pub fn skip_rounds<P: Packet, T: Copy, R>(
     queues: &mut QueueStore<P, T, R>,
     round: &IntrusiveList,

@@ -15,12 +15,10 @@
 //! | (5) | serve the first non-empty queue | `RankedQueues::serve` |
 //!
 //! The rank is the start tag of start-time fair queueing, (1) and (2) of [`crate::fairqueue::stfq`], as in the paper's
-//! fairness experiments: the port then approximates STFQ. Ranks can also be random, to measure how well SP-PIFO
-//! approximates a sorted queue: `inversions_per_packet` is the mean number of waiting packets of lower rank when a
-//! packet leaves.
+//! fairness experiments: the port then approximates STFQ. Ranks can also be random, as in [`super::aifo`].
 //!
-//! A stored packet's rank is the bound of its queue until the next packet arrives. Between push-downs, the ranks in all
-//! queues except the first therefore never fall.
+//! A stored packet's rank is the bound of its queue until the queue's next arrival or a push-down. Between push-downs,
+//! the ranks of successive arrivals at a queue therefore never fall, except at queue 1.
 //!
 //! Cost: at most n comparisons per packet, n subtractions per push-down, and one flow look-up. State: 72 bytes per
 //! queue, 17 bytes per flow whose finish tag is ahead of virtual time.

@@ -13,7 +13,7 @@
 //! Virtual time counts bits per unit of weight; only ratios of weights matter.
 //!
 //! Cost: O(log n) comparisons per packet with n packets in the queue, and one table look-up. State: 17 bytes per flow
-//! whose F is ahead of v (other records have no effect and expire), 24 bytes per packet for the order.
+//! whose F is ahead of v, 24 bytes per packet for the order.
 //!
 //! Deviations:
 //! 1. The paper has no limit of the queue. A full queue drops the packet with the largest start tag: the arrival or a
@@ -191,9 +191,8 @@ mod tests {
         }
         let flows = queue.state_size().records;
         assert!(flows < 100, "{flows}");
-        // v is the start tag of the packet served last. Flow n's two packets start at v and at v + 8000, like the
-        // waiting packet. Among equal tags the first arrival leaves first, so v grows by 8000 bits at every other
-        // departure.
+        // The two packets of a flow start at v, the start tag of the packet served last, and at v + 8000. One packet
+        // always waits. So four packets have the same tag, and v grows by 8000 bits in four departures.
         assert_eq!(
             readings(|report| queue.report(report)),
             [("virtual_time_bits", queue.tags.virtual_time()), ("flows", flows as f64)]

@@ -26,8 +26,8 @@ pub fn noise() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any::<u8>(), 1..3000)
 }
 
-/// Runs the operations of `noise` on 12 flows of 6 users, drains the port and requests one more packet. Returns the
-/// number of remaining records.
+/// Runs random operations, read from the bytes of `noise`, on 12 flows of 6 users, drains the port and requests one
+/// more packet. Returns the number of remaining records.
 pub fn survives(scheme: SchemeParams, limit: QueueLimit, noise: &[u8]) -> usize {
     let buffer = BufferParams { limit, ..Default::default() };
     let mut harness = Harness::new(&QueueConfig { buffer, scheme }, 6, 1);
@@ -114,8 +114,8 @@ pub fn assert_rates(rates: &[f64], ideal: &[f64], tolerance: f64) {
     }
 }
 
-/// Asserts that three flows get their max-min shares of 10 Mbit/s: the first sends only 1 Mbit/s, the others share the
-/// rest by their weights.
+/// Asserts that three flows get their max-min shares of 10 Mbit/s: the first sends only 1 Mbit/s, and the two others
+/// share the remaining 9 Mbit/s by their weights.
 pub fn assert_max_min<S: SchemeSpec>(params: &S::Params, limit: u32, weights: [f64; 3], tolerance: f64) {
     let limit = QueueLimit::Packets(limit);
     let rates = shares::<S>(params, limit, &Weights::new(weights), &[1e6, 20e6, 20e6], &[500, 1500, 700]);
@@ -125,14 +125,16 @@ pub fn assert_max_min<S: SchemeSpec>(params: &S::Params, limit: u32, weights: [f
 
 /// Asserts that queues are served in turn with a quantum of 1514 bytes, and new queues before old ones.
 pub fn assert_new_before_old<S: SchemeSpec>(params: &S::Params) {
-    // Two packets of 1000 bytes use up the credits of a visit. Credits may become negative.
+    // A visit has a credit of 1514 bytes. The second packet of 1000 bytes may make it negative, so a visit sends two
+    // packets.
     let (mut queue, mut rng) = build::<S>(params, QueueLimit::Packets(100), &Weights::equal());
     offer(&mut queue, &mut rng, 1, &[1000; 8]);
     offer(&mut queue, &mut rng, 2, &[1000; 8]);
     assert_eq!(serve(&mut queue, &mut rng, 5), [1, 1, 2, 2, 1]);
     offer(&mut queue, &mut rng, 3, &[100]);
     assert_eq!(serve(&mut queue, &mut rng, 2), [3, 1], "flow 3 is new, then the visit of flow 1 goes on");
-    // A new queue that became empty counts as old for a round. So sending one packet at a time gains no priority.
+    // A new queue that becomes empty counts as old for a round, so a flow that sends one packet at a time gains no
+    // priority.
     offer(&mut queue, &mut rng, 3, &[100]);
     assert_eq!(serve(&mut queue, &mut rng, 3), [2, 2, 3]);
 }

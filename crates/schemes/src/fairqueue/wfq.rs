@@ -2,7 +2,9 @@
 //!
 //! Source: A. Demers, S. Keshav and S. Shenker 1989; A. Parekh and R. Gallager, "A generalized processor sharing
 //! approach to flow control", IEEE/ACM Transactions on Networking 1(3), 1993 (PGPS); for the self-clocked variant S.
-//! Golestani, INFOCOM 1994 (SCFQ). GPS serves all backlogged flows simultaneously, in proportion to their weights w.
+//! Golestani, INFOCOM 1994 (SCFQ).
+//!
+//! GPS serves all backlogged flows simultaneously, in proportion to their weights w.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -22,7 +24,7 @@
 //! Deviations:
 //! 1. Time is a real number. At each arrival V advances in one step through all departures of flows from GPS since the
 //!    last arrival.
-//! 2. If a packet is dropped that GPS has partly served, this service is not undone.
+//! 2. If GPS has partly served a packet before it is dropped, this service is not undone.
 //! 3. A change of the link's rate affects V only from the first arrival after it.
 //! 4. If F is equal, the queue with the smaller number is served first.
 //! 5. A packet that alone exceeds the limit is dropped.
@@ -49,7 +51,7 @@ params! {
     pub struct WfqParams {
         /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "user", source "Demers, Keshav and Shenker 1989 section 2: the entity is free";
-        /// Clock that gives the virtual time of a flow that was idle.
+        /// Clock that sets the virtual start time of a flow that was idle.
         clock: VirtualClock = "gps", symbol "V", source "Parekh and Gallager 1993; self_clocked: Golestani 1994";
     }
 }
@@ -181,8 +183,8 @@ impl<P: Packet> Wfq<P> {
         *by_key.or_insert_with(key, || queues.open(Flow { key, weight: weights.of(packet.user()), last_finish: 0.0 }))
     }
 
-    /// Closes a queue without packets and without work in GPS. A flow that returns starts at V, with or without its old
-    /// queue.
+    /// Closes a queue if it has no packets and GPS does not serve it any more. This changes no tag: a flow that returns
+    /// starts at V, whether or not its old queue still exists.
     fn forget_if_idle(&mut self, queue: u32) {
         if self.queues.length(queue).packets == 0 && self.gps.busy.key(queue).is_none() {
             self.by_key.remove(self.queues[queue].key);
@@ -339,7 +341,8 @@ mod tests {
         assert!((queue.virtual_time - 16_000.0).abs() < 1e-6);
         offer(&mut queue, 2, 0, 2600);
         assert!((queue.virtual_time - 21_000.0).abs() < 1e-6);
-        // User 2 was not backlogged. The other two continue: V is 24 000 at 3.2 ms and 32 000 at 4 ms.
+        // The packet of user 2 has no bytes, so only users 0 and 1 are backlogged: V is 24 000 at 3.2 ms and 32 000 at
+        // 4 ms.
         offer(&mut queue, 2, 0, 4000);
         assert!((queue.virtual_time - 32_000.0).abs() < 1e-6);
     }
@@ -371,8 +374,9 @@ mod tests {
         for (user, bytes) in [(0, 1000), (0, 1500), (1, 600), (1, 700), (0, 100)] {
             queue.enqueue(packet(user, bytes), Time::ZERO, &mut rng, &mut drops);
         }
-        // The packet of 1500 B is dropped for the one of 600 B. The packet of 700 B is dropped on arrival, with 1300 B
-        // waiting for user 1. The packet of 100 B is dropped on arrival, since 1100 B is longer than 600 B.
+        // The arrival of 600 B pushes out the packet of 1500 B. The packet of 700 B is dropped on arrival: with it,
+        // user 1 has the longest queue (1300 B). The packet of 100 B is dropped on arrival: with it, user 0 has the
+        // longest queue (1100 B).
         let log: Vec<_> = drops.0.iter().map(|drop| (drop.0.wire_bytes, drop.1)).collect();
         assert_eq!(log, [(1500, DropReason::PushedOut), (700, DropReason::Overlimit), (100, DropReason::Overlimit)]);
         let finish = |queue: &Wfq<TestPacket>, user| queue.queues[*queue.by_key.get(user).unwrap()].last_finish;
@@ -409,7 +413,7 @@ mod tests {
         bits: f64,
     }
 
-    /// The fluid server by its definition, without virtual time: steps from event to event and serves all backlogged
+    /// Simulates the fluid server directly, without virtual time: steps from event to event and serves all backlogged
     /// users simultaneously. Returns the time at which each packet is finished.
     fn fluid_departures(arrivals: &[Arrival], weights: &[f64], rate: f64) -> Vec<f64> {
         let users = weights.len();
@@ -451,7 +455,8 @@ mod tests {
     }
 
     proptest! {
-        /// Tests theorem 1 of Parekh and Gallager with a separate fluid server.
+        /// Tests theorem 1 of Parekh and Gallager: a packet leaves at most one transmission time of the longest packet
+        /// later than it does in GPS. GPS is computed separately by [`fluid_departures`].
         #[test]
         fn no_packet_departs_later_than_a_packet_time_after_gps(
             weights in prop::collection::vec(0.1f64..5.0, 2..6),

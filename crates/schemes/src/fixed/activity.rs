@@ -85,7 +85,8 @@ impl Activity {
     /// Returns the label of a header field that has only the upper `bits` (1 to 22) of the biased form. The result is
     /// the middle of all activities with these bits.
     ///
-    /// Error: 2^(5 - bits); with 15 bits, 2^-10. A second such field does not change the label further.
+    /// Error: at most 2^(5 - bits), which is 2^-10 for 15 bits. Writing the result to a field of the same width and
+    /// reading it again does not change it.
     #[must_use]
     #[inline]
     pub fn from_upper_bits(upper: u32, bits: u32) -> Self {

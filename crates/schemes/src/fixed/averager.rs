@@ -161,7 +161,7 @@ mod tests {
         let mut now = rng.bits() >> 16;
         let (mut divided, mut undivided) = (0.0f64, 0.0f64);
         for _ in 0..12 {
-            // From 0.01 to 10 million packets arrive within one memory. Packets are at most 100 s apart.
+            // On average, between 0.01 and 10^7 packets arrive within one memory. Packets are at most 100 s apart.
             let gap = f64::min(memory_ns as f64 * libm::exp10(2.0 - 9.0 * rng.open01()), 1e11);
             for _ in 0..500 {
                 let label = Activity::from_f64(centre + spread * (rng.open01() - 0.5));
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn means_at_every_fill_are_those_of_exact_arithmetic() {
-        // N ranges from one packet to its maximum, across the two values from which on low bits are dropped.
+        // N ranges from one packet to its maximum. From 2^41 on, and again from 2^52 on, the division ignores low bits.
         for bits in 28..63u32 {
             for count in [(1u64 << bits) - 1, 1 << bits, (1 << bits) + (1 << bits) / 3] {
                 for label in [Activity::MIN, Activity::from_units(-77_777), Activity::MAX] {

@@ -15,7 +15,7 @@ use std::fmt::{Display, Write};
 /// identify n.
 const DE_BRUIJN: u64 = 0x03f7_9d71_b4cb_0a89;
 
-/// Returns a table of n, indexed by the upper six bits of [`DE_BRUIJN`] times 2^(n+1) - 1.
+/// Returns a table with n at the index formed by the upper six bits of [`DE_BRUIJN`] times 2^(n+1) - 1.
 fn highest_bits() -> [u32; 64] {
     let mut table = [0; 64];
     for n in 0..64 {

@@ -101,8 +101,8 @@ impl Decay {
     /// exp(-elapsed / memory)
     /// ```
     ///
-    /// Error: the tick makes the result too high by less than 2^-19 = 1.91e-6 of the value. Add plus or minus 4.2e-9 of
-    /// the value and one unit of 2^-32.
+    /// Error: the tick makes the result too high by less than 2^-19 = 1.91e-6 of the value. The computation of the
+    /// power adds an error of at most 4.2e-9 of the value and one unit of 2^-32, of either sign.
     #[must_use]
     #[inline]
     pub fn factor(&self, elapsed_ns: u64) -> u64 {

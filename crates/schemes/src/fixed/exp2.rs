@@ -1,7 +1,8 @@
 //! Negative powers of two of a real exponent: a table of 256 entries and a parabola between them.
 //!
 //! A straight line between the entries is not precise enough. At the start of the first cell it is too high by about
-//! `h/2 * ln 2` = 1.4e-3 of the *decay*. A sum that decays in many short steps would be too large by that fraction.
+//! `h/2 * ln 2` = 1.4e-3 of the *decay*, where h = 1/256 is the width of a cell. A sum that decays in many short steps
+//! would be too large by that fraction.
 
 use super::tables::EXP2;
 
@@ -22,7 +23,7 @@ pub(super) const LN2_Q32: u64 = 2_977_044_472;
 /// Error: z^3/6 < 3.31e-9 of the value. Rounding adds a unit, 2^-32 (half a unit in the first cell, whose entry is
 /// exact). The bound is 3.8e-9 of the value.
 ///
-/// 64 bits suffice: the loss has less than 31.5 bits, and its product with an entry of 2^32 has less than 63.5.
+/// 64 bits suffice: z - z^2/2 in Q40 has less than 31.5 bits, and its product with an entry of 2^32 has less than 63.5.
 #[must_use]
 #[inline]
 pub fn exp2_neg_q32(y: u64) -> u64 {
@@ -43,8 +44,8 @@ fn entry_and_loss(y: u64) -> (u64, u64) {
 
 /// Returns `value * 2^-y`, y in Q56, rounded to the nearest integer.
 ///
-/// The loss within a cell is subtracted separately with its 40 fraction bits. So even steps of 2^-20 are precise. The
-/// 32 bits of [`exp2_neg_q32`] could not distinguish such a factor from 1.
+/// The loss within a cell is subtracted separately, with 40 fraction bits. So the result is precise even if y is only
+/// 2^-20. The factor of [`exp2_neg_q32`] has 32 bits, which would make the decay 1 - 2^-y wrong by up to 1.8e-4.
 ///
 /// Error: at most 3.8e-9 of the result and one unit from rounding twice. In the first cell, at most 1.23e-6 +
 /// 1.55e-12/(1 - 2^-y) of the decay, and half a unit and 2^-8 from rounding. The result is zero from y = 64 on.
@@ -110,8 +111,8 @@ mod tests {
 
     #[test]
     fn short_steps_lose_the_right_part_of_themselves() {
-        // Tests exponents from 2^-20 of an octave to the end of the first cell, where the error of 1 - 2^-y affects a
-        // sum of many steps.
+        // Tests exponents y from 2^-20 to the end of the first cell, where an error of 1 - 2^-y would accumulate over
+        // many short steps.
         for bit in 36..48 {
             for part in 0..1000 {
                 let y = (1u64 << bit) + part * ((1 << bit) / 1000);

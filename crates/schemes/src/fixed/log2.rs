@@ -1,8 +1,8 @@
 //! Base-2 logarithm of a positive integer, with a shift, a table of 257 entries, and five multiplications.
 //!
 //! A straight line between the entries would have an error of 2.75e-6. In the averager without division, which uses the
-//! difference of two logarithms over the whole range of the label, this would be eight units of the label. The
-//! curvature within a cell needs no separate table: the second derivative of a base-2 logarithm is -ln 2 times the
+//! difference of two logarithms over the whole range of the label, this error would grow to eight units of the label.
+//! The curvature within a cell needs no separate table: the second derivative of a base-2 logarithm is -ln 2 times the
 //! square of the first derivative, which is the rise over the cell.
 
 use super::exp2::LN2_Q32;
@@ -23,9 +23,9 @@ pub const LOG2_OF_ZERO_Q31: i64 = -64 << 31;
 /// curvature term and the last digit add at most 4 * 2^-31. The bound is 3.3e-9. The result is exact at powers of two
 /// and monotonic.
 ///
-/// 64 bits suffice: d < 2^24 and r has 32 bits, so d * r has less than 56. r * (1 - r) < 2^30 in Q32, and the curvature
-/// term is less than 2^16. Hosts without a count of leading zeros find e by six comparisons (eBPF) or a longest-prefix
-/// match (P4).
+/// 64 bits suffice: d < 2^24 and r has 32 bits, so d * r has less than 56 bits. r * (1 - r) < 2^30 in Q32, and the
+/// curvature term is less than 2^16. Hosts without a count of leading zeros find e by six comparisons (eBPF) or a
+/// longest-prefix match (P4).
 #[must_use]
 #[inline]
 pub fn log2_q31(x: u64) -> i64 {
@@ -44,8 +44,8 @@ pub fn log2_q31(x: u64) -> i64 {
     (i64::from(63 - leading_zeros) << 31) + fraction as i64
 }
 
-/// Returns a factor of the distance between the curve and its chord in a cell: ln 2 * d^2 in Q31, where d is the rise
-/// over the cell. The P4 program stores this factor in its table.
+/// Returns ln 2 * d^2 in Q31, where d is the rise over a cell. Times r * (1 - r)/2, this is the distance between the
+/// curve and its chord. The P4 program stores this number in its table.
 #[inline]
 pub(super) fn bow(rise: u64) -> u64 {
     (((rise * rise) >> 31) * LN2_Q32) >> 33
@@ -97,8 +97,8 @@ mod tests {
 
     #[test]
     fn every_cell_of_the_table_is_within_the_bound_at_every_exponent() {
-        // The parabola's error is largest at r = (1 -+ 1/sqrt(3))/2, about 1/5 and 4/5. The ends of a cell test the
-        // entries.
+        // The parabola's error is largest at r = (1 -+ 1/sqrt(3))/2, about 1/5 and 4/5. At the ends of a cell the
+        // entries are tested.
         for exponent in 8..64 {
             let width = 1u64 << (exponent - 8);
             for cell in 0..256u64 {

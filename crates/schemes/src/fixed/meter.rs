@@ -31,8 +31,8 @@
 //! while T still grows.
 //!
 //! Deviations:
-//! 1. At t = t0 the papers' T is zero. As in [`crate::measure::utema`], M replaces T there. So S/M is L/M for the first
-//!    packet, as it is long after t0.
+//! 1. At t = t0 the papers' T is zero. As in [`crate::measure::utema`], M replaces T there. So the rate S/T of the
+//!    first packet is L/M, the same as that of a first packet long after t0.
 //! 2. If time runs backwards (clocks of several processors), the elapsed time is 0.
 //!
 //! Not implemented: the fair meter (III-E); a host adds `log2` of its random number to the label.
@@ -277,15 +277,15 @@ mod tests {
 
     #[test]
     fn first_packet_at_the_start_shows_the_long_run_value() {
-        // After a first packet, R_m = L/M = 12 000 bit / 3 s = 4 kbit/s, and the label is log2(0.4) = -1.3219. A packet
-        // after a very long idle time gives the same label.
+        // After a first packet, the measured rate is L/M = 12 000 bit / 3 s = 4 kbit/s, and the label is log2(0.4) =
+        // -1.3219. A packet after a very long idle time gives the same label.
         let mut meter = FixedMeter::new(5);
         let params = FixedMeterParams::new(Time::from_secs(3), BitRate(10_000)).unwrap();
         let expected = Activity::from_f64(0.4f64.log2());
         assert_eq!(meter.label(&params, 1500, Accounting::ONE, 5), expected);
         assert_eq!(meter.label(&params, 1500, Accounting::ONE, 1 << 62), expected);
-        // A user sends its first packet one memory after the start: 12000/(3(1 - 1/e)) = 6.33 kbit/s, log2(0.633) =
-        // -0.660.
+        // A user sends its first packet one memory after the start. The rate is 12000/(3(1 - 1/e)) = 6.33 kbit/s and
+        // the label log2(0.633) = -0.660.
         let mut late = FixedMeter::new(0);
         let label = late.label(&params, 1500, Accounting::ONE, 3_000_000_000);
         let expected = libm::log2(0.4 / -libm::expm1(-1.0));
@@ -322,8 +322,8 @@ mod tests {
 
     #[test]
     fn packets_at_the_worst_places_of_a_tick_are_within_the_bound() {
-        // Memories at both ends of the range of one tick length (1 us). A large packet comes at the end of a tick and a
-        // small one at the start of the next, or the reverse. This hides or adds almost a tick of decay.
+        // The first two memories are the ends of the range with ticks of 1024 ns. A large packet comes at the end of a
+        // tick and a small one at the start of the next, or the reverse. This hides or adds almost a tick of decay.
         for (memory, tick) in [(536_870_912, 1024), (1_073_741_823, 1024), (3_000_000_000, 4096)] {
             for (large_at, small_at) in [(tick - 1, tick), (0, 2 * tick - 1)] {
                 for (period, first) in [(2, 0), (2, 1_000_000), (1_000, 0)] {

@@ -66,7 +66,8 @@ fn constant(text: &mut String, what: &str, kind: &str, name: &str, value: impl D
     writeln!(text, "/* {what} */\n{kind} {name} = {value};").expect("a String takes all");
 }
 
-/// Returns a table with 64 entries, one per position of the highest bit, which is the integer part of the logarithm.
+/// Returns a table with 64 entries, one for each position of the highest bit. The position is the integer part of the
+/// logarithm.
 fn log2_exponents() -> String {
     entries(
         "Leading zeros of x and the whole part of log2(x), Q31.",

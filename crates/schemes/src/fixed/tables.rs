@@ -46,7 +46,7 @@ const fn log2_table() -> [u32; CELLS + 1] {
     table
 }
 
-/// Computes powers of `2^(-1/256)`, the eighth square root of 1/2.
+/// Computes powers of `2^(-1/256)`. This number is the result of eight successive square roots, starting from 1/2.
 const fn exp2_table() -> [u64; CELLS] {
     let mut root = ONE_Q62 >> 1;
     let mut halvings = 0;

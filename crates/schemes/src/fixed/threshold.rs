@@ -8,7 +8,7 @@ use super::{Activity, OutOfRange};
 /// One packet, when the unit is a sixteenth of a packet.
 pub const PACKET: i64 = 16;
 
-/// Q_min, Q_base and gamma of one port, in the unit of its queue: 24 bytes.
+/// Q_min, Q_base and gamma of one port, in the unit of its queue. Takes 24 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedThreshold {
     q_min: i64,

@@ -1,4 +1,5 @@
-//! Estimates the number of active flows with few bits: the direct bitmap, for one interval or for consecutive ones.
+//! Estimates the number of active flows with few bits: the direct bitmap, for one interval or for consecutive
+//! intervals.
 //!
 //! Source: Estan, Varghese and Fisk, "Counting the Number of Active Flows on a High Speed Link", ACM SIGCOMM CCR 32(3),
 //! 2002. Section 3 of the AFC paper (afc) uses the direct bitmap, see [`crate::aqm::afc`].
@@ -111,7 +112,8 @@ impl FlowCounter {
         self.packets = 0;
     }
 
-    /// Number of active flows (`N_act`), at least 1: of the last complete interval or, in the first interval, so far.
+    /// Number of active flows (`N_act`) in the last complete interval, at least 1. In the first interval, the number so
+    /// far.
     #[must_use]
     #[inline]
     pub fn flows(&self) -> f64 {
@@ -166,7 +168,7 @@ mod tests {
             let expected = standard_error(f64::from(flows), bits);
             // The tolerances are five standard errors. The standard error of the mean is sigma/sqrt(4000); the mean
             // also has the bias of the paper, (e^rho - rho - 1)/(2n). The standard error of the deviation is
-            // 1/sqrt(8000) = 1.1 %, doubled because the formula is of first order.
+            // 1/sqrt(8000) = 1.1 %, doubled because the formula is only a first-order approximation.
             let bias = f64::from(flows) / f64::from(bits) * expected * expected / 2.0;
             assert!((mean - bias).abs() < 5.0 * expected / (runs as f64).sqrt(), "{flows} {bits}: mean {mean}");
             assert!((deviation / expected - 1.0).abs() < 0.08, "{flows} {bits}: {deviation} is not {expected}");
@@ -197,7 +199,7 @@ mod tests {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut counter = FlowCounter::new(1024, Time::from_secs(1), 3);
         assert_eq!(counter.flows(), 1.0); // guard: nobody yet
-        // An interval ends only after both enough time and enough packets.
+        // An interval ends once it has lasted at least 1 s and has at least 3 packets.
         let arrivals = [(0, 5_000), (1, 5_100), (2, 5_200), (3, 5_300), (4, 6_000), (5, 6_900), (6, 7_500)];
         let ends: Vec<bool> =
             arrivals.iter().map(|&(key, at)| counter.count(key, Time::from_millis(at), &mut rng)).collect();

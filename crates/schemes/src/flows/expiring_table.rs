@@ -16,7 +16,7 @@ const VISITS: usize = 8;
 pub struct ExpiringTable<T> {
     records: FlowTable<T>,
     look_ups: usize,
-    /// Maximum number of records at a sweep, to which the table's memory is proportional.
+    /// Largest number of records at any sweep. The table's memory is proportional to it.
     peak: usize,
 }
 
@@ -27,7 +27,8 @@ impl<T> Default for ExpiringTable<T> {
 }
 
 impl<T> ExpiringTable<T> {
-    /// Record of `key`; if there is none, `new` creates it. Records that are not live may be deleted.
+    /// Returns the record of `key`; if there is none, `new` creates it. May delete records for which `is_live` returns
+    /// false.
     #[inline]
     pub fn get_or_insert_with(&mut self, key: u32, is_live: impl Fn(&T) -> bool, new: impl FnOnce() -> T) -> &mut T {
         self.look_ups += 1;

@@ -28,8 +28,8 @@ mod tests {
             (0..16_000).for_each(|key| counts[bucket(hash(key, seed), 16)] += 1);
             counts
         };
-        // The count of 16 000 draws with probability 1/16 has the mean 1000 and a standard deviation of 30.6; the test
-        // allows five times that.
+        // A bucket gets 1000 of the 16 000 draws on average, with a standard deviation of 30.6. The test allows five
+        // times that.
         assert!(fill(1).iter().all(|&count| count.abs_diff(1000) < 153), "{:?}", fill(1));
         let mut rng = Rng::stream(1, 0, "test", 0);
         assert_ne!(fill(rng.bits()), fill(rng.bits()));

@@ -3,7 +3,7 @@
 //!
 //! Source: Eshete and Jiang, "Approximate Fairness Through Limited Flow List" (afpft), Fig. 1, eq. (1) and (2).
 //!
-//! v is the tag of the packet last put into service. All tags are in seconds of virtual time at r = 10 kbit/s.
+//! v is the tag of the packet last put into service. Tags are in seconds of virtual time, and r is 10 kbit/s.
 //!
 //! | number | equation | code |
 //! |---|---|---|
@@ -13,9 +13,9 @@
 //! | Alg. 1, 15-23 | too long: drop the largest tag, `finish = finish - L/r` of its flow | `expel` |
 //! | Alg. 2 | at service `v = tag`; when the queue is empty `v = 0`, `finish = 0` for all | `dequeue` |
 //!
-//! The label is the tag, in seconds of virtual time. The marker at the source ([`AfpftMarker`]) writes a negative
-//! label. The first port that receives this label acts as the flow's edge and replaces the label with its own tag,
-//! which is 0 or more. All later ports therefore act as core ports. They use only the sign of the label.
+//! The label is the tag. The marker at the source ([`AfpftMarker`]) writes a negative label. The first port that
+//! receives this label acts as the flow's edge and replaces the label with its own tag, which is 0 or more. All later
+//! ports therefore act as core ports. They use only the sign of the label.
 //!
 //! Packets of a flow keep their order if the flow has only one edge. An empty queue drops no packet that fits its
 //! limit.
@@ -25,8 +25,8 @@
 //! packet for the order.
 //!
 //! Deviations:
-//! 1. The pseudo-code tests the sign of the tag again after it has overwritten it. We store the result of the first
-//!    test in the flow's record; otherwise no edge would keep its records.
+//! 1. The pseudo-code overwrites the tag and then tests its sign again, so no edge would keep its records. We store the
+//!    result of the first test in the flow's record.
 //! 2. The first packet of a core flow leaves finish at 0, as in the pseudo-code, so the second packet can get the tag v
 //!    as well. With `init_finish` the first packet sets finish.
 //! 3. finish is not lowered below the tag of the dropped packet; only rounding could do that.
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn the_core_lists_no_more_flows_than_packets_wait() {
-        // Sections I and II-B. The queue has room for 10 packets of 40 flows, so push-out is frequent.
+        // afpft I and II-B. 40 flows share a queue with room for 10 packets, so push-out is frequent.
         let mut rig = Rig::packets(10);
         let mut draws = Rng::stream(2, 0, "test", 0);
         for _ in 0..10_000 {

@@ -20,23 +20,23 @@
 //! of packets that (2) accepts.
 //!
 //! HCSFQ needs the link's rate. A packet without a label is never dropped early. (5) sets alpha to the largest rate of
-//! the last window. So a flow that has become faster since loses packets even if no packet waits. HCSFQ's definition
-//! requires this. `q_min = "12 packets"` exempts packets that find a short queue.
+//! the last window. So a flow that has become faster since then loses packets even if no packet waits. HCSFQ's
+//! definition requires this. `q_min = "12 packets"` exempts packets that find a short queue.
 //!
 //! Cost: per packet, the edge computes 1 exponential. The port computes 2 exponentials and 3 divisions, looks up the
 //! tenant, and draws a random number if the flow exceeds its fair rate. State: 3 numbers per flow at the edge; 11
 //! numbers per port, and 10 for each tenant that sent recently.
 //!
 //! Deviations:
-//! 1. Time constants are 100 ms, for rates in Mbit/s; those of the code are meant for 10 to 100 Gbit/s.
+//! 1. Time constants are 100 ms, for rates in Mbit/s; those of the authors' code are meant for 10 to 100 Gbit/s.
 //! 2. In the code C is 0.985 times the link's rate; here this factor is `capacity_factor`, by default 1.
 //! 3. A tenant's fair rate starts with alpha = C at the tenant's first packet. In the code all tenants exist from time
 //!    0, with C/32. Because of (7), a new tenant is limited to its share only after some windows. If alpha exceeds F,
 //!    alpha limits no flow and becomes C. The code tests this only when congested.
 //! 4. The code replaces a time of 0 between packets by 20 ns. Here simultaneous packets count together at the next
 //!    packet.
-//! 5. `q_min` is ours, after the improvement of CSFQ in abc2018 V-E1: below `q_min` no packet is dropped early. The
-//!    paper's scheme has `q_min = 0`.
+//! 5. `q_min` is ours, as in the CSFQ of the ABC paper, V-E1: below `q_min` no packet is dropped early. The paper's
+//!    scheme has `q_min = 0`.
 //! 6. A tenant's record is deleted after 10 time constants without a packet, when its rates are below e^-10 of their
 //!    last values.
 //!
@@ -489,7 +489,8 @@ mod tests {
         // From 5 s on, a flow sends ten packets at once, as TCP does. Then it sends 500 B every 800 us for 0.5 s (5
         // Mbit/s, 625 packets). The flow is alone, or another flow sends 100 kbit/s from the start. Alpha starts at 10
         // Mbit/s and is at least 5.6 Mbit/s after two windows. By then the label is at least 1 - e^-2 = 86 % of the
-        // flow's rate, and it grows to 99 %. So eq. (5) drops less than 5 % of the last 400 packets.
+        // flow's rate, and it grows to 99 %. So with alpha from eq. (5), less than 5 % of the last 400 packets are
+        // dropped.
         for light_rate in [0.0, 0.1] {
             let mut bench = Bench::new(&HcsfqParams::default(), &[1.0, 1.0]);
             for tick in 0..13_750u64 {

@@ -1,7 +1,7 @@
 //! PVPIE: PIE decides how many packets to drop, and the packets' values decide which.
 //!
 //! Source: Laki, Gombos, Nadas, Turanyi, "Take Your Own Share of the PIE", ANRW 2017 (pvpie2017), known to us only
-//! through section II of abc2018 ([`crate::label::abc`]); PIE as in RFC 8033, see [`crate::aqm::pie_core`].
+//! through section II of abc2018 ([`crate::label::abc`]); PIE as in RFC 8033, see [`crate::aqm::pie`].
 //!
 //! | number | equation | code |
 //! |---|---|---|
@@ -10,15 +10,15 @@
 //! | (3) | drop if V < CTV | `PvPieAqm::admit` |
 //!
 //! Values are those of [`crate::label::ppv`]. The histogram has 256 bins of 0.156 (a step of 11 % in rate) for V from
-//! -40 to 0. Weights decay exponentially: an arrival a time d ago has weight `exp(-d/M)`. Within a bin the quantile is
+//! -40 to 0. Weights decay exponentially: an arrival of age d has weight `exp(-d/M)`. Within a bin the quantile is
 //! interpolated.
 //!
 //! Cost: the cost of PIE, one exponential per packet, and a pass over 256 bins every `update_interval`. State: at the
 //! port, the state of PIE and 2 kB; at the edge, the state of PPV; none per flow.
 //!
 //! Deviations:
-//! 1. The parameters of the paper are unknown to us; abc2018 calls them crucial. Here PIE has the defaults of RFC 8033,
-//!    and the histogram has a time constant of 0.3 s.
+//! 1. The parameters of the paper are unknown to us. Here PIE has the defaults of RFC 8033, and the histogram has a
+//!    time constant of 0.3 s.
 //! 2. Conditions that exempt a packet in PIE (burst allowance, low delay, short queue) exempt it here.
 //! 3. The quantile follows p with a delay of at most one update.
 //! 4. Values outside the range are counted in the nearest bin.
@@ -44,7 +44,7 @@ params! {
         max_burst: Time = "150 ms", in "0 s"..="100 s", symbol "MAX_BURST", source "RFC 8033 4.4";
         /// Source of the queueing delay.
         delay: PieDelay = "sojourn", source "RFC 8033 4.3 leaves it open; ns-3";
-        /// Mean length of a packet. No packet is dropped while at most two of this length wait.
+        /// Mean length of a packet. No packet is dropped while the queue is at most two such packets.
         mean_packet: Bytes = "1500 B", in "1 B"..="1 MB", symbol "MEAN_PKTSIZE", source "our MTU";
         /// Time constant of the histogram of values.
         histogram_memory: Time = "0.3 s", in "1 ms"..="1 h", source "our choice, as M_AA of abc2018";
@@ -233,7 +233,7 @@ mod tests {
         let mut histogram = Histogram::new(Time::from_millis(300));
         histogram.add(-20.0, Time::ZERO);
         histogram.add(-10.0, Time::from_millis(300));
-        // Weights 1/e and 1: the old value has 0.269 of the total weight.
+        // The weights are 1/e and 1, so the old value has 0.269 of the total weight.
         let old = 1.0 / (1.0 + 1f64.exp());
         assert!(histogram.quantile(old - 0.01) < -19.8 && histogram.quantile(old + 0.01) > -10.2);
         (1..10_000).for_each(|second| histogram.add(-15.0, Time::from_secs(second)));
@@ -260,7 +260,8 @@ mod tests {
             }
         }
         assert!((delays / f64::from(served) - 0.015).abs() < 0.003, "{}", delays / f64::from(served));
-        // Packets with values below -22, which are half of all packets, are dropped. The quantile varies with p.
+        // Packets with values below -22, which are half of all packets, are dropped. The test lets 5 % pass, because
+        // the quantile varies with p.
         assert!(f64::from(low) < 0.05 * f64::from(served), "{low} of {served}");
         let readings = readings(|report| queue.report(report));
         assert!(readings[1].0 == "threshold_value" && (readings[1].1 + 22.0).abs() < 0.5, "{readings:?}");

@@ -12,12 +12,12 @@
 //! | (4) | threshold - 1 when the queue reaches `q_threshold`, and after each interval during which the queue is never shorter | `RfqAqm::adapt` |
 //! | (5) | threshold + 1 after each interval with a shorter queue and an accepted rate below 0.95 C | `RfqAqm::adapt` |
 //!
-//! The label is the colour, an integer. The fraction of a flow's packets in a layer equals the layer's fraction of [0,
-//! r]. All flows keep the same lower layers, which is max-min fair up to one layer. Since layers pass only as a whole,
-//! the link is not always full (abc2018 II).
+//! The label is the colour, an integer. The fraction of a flow's packets with a colour is the fraction of [0, r] that
+//! the colour's layer covers. All flows keep the same lower layers, so rates are max-min fair up to one layer. Since a
+//! layer passes as a whole or not at all, the link is not always full (abc2018 II).
 //!
 //! A packet whose colour is above the threshold is dropped even if no packet waits. `colours` of queue and marker must
-//! be equal, since the threshold cannot rise above the queue's `colours`.
+//! be equal: a queue with fewer would always drop the marker's highest colours.
 //!
 //! Cost: per packet, the edge computes one exponential, one logarithm and one random number. The port computes one
 //! exponential. State: 3 numbers per flow (or user) at the edge, none in the core; 6 numbers per port.
@@ -47,7 +47,7 @@ params! {
             source "our choice: C/1000 of abc2018";
         /// Number of colours per doubling of the rate.
         colours_per_octave: f64 = 4.0, in 0.1..=100.0, symbol "n", source "our choice: layers of 19 %";
-        /// Number of colours; the highest has no upper bound.
+        /// Number of colours; the highest layer is unbounded.
         colours: u32 = 45, in 2..=4096, source "our choice: up to 2 C of abc2018";
     }
 }
@@ -336,7 +336,7 @@ mod tests {
         offer(&mut aqm, 0.0, 0, 1_000_000);
         assert_eq!(aqm.threshold, 44);
         // 12 000 bit per millisecond are 12 Mbit/s. The measured rate 12*(1-exp(-t/0.1)) is above 9.5 Mbit/s after 0.16
-        // s. Until then intervals end at 1 ms and at 101 ms.
+        // s. Until then two intervals end, at 1 ms and 101 ms, and each raises the threshold by 1.
         aqm.threshold = 10;
         (0..1000).for_each(|tick| _ = offer(&mut aqm, 0.0, 0, 1_000_000 + tick));
         assert_eq!(aqm.threshold, 12);

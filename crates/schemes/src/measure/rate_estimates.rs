@@ -1,8 +1,10 @@
 //! The exponential rate estimator of CSFQ, also used by other markers. Weights depend on time, not on the number of
 //! packets.
 //!
-//! Source: the estimator of the ns-2 code of CSFQ, as in its independent reimplementations. A packet of L bits adds L
-//! to `acc`. If the time T since the last update is 0, the rate r does not change. Otherwise, with the time constant K:
+//! Source: the estimator of the ns-2 code of CSFQ, as in its independent reimplementations.
+//!
+//! A packet of L bits adds L to `acc`. If the time T since the last update is 0, the rate r does not change. Otherwise,
+//! with the time constant K:
 //!
 //! ```text
 //! r = (1 - e^(-T/K)) * acc/T + e^(-T/K) * r,  acc = 0
@@ -106,8 +108,8 @@ mod tests {
         assert!(!burst.update(averaging, [12_000.0, 12_000.0], Time::ZERO));
         assert_eq!(burst.rates(), [0.0, 0.0]);
         assert!(burst.update(averaging, [12_000.0, 0.0], Time::from_millis(100)));
-        // 36 000 and 12 000 bit have arrived since the first update, one K before. So T = K, and acc/T has the weight
-        // 1 - 1/e.
+        // For the two rates, 36 000 and 12 000 bit have arrived in the time T = K since the first update. So acc/T has
+        // the weight 1 - 1/e.
         let weight = 1.0 - (-1f64).exp();
         assert!((burst.rates()[0] - weight * 360e3).abs() < 1e-6 && (burst.rates()[1] - weight * 120e3).abs() < 1e-6);
     }

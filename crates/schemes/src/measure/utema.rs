@@ -47,10 +47,10 @@ impl Memory {
         self.per_picosecond * Time::PER_SECOND as f64
     }
 
-    /// Returns `1 - g`, the decayed fraction between `earlier` and `now`; 0 if `earlier` is later.
+    /// Returns `1 - g`, the fraction of a sum that decays from `earlier` to `now`; 0 if `earlier` is later.
     #[inline]
     fn forgotten(self, earlier: Time, now: Time) -> f64 {
-        // A signed number is converted to `f64` in one instruction. Its limit of 106 days does not matter.
+        // An `i64` is converted to `f64` in one instruction. Its limit of 2^63 ps, 106 days, does not matter.
         let elapsed = now.saturating_sub(earlier).0.min(i64::MAX as u64) as i64;
         fade(elapsed as f64 * self.per_picosecond)
     }

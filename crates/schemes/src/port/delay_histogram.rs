@@ -50,8 +50,8 @@ impl DelayHistogram {
         prefetch_index(&self.counts, bin(span.0).wrapping_sub(self.first));
     }
 
-    /// Extends the range for a shorter or longer time. This is rare, so a branch is cheaper than storing the range each
-    /// time.
+    /// Extends the range to include `min` and `max`. This is rare, so a branch is cheaper than storing the range for
+    /// every counted time.
     #[cold]
     #[inline(never)]
     fn widen(&mut self, min: Time, max: Time) {

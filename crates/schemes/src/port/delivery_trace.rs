@@ -61,7 +61,8 @@ impl OpportunityTimes {
     /// Number of opportunities up to and including `time`.
     #[must_use]
     pub fn count_until(&self, time: Time) -> u64 {
-        // The previous round may end at the time at which this one begins. Opportunities at zero belong to this round.
+        // The end of a round is the start of the next one, and counts as that start. So opportunities at zero of the
+        // next round are included.
         let (round, within) = (time.0 / self.period().0, Time(time.0 % self.period().0));
         let place = self.0.partition_point(|&ms| Time::from_millis(u64::from(ms)) <= within);
         round * self.0.len() as u64 + place as u64
@@ -213,8 +214,8 @@ mod tests {
 
     #[test]
     fn the_told_rate_is_the_mean_of_the_window_before() {
-        // The first 100 ms of each second have 8 opportunities. The rate is 8 * 12 000 bit / 0.5 s = 192 kbit/s, then
-        // 0.
+        // The first 100 ms of each second have 8 opportunities. The rate is 8 * 12 000 bit / 0.5 s = 192 kbit/s in the
+        // first window of each second, and 0 in the second window.
         let mut times: Vec<u32> = (1..=8).map(|i| i * 10).collect();
         times.push(1000);
         let mut trace = trace(&times);

@@ -39,7 +39,7 @@ impl Serialiser {
 #[derive(Clone, Debug)]
 pub struct LinkRate {
     current: Serialiser,
-    /// End of the current rate; zero for a trace, which has no constant rate.
+    /// Time at which the current rate ends; zero for a trace, which has no constant rate.
     holds_until: Time,
     course: Course,
 }
@@ -54,7 +54,7 @@ enum Course {
 }
 
 impl LinkRate {
-    /// Creates a rate of `initial` until the first of `changes`, which must be ordered by time.
+    /// Creates a link whose rate is `initial` until the first of `changes`, which must be ordered by time.
     #[must_use]
     pub fn new(initial: BitRate, changes: &[(Time, BitRate)]) -> Self {
         let steps: Vec<_> = changes.iter().rev().copied().collect();
@@ -62,7 +62,7 @@ impl LinkRate {
         Self { current: Serialiser::new(initial), holds_until, course: Course::Steps(steps) }
     }
 
-    /// Follows a trace; `told` is the rate initially reported to disciplines.
+    /// Creates a link that follows a trace. `told` is the rate that is initially reported to disciplines.
     #[must_use]
     pub fn following(trace: DeliveryTrace, told: BitRate) -> Self {
         let course = Course::Trace(TraceCourse::new(trace, told).into());
@@ -81,7 +81,8 @@ impl LinkRate {
         self.holds_until == Time::NEVER
     }
 
-    /// End of a transmission of `wire_bytes` that starts at `start`. Starts must not decrease.
+    /// Returns the end of a transmission of `wire_bytes` that starts at `start`. Calls must be in the order of start
+    /// times.
     #[inline]
     pub fn transmit(&mut self, wire_bytes: u32, start: Time) -> Time {
         let end = start + self.current.time_of(u64::from(wire_bytes));
@@ -131,7 +132,8 @@ impl LinkRate {
     }
 }
 
-/// Time of the next change, which is the last of `changes`; [`Time::NEVER`] if there is none.
+/// Time of the next change; [`Time::NEVER`] if there is none. The order of `changes` is reversed, so the next change is
+/// the last.
 fn next_change(changes: &[(Time, BitRate)]) -> Time {
     changes.last().map_or(Time::NEVER, |&(change, _)| change)
 }

@@ -1,4 +1,4 @@
-//! The egress port of every user-space host: queue discipline, transmitter, wire, and a histogram of delays.
+//! The egress port of user-space hosts: queue discipline, transmitter, wire, and a histogram of delays.
 
 mod delay_histogram;
 mod delivery_trace;

@@ -1,9 +1,11 @@
 //! The length of a queue in the unit of thresholds: packets, bytes, or the expected delay of an arrival.
 //!
-//! Source: abc2018 III-C2. On links whose rate varies, thresholds are expected queueing delays instead of packets or
-//! bytes. The paper gives no formula. We use the backlog divided by the link rate. The rate is known, or measured from
-//! departures (ratio of exponentially weighted sums of bits and of busy time, memory 0.1 s). Alternatively, we use the
-//! waiting time of the head of the queue, which reacts later by one queueing delay.
+//! Source: abc2018 III-C2.
+//!
+//! On links whose rate varies, thresholds are expected queueing delays instead of packets or bytes. The paper gives no
+//! formula. We use the backlog divided by the link rate. The rate is known, or measured from departures (ratio of
+//! exponentially weighted sums of bits and of busy time, memory 0.1 s). Alternatively, we use the waiting time of the
+//! head of the queue, which reacts later by one queueing delay.
 
 use crate::base::units::{QueueMeasure, Threshold, Time};
 use crate::choices;
@@ -59,7 +61,7 @@ impl QueueLength {
     }
 }
 
-/// Measure of a [`QueueLength`], for callers that store its two bytes next to other fields.
+/// Unit and source of a [`QueueLength`]: two bytes, which a caller may store separately from the [`DepartureRate`].
 #[derive(Clone, Copy, Debug)]
 pub struct LengthKind {
     /// The unit.

@@ -90,7 +90,7 @@ impl<P: Packet> RandomAccessFifo<P> {
         packet
     }
 
-    /// Sets the successor of `place`, or the front of the queue.
+    /// Sets the successor of `place`, or the front of the queue if `place` is `NONE`.
     #[inline]
     fn set_behind(&mut self, place: u32, behind: u32) {
         match place {

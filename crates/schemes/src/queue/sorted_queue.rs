@@ -19,7 +19,7 @@ pub struct SortedQueue<P> {
     backlog: Backlog,
 }
 
-/// The bits of non-negative tags have the same order as the tags. The derived order is by tag, then by arrival.
+/// Order of a packet: by tag, then by arrival. The bits of non-negative tags have the same order as the tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     tag_bits: u64,
@@ -137,7 +137,8 @@ impl<T: Ord + Copy> MinMaxHeap<T> {
         Some(item)
     }
 
-    /// Returns true if the item at `a` belongs above the item at `b`, on maximum levels or on minimum levels.
+    /// Returns true if the item at `a` belongs above the item at `b`: the larger one on maximum levels (`MAX`), the
+    /// smaller one on minimum levels.
     #[inline]
     fn precedes<const MAX: bool>(&self, a: usize, b: usize) -> bool {
         if MAX { self.0[a] > self.0[b] } else { self.0[a] < self.0[b] }

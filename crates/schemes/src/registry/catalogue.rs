@@ -47,7 +47,7 @@ pub struct SchemeParam {
     pub shared: bool,
 }
 
-/// Describes every scheme, for a host with packets `P`. Uses the same declarations as parsing and building.
+/// Describes every scheme, for a host with packets `P`, from the declarations that also parse and build schemes.
 #[must_use]
 pub fn catalogue<P: Packet>() -> Vec<SchemeInfo> {
     Scheme::ALL.iter().map(|&scheme| describe::<P>(scheme)).collect()

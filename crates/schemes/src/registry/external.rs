@@ -1,4 +1,5 @@
-//! External schemes: a discipline of a host, for example in Python or in a plug-in, called dynamically.
+//! External schemes: disciplines that a host provides, for example in Python or in a plug-in. They are called
+//! dynamically.
 //!
 //! The packets stay in this module, and the scheme refers to them by [`Handle`]. Every answer is checked for unknown
 //! handles, packets served twice, exceeded limits, and a link left idle while packets wait. The first error disables
@@ -57,8 +58,8 @@ impl Handle {
     }
 }
 
-/// An arriving packet, for an external scheme. With this field order no two fields are copied at once, which would
-/// stall on recently written data.
+/// An arriving packet, for an external scheme. The order of the fields ensures that no two fields are copied at once,
+/// since such a copy stalls if the fields were written recently.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Arrival {
@@ -499,7 +500,7 @@ impl<P: Packet> Store<P> {
         });
         let (serial, place) = &mut self.slots[slot as usize];
         *serial = serial.wrapping_add(1);
-        // Writes the stamp in the slot, since copying a recently written packet is slow.
+        // Sets the time in the slot, not before the copy, since copying a recently written packet is slow.
         place.insert(packet).set_enqueued_at(now);
         Handle::new(slot, *serial)
     }

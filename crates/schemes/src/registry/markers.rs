@@ -25,7 +25,8 @@ macro_rules! markers {
                 vec![]
             }
 
-            /// The label that ports prefer most. Without labels this is 0, the value in packets without a marker.
+            /// The label of packets that ports drop last or send first. For the marker `none` it is 0, the label of
+            /// packets that no marker has labelled.
             #[must_use]
             pub fn best_label(self) -> f64 {
                 $( if self == <$Marker>::SCHEME {

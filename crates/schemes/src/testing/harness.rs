@@ -3,7 +3,7 @@
 //! | property | check |
 //! |---|---|
 //! | conservation | every offered packet is dropped once, served once, or waiting; the backlog has the number and bytes of waiting packets |
-//! | limit | the backlog never exceeds the buffer's limit, or that of each user if [`Scheme::limits_each_user`] |
+//! | limit | the backlog (if [`Scheme::limits_each_user`], the backlog of each user) never exceeds the buffer's limit |
 //! | order | packets of one flow leave in the order of arrival, unless [`Scheme::reorders_flows`] |
 //! | work conservation | a port with a backlog serves a packet, or has dropped all waiting packets |
 //! | no drop when empty | a packet that finds an empty queue is stored, unless [`Scheme::drops_when_empty`] |
@@ -274,7 +274,7 @@ impl Harness {
     }
 }
 
-/// Operations decoded from bytes, for fuzzing and for random sequences. Any bytes are a valid sequence.
+/// Operations decoded from bytes, for fuzzing and for random sequences. Every string of bytes can be decoded.
 #[derive(Debug)]
 pub struct Operations<'a> {
     bytes: &'a [u8],

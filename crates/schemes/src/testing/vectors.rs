@@ -94,7 +94,7 @@ impl Port {
             lines.depart(&packet, start);
             self.free_at = start + RATE.time_of(u64::from(packet.wire_bytes));
         }
-        // No packet waits, so the next one is served on arrival.
+        // The link is idle, so the next packet is served when it arrives.
         if now < Time::NEVER {
             self.free_at = self.free_at.max(now);
         }

@@ -192,7 +192,8 @@ fn of_extremes() -> Setup {
         ],
         meters: &[(1, u64::MAX - 5_000, 0), (2, u64::MAX, 40), (3, 1, u64::MAX), (4095, 1 << 63, 12)],
         averagers: &[
-            // N is one packet below the value at which it is halved; S equals N, as if all labels were 32.
+            // N is one packet below the value at which it is halved; S has the same bits as N, as if all labels were
+            // the highest.
             (6, (1 << 63) - (1 << 28) - 1, (1 << 63) - (1 << 28) - 1, 0),
             (7, 0, 1 << 28, 3),
             (8, 1 << 40, 1 << 41, 1 << 50),
@@ -205,8 +206,8 @@ fn of_extremes() -> Setup {
 
 /// Returns a setup with virtual queues, a meter per address, and a memory of one hour.
 fn of_addresses() -> Setup {
-    // The values are 6, 20, 16 and 24 packets of 1500 bytes at 50 Mbit/s, where a packet takes 240 us and a byte 160
-    // ns.
+    // Q_min, Q_base, Gamma and Q_max are 6, 20, 16 and 24 packets of 1500 bytes, as times in ns at 50 Mbit/s. A packet
+    // takes 240 us, a byte 160 ns.
     let aqm = Aqm { port: 6, memory: Time::from_millis(300), q_min: 1_440_000, q_base: 4_800_000, gamma: 3_840_000 };
     let abc = Abc {
         memory: Time::from_secs(3600),

@@ -59,7 +59,7 @@ enum Queues {
 }
 
 impl Csfq {
-    /// Creates parameters with registers of 0 and usual packets.
+    /// Creates parameters with all registers 0 and with queues around the thresholds.
     fn new(constant: Time, aqms: Vec<Aqm>) -> Self {
         Self { constant, aqms, meters: &[], states: &[], queues: Queues::Usual, has_ties: false }
     }
@@ -74,7 +74,8 @@ fn constants_of(rates: RateConstants) -> String {
     format!("{} {} {:#x}", rates.decay().step_q56(), rates.decay().shift(), rates.log2_tick_q31().cast_unsigned())
 }
 
-/// log2 of alpha as stored in its register, whose initial value is 0.
+/// Converts log2 of alpha to the value of its register. The value 0, which registers have at first, means that there is
+/// no estimate.
 fn register_of(log2_alpha: i64) -> u64 {
     log2_alpha.wrapping_sub(LOG2_OF_ZERO_Q31).cast_unsigned()
 }
@@ -248,7 +249,8 @@ fn of_weights() -> Setup {
     published(csfq, vec![QUEUE, Queue { port: 7, ef_priority: 0, ..QUEUE }])
 }
 
-/// Returns a setup with the ends of all ranges, sums that are almost full, and fair rates above all labels.
+/// Returns a setup with the smallest and largest values of all parameters, sums that are almost full, and fair rates
+/// above all labels.
 fn of_extremes() -> Setup {
     let (short, long) = (Time::from_millis(1), Time::from_secs(3600));
     let (least, most) = (BitRate(1_000), BitRate(1_000_000_000_000));

@@ -1,4 +1,4 @@
-//! The file of golden vectors: the recorded packets, the switch and the program.
+//! The file of golden vectors: packets and what the switch did with them, and the versions of switch and program.
 
 use super::frame::Recipe;
 use super::scheme::Scheme;

@@ -1,4 +1,5 @@
-//! Frames of the vectors, written as short recipes such as `s8123,10.0.1.7,d46,t30`.
+//! Frames of the vectors, written as short recipes such as `s8123,10.0.1.7,d46,t30`. The doc comments of the fields
+//! give the letters.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -16,7 +17,7 @@ pub struct Recipe {
     pub tags: Vec<(u16, u16)>,
     /// Source address.
     pub source: Option<IpAddr>,
-    /// Destination address of the same family (`>`). The default is a fixed address without a route.
+    /// Destination address, of the same family as the source (`>`). The default is a fixed address without a route.
     pub destination: Option<IpAddr>,
     /// DSCP (`d`).
     pub dscp: u8,

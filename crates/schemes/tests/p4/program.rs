@@ -10,7 +10,7 @@ pub fn project(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
-/// Returns all files that a P4 program includes, itself first, in the order of first inclusion.
+/// Returns a P4 program and all files that it includes, in the order of first inclusion.
 ///
 /// # Errors
 ///

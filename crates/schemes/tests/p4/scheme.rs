@@ -60,7 +60,7 @@ pub trait Parameters: Sync {
     /// Term that converts log2(S) of a meter into a user's label, Q31.
     fn offset(&self, reference_rate: BitRate) -> i64;
 
-    /// Arguments of `set_aqm` for a port, without those of the queue.
+    /// Arguments of the table action `set_aqm` for a port, except those for the queue.
     fn aqm(&self, port: u16) -> String;
 
     /// Registers with a non-zero initial value: name, index, value.

@@ -90,7 +90,7 @@ pub fn has_prefix(address: u128, (prefix, bits): (u128, u32)) -> bool {
 
 /// Ports of the stations; their addresses are 02:00:00:00:00:port.
 pub const STATIONS: std::ops::Range<u16> = 1..12;
-/// A station whose packets are flooded, and the port in the group whose AQM decides on them.
+/// A station whose packets are flooded, and the port of the flooded group whose AQM decides on these packets.
 pub const FLOODED: (u8, u16) = (0xff, 6);
 /// The MAC addresses that a route writes into frames.
 pub const ROUTE_MACS: ([u8; 6], [u8; 6]) = ([2, 0, 0, 0, 2, 0], [2, 0, 0, 0, 3, 1]);

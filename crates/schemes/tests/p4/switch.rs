@@ -1,5 +1,5 @@
-//! A model of the switch. The library provides the scheme's arithmetic; all other functions are reimplemented from the
-//! program.
+//! A model of the switch that runs the P4 program. Only the scheme's arithmetic comes from the library; all other
+//! functions are written a second time here.
 
 use super::file::Input;
 use super::frame::{ETHERTYPE_8021AD, ETHERTYPE_8021Q};
@@ -17,7 +17,7 @@ const DSCP_EF: u8 = 46;
 const CARRIED_BITS: u32 = 15;
 const DROP_PORT: u16 = 511;
 
-/// Verdict on a packet, with the numbers used in the program.
+/// Verdict on a packet, numbered as in the P4 program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Verdict {
     Accepted = 0,
@@ -27,11 +27,11 @@ pub enum Verdict {
     NoRoute = 4,
 }
 
-/// Values that the program writes into a packet's probe, and a hash of the departing frame.
+/// Values that the P4 program writes into a packet's test header (`probe.p4`), and a hash of the departing frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
     pub verdict: u8,
-    /// 1: labelled, 2: expedited, 4: an AQM has decided, 8: flooded.
+    /// Sum of flags: 1 if labelled, 2 if expedited, 4 if an AQM has decided, 8 if flooded.
     pub flags: u8,
     pub egress_port: u16,
     pub priority: u8,

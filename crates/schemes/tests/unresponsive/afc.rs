@@ -5,8 +5,8 @@ use serde_json::json;
 
 #[test]
 fn a_sliding_window_holds_sources_at_the_fair_share() {
-    // The model gives 49.6 kbit/s, and Table 1 of afc gives 50.46 and 48.81 kbit/s. Our estimated number of flows has
-    // an error of 2.2 %, so a fair share of 10 packets in 1000 is sometimes 11.
+    // For the throughput of a CBR source, the model gives 49.6 kbit/s, and Table 1 of afc gives 50.46 and 48.81 kbit/s.
+    // Our estimated number of flows has an error of 2.2 %, so a fair share of 10 packets in 1000 is sometimes 11.
     for sources in [1, 5] {
         let mean = mean_shares(&json!({"scheme": "afc"}), sources);
         close(mean.cbr_kbps, 49.6, 0.08 * 49.6);
@@ -17,7 +17,7 @@ fn a_sliding_window_holds_sources_at_the_fair_share() {
 #[test]
 fn a_short_window_rounds_the_fair_share_up_to_whole_packets() {
     // The fair share of 1.5 packets in 150 is rounded to 2: 5000 kbit/s * 2/150 = 66.7 kbit/s, minus the packets that
-    // RED drops. The model gives 65.9.
+    // RED drops. The model gives 65.9 kbit/s for the CBR source.
     let all_cached = json!({"scheme": "afc", "window_packets": 150, "cache": 1000});
     close(shares(&all_cached, 1, 1).cbr_kbps, 65.9, 1.0);
     // A cache of 46 flows has room for all five sources. Their load keeps the queue above the lower threshold.

@@ -29,7 +29,7 @@ fn fractions_at_the_end_of_a_period_let_a_source_in_for_whole_periods() {
 #[test]
 fn the_count_by_matches_breaks_down_under_five_heavy_sources() {
     // Almost all matches are with packets of the five heavy flows. So the estimated number of flows is little more than
-    // five, and the fair fraction is too large.
+    // five, which is too low, and the fair fraction is too large.
     let five = shares(&json!({"scheme": "black", "flow_count": "matches"}), 5, 1);
     assert!(five.cbr_kbps > 10.0 * 47.6, "{five:?}");
 }

@@ -1,9 +1,9 @@
-//! Compares CARE, with each estimator, with an independent model of the same setup.
+//! Compares CARE with an independent model of the same setup, for each estimator of the number of flows.
 
 use crate::link::{close, mean_shares, shares};
 use serde_json::json;
 
-/// Estimator, and rate of a single source in kbit/s in the model.
+/// For each estimator: its name, and the rate in kbit/s that a single unresponsive source gets in the model.
 const ONE_SOURCE: [(&str, f64); 6] = [
     ("m0", 353.0),
     ("jackknife_1", 238.0),
@@ -17,7 +17,8 @@ const ONE_SOURCE: [(&str, f64); 6] = [
 fn each_estimator_gives_one_source_what_the_model_says() {
     for (estimator, model_kbps) in ONE_SOURCE {
         let mean = mean_shares(&json!({"scheme": "care", "estimator": estimator}), 1);
-        // The standard deviation of runs is 3 % (order 5) to 8 % (order 1). The model's value is from one run.
+        // The standard deviation between runs is 3 % (jackknife of order 5) to 8 % (order 1). The model's value is from
+        // one run.
         close(mean.cbr_kbps, model_kbps, 0.1 * model_kbps);
         // The other flows share the rest of the link: (5000 - cbr)/100.
         close(mean.poisson_kbps, (5000.0 - mean.cbr_kbps) / 100.0, 0.2);

@@ -5,8 +5,8 @@ use serde_json::json;
 
 #[test]
 fn one_source_keeps_about_a_fifth_of_the_link() {
-    // In Table 1 of afc the source gets 1187 kbit/s, with TCP as the other traffic. Without CHOKe, a source at link
-    // rate would get 5/10.3 of the link, 2430 kbit/s.
+    // In Table 1 of afc the source gets 1187 kbit/s, with TCP as the other traffic. Without CHOKe, a source that sends
+    // 5 of the 10.3 Mbit/s offered would get 5/10.3 of the link, 2430 kbit/s.
     let one = shares(&json!({"scheme": "choke"}), 1, 1);
     assert!((1187.0 * 0.8..1187.0 * 1.2).contains(&one.cbr_kbps), "{one:?}");
 }

@@ -36,7 +36,8 @@ pub struct Shares {
     pub cbr_variation: f64,
 }
 
-/// Returns the mean rates from 50 to 200 s of `cbr_flows` sources of 5 Mbit/s each and 100 Poisson flows, with `queue`.
+/// Runs `queue` with `cbr_flows` sources of 5 Mbit/s each and 100 Poisson flows. Returns the mean rates from 50 to 200
+/// s.
 pub fn shares(queue: &Value, cbr_flows: u32, seed: u64) -> Shares {
     let mut queue = queue.clone();
     queue.as_object_mut().unwrap().entry("limit").or_insert(json!("300 packets"));
@@ -89,7 +90,7 @@ impl Link {
         link
     }
 
-    /// Mean time between packets. Poisson flows send 50 to 56 kbit/s, the other flows the link rate.
+    /// Mean time between packets. Poisson flows send 50 to 56 kbit/s, and the other flows send at the link rate.
     fn mean_gap_s(&self, flow: u32) -> f64 {
         let bits = f64::from(PACKET_BYTES) * 8.0;
         if flow < POISSON_FLOWS {

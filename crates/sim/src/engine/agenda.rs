@@ -37,7 +37,8 @@ pub struct Agenda {
     ack_calendar: u32,
 }
 
-/// Rank of an entity's event among simultaneous events. An acknowledgement has the next higher rank.
+/// Rank of an entity's event among simultaneous events. For a host, this is the rank of a packet, and an
+/// acknowledgement has the next higher rank.
 fn rank(entity: u32) -> u32 {
     2 * entity
 }
@@ -124,7 +125,7 @@ impl Agenda {
         self.others.next().0
     }
 
-    /// Returns the flow with the next event, if only busy entities have earlier events.
+    /// Returns the flow with the earliest event of all entities that are not busy; `None` if that event is not a flow's.
     #[must_use]
     pub fn next_flow(&self) -> Option<u32> {
         self.others.next().1.checked_sub(self.flows)
@@ -136,13 +137,13 @@ impl Agenda {
         Some(self.others.due_behind(self.flows + flow, now)? - self.flows)
     }
 
-    /// Rank of an arrival at the far end of a link.
+    /// Rank among simultaneous events of an arrival at the far end of a link.
     #[must_use]
     pub fn rank_of_link(&self, number: u32) -> u32 {
         rank(FIRST_LINK + number)
     }
 
-    /// Rank of an arrival at the edge node from a host.
+    /// Rank among simultaneous events of an arrival at the edge node from a host.
     #[must_use]
     #[inline]
     pub fn rank_of_host(&self, user: u32) -> u32 {
@@ -264,7 +265,7 @@ impl Agenda {
         self.others.set(entity, time);
     }
 
-    /// Sets the event of a flow whose previous event is later.
+    /// Sets the next event of a flow to `time`, which precedes its previous one.
     #[inline(never)]
     pub fn set_flow_earlier(&mut self, flow: u32, time: Time) {
         self.others.set_earlier(self.flows + flow, time);

@@ -206,7 +206,7 @@ struct Queue {
 }
 
 impl Queue {
-    /// Next job: its number, the job, and its number of threads.
+    /// Returns the next job, with its index and the number of threads for its run.
     fn take(&self) -> Option<(usize, &Job, usize)> {
         let index = self.next.fetch_add(1, Ordering::Relaxed);
         let job = self.jobs.get(index)?;

@@ -129,7 +129,7 @@ impl Border for PartBorder<'_> {
 #[derive(Debug)]
 pub struct Inbox {
     window: Time,
-    /// Parcels of the current window, in order; those before index `next` have been handled.
+    /// Parcels of the current window, in order. Parcels before index `next` have been handled.
     present: Vec<Parcel>,
     next: usize,
     later: BTreeMap<u64, Vec<Parcel>>,

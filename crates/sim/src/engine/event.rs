@@ -17,7 +17,7 @@ pub enum Event {
     SharedDown(u32),
     /// An acknowledgement in the calendar reaches its host.
     AckCalendar,
-    /// An arrival that is neither in a shared line nor in the calendar, but in a line of its host: a packet reaches the
+    /// An arrival that is stored for its host alone, neither in a shared line nor in the calendar: a packet reaches the
     /// edge node, or an acknowledgement reaches the host.
     Host(u32),
     /// An unresponsive source sends.

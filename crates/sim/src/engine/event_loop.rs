@@ -181,7 +181,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.observer.finished(self.end, &self.network);
     }
 
-    /// Removes the events of entities that belong to other parts of the network.
+    /// Removes the events of sources, web sessions, players and flows whose users belong to other parts of the network.
     pub(super) fn keep_own_events(&mut self) {
         let Self { network, agenda, border, .. } = self;
         let foreign = |user: u32| !border.has_user(user);
@@ -292,7 +292,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.on_ack(&ack, now);
     }
 
-    // Not inlined, since small networks never need it in the loop.
+    // Not inlined: only large networks use the calendar, and its code would make the loop slower for all others.
     #[inline(never)]
     fn on_calendar(&mut self, now: Time) {
         self.on_up(Queue::Calendar, now);
@@ -356,7 +356,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
         let from = &mut self.network.links[link as usize];
         if from.wire().next_arrival() > now {
-            // Only a queue that holds packets back has such an event.
+            // No packet has arrived yet. Then the event is the time at which a queue that holds packets back may
+            // release one.
             from.wake(now, &mut LinkObserver { observer: self.observer, link });
             return self.agenda.set_link(link, from);
         }
@@ -631,8 +632,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// Sends the segments that a TCP sender may send. The caller must have set all other events of this time, and must
-    /// arm the flow afterwards.
+    /// Sends the segments that a TCP sender may send. Before the call, the caller must have entered all other events of
+    /// the time `now` into the agenda. After the call, it must arm the flow.
     ///
     /// A packet that reaches the edge node before any other event is forwarded at once and needs no entry in the
     /// agenda. Only timers of this flow may fire earlier, and packets that they send leave the access link later.
@@ -676,7 +677,9 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
                     continue;
                 }
                 let (agenda, end) = (&self.agenda, self.end);
-                // Observers and other parts of the network need the events in order.
+                // A packet may pass its access link at once if no other event comes before its arrival at the edge
+                // node. With an observer, or in a run that simulates one part of a network, all events must be handled
+                // in order.
                 let horizon = || if O::LOOKS || B::EXISTS { now } else { agenda.next_time().min(end) };
                 match self.network.hosts.send(packet, now, horizon) {
                     Earlier::AtEdge(arrival) => break (packet(), arrival),

@@ -5,7 +5,7 @@
 //! line above. Moving an entry updates one path of log4(n) lines, up to the first line whose winner does not change.
 //! The earliest event is the winner of the top line. There is no search, no allocation and no stale entry. At equal
 //! times the smaller entity number wins, so the order of events is total and the same on every machine. Lines are
-//! numbered level by level as in a heap, so paths differ by at most one line.
+//! numbered level by level as in a heap, so the lengths of paths differ by at most one line.
 
 use crate::engine::tournament::{Contender, FAN, TournamentNode};
 use fairlane_schemes::base::units::Time;
@@ -40,9 +40,9 @@ impl Contender for Entry {
 pub struct EventSet {
     /// Tree in heap order: the top line first; the four children of line k start at 4 k + 1.
     lines: Vec<TournamentNode<Entry>>,
-    /// Line of the first entities: the first line of the lowest level.
+    /// First line of the lowest level. The entities with the smallest numbers are there.
     lowest: usize,
-    /// Number of the first line with entities; all earlier lines contain winners.
+    /// First line that contains entities. All earlier lines contain winners of lower lines.
     bottom: usize,
     first: Entry,
     entities: usize,
@@ -108,8 +108,8 @@ impl EventSet {
         self.lines[self.line_of(entity)].0[entity as usize % FAN].time
     }
 
-    /// Line of an entity. Entities that do not fit in the lowest level are at the end of the level above, after its
-    /// winners. So entities are ordered by number from left to right.
+    /// Line of an entity. The lowest level has the first entities; the rest are at the end of the level above, after
+    /// its winners. So entities are ordered by number from left to right.
     #[inline]
     fn line_of(&self, entity: u32) -> usize {
         let line = self.lowest + entity as usize / FAN;

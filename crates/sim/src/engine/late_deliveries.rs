@@ -16,8 +16,8 @@ use fairlane_schemes::base::units::Time;
 const MOST_PACKETS: u64 = 32;
 const FULL_PACKET_BYTES: u64 = 1500;
 
-/// Returns the link behind which all routes end and the slack of its deliveries, or `None` if deliveries must not be
-/// late.
+/// Returns the link behind which all routes end, and the slack of the link's deliveries. Returns `None` if deliveries
+/// must not be late.
 pub(super) fn slack(network: &Network) -> Option<(u32, Time)> {
     let link = last_link(network)?;
     let lasts = network.webs.is_empty() && network.players.is_empty();

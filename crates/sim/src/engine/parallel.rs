@@ -184,7 +184,8 @@ impl Part<'_> {
         Some(())
     }
 
-    /// Starts all transmissions by `until` on cut links. Returns the time of the next start.
+    /// Starts all transmissions on cut links that begin by `until`. Returns the start time of the first later
+    /// transmission.
     fn serve_cut_links(&mut self, until: Time) -> Time {
         let mut next = Time::NEVER;
         for &link in &self.cut {
@@ -214,7 +215,7 @@ impl Part<'_> {
                 self.engine.handled += 1;
                 self.engine.forward(packet, arrival);
             } else {
-                // All parts have the control events, but these must be counted only once.
+                // Every part handles the control events, but they are counted only once, by part 0.
                 self.engine.handled += u64::from(event != Event::Control || self.number == 0);
                 self.engine.handle(event, now);
             }

@@ -175,7 +175,8 @@ fn check(scenario: &Scenario) -> Result<(), WhyWhole> {
     Ok(())
 }
 
-/// An edge of the graph. Packets between nodes `from` and `to` take at least `delay`. Links are numbered before homes.
+/// An edge of the graph. Packets between nodes `from` and `to` take at least `delay`. Nodes are links and, with higher
+/// numbers, homes.
 #[derive(Clone, Copy, Debug)]
 struct Edge {
     from: usize,
@@ -255,8 +256,8 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Assigns pieces, connected by delays below `least`, to parts of similar work. Returns `None` if there is only one
-    /// part.
+    /// Assigns the pieces to parts of similar work. A piece is a set of nodes that delays below `least` connect.
+    /// Returns `None` if there is only one part.
     fn dealt_out(&self, least: Time, threads: usize) -> Option<Partition> {
         let pieces = self.pieces(least);
         let mut piece_work = vec![0.0; pieces.len()];
@@ -306,7 +307,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Returns the piece of each node: the lowest node to which delays below `least` connect the node.
+    /// Returns the lowest node of each node's piece. Nodes connected by delays below `least` are in the same piece.
     fn pieces(&self, least: Time) -> Vec<usize> {
         let mut above: Vec<usize> = (0..self.work.len()).collect();
         for edge in self.edges.iter().filter(|edge| edge.delay < least) {

@@ -3,7 +3,8 @@
 //! With many flows the state exceeds the caches, and an event would wait for each cache line. The next entries in a
 //! shared line, in a calendar or on a link are known, so their cache lines are prefetched some events ahead. A prefetch
 //! costs one instruction and avoids or shortens this wait. Cache lines to which these entries point are prefetched
-//! later, once the entries are in the cache. This code is not inlined in the loop, since small networks do not need it.
+//! later, once the entries are in the cache. This code is not inlined in the event loop, since small networks do not
+//! need it.
 
 use crate::cache_line::fetch;
 use crate::network::hosts::{FlowAck, Queue};
@@ -46,7 +47,7 @@ impl Network {
     #[cold]
     #[inline(never)]
     pub fn fetch_for_acks(&self, queue: Queue) {
-        // Uses twice the distance in the calendar, since fewer other events intervene.
+        // Uses twice the distance in the calendar, since fewer other events are handled between its arrivals.
         let scale = if queue == Queue::Calendar { 2 } else { 1 };
         let upcoming = |ranks: usize| self.hosts.down.upcoming(queue, scale * ranks).map(|(_, ack)| ack);
         if let Some(ack) = upcoming(2 * PLACES_AHEAD) {
@@ -127,8 +128,8 @@ impl Network {
         }
     }
 
-    /// Prefetches data to which the flow of an arriving packet points. If the flow's slot had to be looked up,
-    /// prefetches the flow itself.
+    /// Prefetches data to which the flow of an arriving packet points. If the flow's slot is known only after a
+    /// look-up, prefetches the flow itself instead.
     fn fetch_for_delivery(&self, packet: &SimPacket) {
         if packet.kind == PacketKind::Udp {
             return;

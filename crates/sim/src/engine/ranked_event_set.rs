@@ -74,8 +74,8 @@ impl RankedEventSet {
         self.first = if self.levels.is_empty() { winner } else { self.climb(index / FAN, winner) };
     }
 
-    /// Updates the levels above the bottom, where `winner` is the first entry of line `index`. Returns the first entry
-    /// of all.
+    /// Updates the levels above the lowest one, after `winner` has become the earliest entry of line `index` of the
+    /// lowest level. Returns the earliest entry of the whole set.
     #[inline(never)]
     fn climb(&mut self, mut index: usize, mut winner: Entry) -> Entry {
         for &level in &self.levels {

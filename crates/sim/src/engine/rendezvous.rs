@@ -18,7 +18,8 @@ pub struct Rendezvous {
     looks: u32,
     here: AtomicUsize,
     meetings: AtomicUsize,
-    /// Minimum time of the threads that have arrived. The next field is the minimum time of the last synchronisation.
+    /// Minimum time of the threads that have arrived at the current synchronisation. `agreed` is the result of the last
+    /// one.
     earliest: AtomicU64,
     agreed: AtomicU64,
     is_off: AtomicBool,

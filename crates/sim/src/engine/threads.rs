@@ -26,7 +26,8 @@ impl Threads {
         Self { process: std::process::id(), running: Mutex::new(running) }
     }
 
-    /// Waits at most [`GRACE`] for cancelled threads to end, and detaches the others. Does nothing in another process.
+    /// Waits at most [`GRACE`] for cancelled threads to end, then detaches the threads that still run. Does nothing in
+    /// another process.
     pub fn join(&self) {
         if std::process::id() != self.process {
             return;

@@ -7,7 +7,8 @@ use crate::engine::agenda::Agenda;
 use crate::network::Network;
 use fairlane_schemes::base::units::Time;
 
-/// Prefetch distance of flows, in timers of a burst. `DEADLINES_AHEAD` is that of the data to which a flow points.
+/// Prefetch distance of flows, in timers of a burst. `DEADLINES_AHEAD` is the distance of the data to which a flow
+/// points.
 const FLOWS_AHEAD: usize = 8;
 const DEADLINES_AHEAD: usize = 4;
 
@@ -15,7 +16,8 @@ const DEADLINES_AHEAD: usize = 4;
 #[derive(Clone, Debug, Default)]
 pub struct TimersAhead {
     at: Time,
-    /// Number of timers at the current time that have been handled. `found` is the number that has been looked up.
+    /// Number of timers of the current time that have been handled. `found` is the number of timers that have been
+    /// looked up.
     handled: usize,
     found: usize,
     flows: [u32; FLOWS_AHEAD],
@@ -55,8 +57,8 @@ impl TimersAhead {
         }
     }
 
-    /// Prefetches more data of the next timer, after the cache lines of [`TimersAhead::after`] have arrived. Call it at
-    /// other events.
+    /// Prefetches more data of the next timer, after the cache lines of [`TimersAhead::after`] have arrived. Call it
+    /// when other events are handled.
     #[inline]
     pub fn between(&mut self, network: &Network) {
         if let Some(flow) = self.single.take() {

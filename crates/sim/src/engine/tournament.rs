@@ -1,4 +1,4 @@
-//! A node of a tournament: four entries in one cache line, used by [`super::event_set`] and
+//! A node of a tournament tree: four entries in one cache line, used by [`super::event_set`] and
 //! [`super::ranked_event_set`].
 
 /// Entries in a node.

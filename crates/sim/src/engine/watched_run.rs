@@ -38,8 +38,8 @@ pub struct Watch {
     pub pcap: Option<(PathBuf, PcapOptions)>,
     /// Interval of the tables; zero for every change.
     pub trace: Option<Time>,
-    /// File and content of the log. During the run the traces are in a temporary file next to the log. This file, whose
-    /// name ends in `.spool`, is unlinked immediately.
+    /// File and content of the log. During the run the traces are in a temporary file next to the log, whose name ends
+    /// in `.spool`. The temporary file is unlinked as soon as it is open.
     pub qlog: Option<(PathBuf, QlogOptions)>,
 }
 

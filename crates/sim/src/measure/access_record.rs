@@ -52,8 +52,8 @@ metrics! {
     }
 }
 
-/// Records of a network's nodes. `users` has throughput and max-min share of each user, in the order of
-/// `places`.
+/// Records of a network's nodes. `users` has the throughput and max-min share of each user: the users of the first of
+/// `places`, then those of the second, and so on.
 #[must_use]
 pub fn node_records(tree: &AccessNetwork, places: &[Dealt], users: &[(f64, f64)]) -> Vec<NodeRecord> {
     let mut shares: Vec<Vec<f64>> = vec![Vec::new(); tree.nodes.len()];

@@ -169,7 +169,8 @@ impl CallProbes {
         }
     }
 
-    /// Takes calls from another part of the same network: those of the sources for which `has_source` returns true.
+    /// Takes over the calls of the sources for which `has_source` returns true, from the probe of another part of the
+    /// same network.
     pub fn take_over(&mut self, other: &mut Self, has_source: impl Fn(usize) -> bool) {
         for (_, &call) in self.call_of_source.iter().enumerate().filter(|(source, _)| has_source(*source)) {
             if let (Some(own), Some(others)) = (self.calls.get_mut(call as usize), other.calls.get_mut(call as usize)) {

@@ -58,14 +58,14 @@ pub enum Kind {
         prefix: &'static str,
         /// Prefix of the metrics' headings.
         heading: &'static str,
-        /// Prefix of the metrics' headings in words; empty if it equals `heading`.
+        /// Prefix of the metrics' headings, spelled out in words; empty if it equals `heading`.
         words: &'static str,
         /// Scope, if different from that of the enclosing record.
         of: &'static str,
         /// Field that distinguishes the nested records.
         by: &'static str,
-        /// Names of [`PLACES`](super::metric::PLACES) that replace `shown` of every number in the record, or an empty
-        /// string.
+        /// Names of [`PLACES`](super::metric::PLACES): the tables that show every number of the record, instead of
+        /// those in `shown`. May be empty.
         every: &'static str,
     },
 }
@@ -193,7 +193,7 @@ macro_rules! metrics {
     };
 }
 
-/// Returns all metrics: those of a run's record in the order of the fields, then the derived ones.
+/// Returns all metrics: first the metrics of a run's record, in the order of its fields, then the derived metrics.
 #[must_use]
 pub fn catalogue() -> Vec<Metric> {
     let mut found = Vec::new();
@@ -219,7 +219,7 @@ struct Place {
     by: &'static str,
     about: &'static str,
     every: &'static str,
-    /// True if an enclosing record set `every`. It then replaces the `shown` tables of each field.
+    /// True if an enclosing record set `every`, which then replaces `shown` of each field.
     is_within_every: bool,
 }
 

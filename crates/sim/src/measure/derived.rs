@@ -94,7 +94,7 @@ derived! {
     /// they never do, the time until the next change.
     convergence of "evaluation" at convergence_s,
         unit "s", better "low", heading "settles" or "time until shares settle", source "RFC 5166", shown "criterion";
-    /// `worst_share` of the honest users, next to a user that games the scheme.
+    /// `worst_share` of the honest users, while another user games the scheme.
     cheats of "evaluation" at share_worst,
         unit "1", better "high", heading "cheats" or "share of the worst honest user beside a cheat",
         source "our choice", shown "criterion";

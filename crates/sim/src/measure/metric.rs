@@ -19,7 +19,7 @@ pub struct Metric {
     pub better: &'static str,
     /// Heading of a column, without the unit.
     pub heading: String,
-    /// Unit in words; for a share, also its reference.
+    /// Unit in words; for a share, also the quantity that it is a share of.
     pub title: String,
     /// Symbol in the paper or in common use; empty if there is none.
     pub symbol: &'static str,

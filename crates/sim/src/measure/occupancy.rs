@@ -28,7 +28,7 @@ impl Occupancy {
     }
 
     /// Records that the backlog is `backlog` from `now` on. `now` must not precede the last change.
-    // Always inlined: twice per packet, a call would save and restore more registers than needed.
+    // Always inlined: a call, twice per packet, would save and restore more registers than needed.
     #[inline(always)]
     pub fn change(&mut self, now: Time, backlog: Backlog) {
         let lasted = (now - self.since).0;

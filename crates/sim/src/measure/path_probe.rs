@@ -41,7 +41,7 @@ impl PathProbe {
         }
     }
 
-    /// Adds the counts of a probe in another part of the same network.
+    /// Adds the counts of the same probe in another partition of the network, simulated by another thread.
     fn add(&mut self, other: &Self) {
         self.one_way_delay.add(&other.one_way_delay);
         self.rtt.add(&other.rtt);
@@ -55,7 +55,7 @@ impl PathProbe {
 pub struct PathProbes {
     group_of_user: Vec<u16>,
     groups: Vec<PathProbe>,
-    /// Delay from the end of each group's route to its receivers; empty if routes end there.
+    /// For each group, the delay from the end of its route to its receivers; empty if routes end at the receivers.
     receivers: Vec<WayBack>,
     /// Probes of users; empty unless users are observed.
     users: Vec<PathProbe>,
@@ -63,9 +63,9 @@ pub struct PathProbes {
     flows: Vec<PathProbe>,
     /// Delay of the packets of each application; empty unless applications are observed.
     applications: Vec<PathProbe>,
-    /// Application of each hop that ends a route, by hop number.
+    /// For each hop that ends a route, by hop number: the application whose packets take the route.
     application_of_hop: Vec<u16>,
-    /// Time series over the whole run, not only the measurement.
+    /// Time series of the whole run, including the time before the measurement.
     series: Option<Box<PathSeries>>,
     /// True if users, flows, applications or a time series are observed in addition to groups, or if a route ends
     /// before its receiver.
@@ -180,7 +180,7 @@ impl PathProbes {
         }
     }
 
-    /// Adds the counts of the probes in another part of the same network.
+    /// Adds the counts of the same probes in another partition of the network, simulated by another thread.
     pub fn add(&mut self, other: &Self) {
         let own = self.groups.iter_mut().chain(&mut self.applications).chain(&mut self.users).chain(&mut self.flows);
         let others = other.groups.iter().chain(&other.applications).chain(&other.users).chain(&other.flows);

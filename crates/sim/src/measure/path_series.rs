@@ -59,7 +59,7 @@ impl PathSeries {
         Self { interval, groups: vec![vec![Bin::default(); bins]; groups] }
     }
 
-    /// Records a packet of the group that reached the end of its route at `now`.
+    /// Records that a packet of `group` reached the end of its route at `now`, after `delay`.
     pub fn delivered(&mut self, group: usize, delay: Time, marked: bool, now: Time) {
         let bin = self.bin(group, now);
         bin.delay_s += delay.as_secs_f64();
@@ -67,14 +67,14 @@ impl PathSeries {
         bin.marked += u64::from(marked);
     }
 
-    /// Records a round-trip time that a sender of the group sampled at `now`.
+    /// Records that a sender of `group` sampled the round-trip time `rtt` at `now`.
     pub fn sampled(&mut self, group: usize, rtt: Time, now: Time) {
         let bin = self.bin(group, now);
         bin.rtt_s += rtt.as_secs_f64();
         bin.rtts += 1;
     }
 
-    /// Records a packet of the group that was dropped at `now`.
+    /// Records that a packet of `group` was dropped at `now`.
     pub fn dropped(&mut self, group: usize, now: Time) {
         self.bin(group, now).dropped += 1;
     }

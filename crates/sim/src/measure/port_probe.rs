@@ -59,7 +59,7 @@ pub struct PortProbe {
     /// Packets that arrived.
     pub arrived: u64,
     busy: Time,
-    /// Dropped packets that no probe of users has counted yet.
+    /// Dropped and lost packets that have not been counted yet for their user and flow.
     pub losses: Vec<Loss>,
     /// Group of each user, for the time series. All ports share it.
     group_of_user: Arc<[u16]>,

@@ -304,7 +304,7 @@ fn access_loss(network: &Network, index: usize) -> Option<AccessLossRecord> {
 
 struct Fair {
     of_user: Vec<f64>,
-    /// Sum of the shares of all users of each link.
+    /// For each link, the sum of the shares of its users.
     of_link: Vec<f64>,
 }
 

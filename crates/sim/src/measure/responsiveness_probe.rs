@@ -73,7 +73,8 @@ impl ResponsivenessProbe {
         }
     }
 
-    /// Records the round-trip time of a load-generating connection (rule 2); zero if the connection has no sample yet.
+    /// Records the round-trip time of a load-generating connection (rule 2). `rtt` is zero if the connection has no
+    /// sample yet.
     pub fn on_load(&mut self, now: Time, rtt: Time) {
         if now >= self.measured_from && rtt > Time::ZERO {
             self.on_load.record(rtt);

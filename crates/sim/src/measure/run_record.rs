@@ -97,7 +97,7 @@ metrics! {
         user_goodput_bps: Vec<f64>,
             unit "bit/s" as "Mbit/s", better "high", heading "goodput", source "RFC 5166, 2.1.1", of "user",
             shown "summary";
-        /// Distribution of users' values; absent if each has a row.
+        /// Distribution of users' values; absent if each user has a row.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         user_summary: Option<UsersRecord>, part "user_";
         /// Max-min fair share of each user, weighted by `weight` times `reference_rate`: bits on the wire per second.
@@ -632,7 +632,7 @@ metrics! {
     /// Amount of simulated work.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct Performance {
-        /// Packets that crossed links other than access links, including the warm-up.
+        /// Packets sent by all links except access links, including the warm-up.
         delivered_packets: u64, unit "packets", heading "delivered";
         /// Events handled.
         events: u64, unit "", heading "events";

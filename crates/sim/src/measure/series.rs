@@ -62,7 +62,7 @@ impl Series {
         ((now.0 / self.interval.0) as usize).min(self.bins - 1)
     }
 
-    /// Records a packet of the group that left at `now`.
+    /// Records that a packet of `group` left at `now`.
     pub fn departed(&mut self, group: usize, wire_bytes: u32, now: Time) {
         let bin = self.bin(now);
         let bits = f64::from(wire_bytes) * 8.0;

@@ -36,7 +36,8 @@ pub struct Ideal {
 }
 
 impl Ideal {
-    /// Ideal time of `wire_bytes` of a user whose path has a delay `longer` above the minimum in `one_way`: rule 1.
+    /// Ideal time of a user's transfer of `wire_bytes`: rule 1. The delay of the user's path exceeds its minimum in
+    /// `one_way` by `longer`.
     #[must_use]
     pub fn time(&self, (user, longer): (u32, Time), wire_bytes: u64) -> Time {
         let index = ((user - self.first_user) as usize).min(self.one_way.len() - 1);

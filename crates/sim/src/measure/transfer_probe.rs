@@ -56,7 +56,8 @@ pub struct TransferProbe {
 }
 
 impl TransferProbe {
-    /// Creates a probe of transfers that start from `measured_from` on. Classes start at zero and at the given values.
+    /// Creates a probe of transfers that start from `measured_from` on. The first class, by time and by size, starts at
+    /// zero, and the next ones at the given values.
     #[must_use]
     pub fn new(measured_from: Time, time_begins: &[Time], size_begins: &[Bytes], ideal: Ideal) -> Self {
         Self {
@@ -76,7 +77,7 @@ impl TransferProbe {
         }
     }
 
-    /// Adds the counts of the probe in another part of the same network.
+    /// Adds the counts of the same probe in another partition of the network, simulated by another thread.
     pub fn add(&mut self, other: &Self) {
         self.started += other.started;
         self.refused += other.refused;
@@ -106,7 +107,8 @@ impl TransferProbe {
     }
 
     /// Records a transfer that started at `start` and whose last byte was received at `now`. It has `bytes` of payload,
-    /// `wire_bytes` with headers. `user` is the user's number and its path's delay above the minimum of the group.
+    /// and `wire_bytes` with headers. `user` is the user's number, and the delay of the user's path minus the minimum
+    /// of the group.
     pub fn complete(&mut self, user: (u32, Time), (start, now): (Time, Time), bytes: u64, wire_bytes: u64) {
         if start < self.measured_from {
             return;
@@ -152,8 +154,8 @@ mod tests {
         assert_eq!(probe.by_time[1].mean_s(), Some(0.2745));
         assert_eq!(probe.by_size[0].mean_s(), Some(0.27));
         assert_eq!(TransferClass::default().mean_s(), None);
-        // By rule 2, the slowdowns of the first class are 40/30.999 and 500/30.001, those of the second 50/31, 499/35
-        // and 2000/31.001.
+        // By eq. (2) of `slowdown.rs`, the slowdowns of the first class are 40/30.999 and 500/30.001, those of the
+        // second 50/31, 499/35 and 2000/31.001.
         let means: Vec<f64> = probe.slowdowns_by_size.iter().map(Slowdowns::mean).collect();
         assert!((means[0] - f64::midpoint(40.0 / 30.999, 500.0 / 30.001)).abs() < 1e-9, "{means:?}");
         assert!((means[1] - (50.0 / 31.0 + 499.0 / 35.0 + 2000.0 / 31.001) / 3.0).abs() < 1e-9, "{means:?}");

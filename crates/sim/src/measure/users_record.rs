@@ -90,7 +90,8 @@ impl Percentiles {
 }
 
 impl UsersRecord {
-    /// Distributions over users, given as throughput, max-min share and node.
+    /// Returns the distributions over `users`. Each user is given by its throughput, max-min share (both in bit/s) and
+    /// node.
     #[must_use]
     pub fn of(users: &[(f64, f64, Option<&str>)]) -> Self {
         let mut with_share: Vec<(f64, usize)> = (0..users.len())

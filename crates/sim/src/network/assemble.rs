@@ -6,7 +6,8 @@ use std::mem::swap;
 
 impl Network {
     /// Merges `other` into this network after a run in which each of them has simulated a part of the same network.
-    /// Takes the links and users that `other` has simulated, with all their state, and adds the probes of groups.
+    /// Takes from `other` the links and users that it has simulated, with all their state, and adds its measurements of
+    /// groups to those of this network.
     pub fn take_over(&mut self, mut other: Self, has_link: impl Fn(u32) -> bool, has_user: impl Fn(u32) -> bool) {
         let has_place = |place: Place| match place {
             Place::Link(link) => has_link(link),

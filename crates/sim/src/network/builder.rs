@@ -160,8 +160,9 @@ impl Builder<'_> {
     }
 
     /// Returns the start of a group's route in the table of hops. Groups with the same route share its hops. `access`
-    /// is the index of the access links' impairment, if there is one. A route with calls crosses the receiver of calls.
-    /// A route of an application ends at a hop of that application.
+    /// is the index of the access links' impairment, if there is one. If the sources include calls (`has_calls`), the
+    /// route includes the receiver of calls. If the source belongs to an application, the route ends at a hop of that
+    /// application.
     fn first_hop(&mut self, group: &GroupConfig, access: Option<u32>, has_calls: bool, source: usize) -> u16 {
         let edge = match (self.is_labelled(), group.params.forged_labels) {
             (false, _) => Entry::Core,
@@ -219,7 +220,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Range of users that cross each link of an access network; on other topologies, all users.
+    /// Range of users whose packets may cross each link. Except on an access network, this is always the range of all
+    /// users.
     fn users_of_links(&self) -> Vec<Range<u32>> {
         let all = 0..self.network.users.len() as u32;
         if self.scenario.topology.tree.is_none() {
@@ -256,7 +258,8 @@ impl Builder<'_> {
         self.network.applications = applications;
     }
 
-    /// Returns the reverse path of acknowledgements; `None` if it is only the reverse direction of the single link.
+    /// Returns the reverse path of acknowledgements. Returns `None` if the topology is a single link without receiver
+    /// links: the path is then the reverse direction of that link.
     fn way_back(&self, group: &GroupConfig) -> Option<WayBack> {
         let topology = &self.scenario.topology;
         let is_shared = topology.links.len() == 1 && topology.receivers.is_none();
@@ -365,7 +368,8 @@ impl Builder<'_> {
         Some(self.network.impairments.len() as u32 - 1)
     }
 
-    /// Adds the hosts of a group's users at a location. Consecutive hosts with equal access links are added together.
+    /// Adds the hosts of the users of `group`; on an access network, only of those at one node. Hosts with equal access
+    /// links are added together.
     fn add_hosts(&mut self, index: usize, group: &GroupConfig) {
         let access = &self.scenario.topology.access;
         let way_back = self.way_back(group);
@@ -388,7 +392,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Draws additional delays of the access links of users at a location, uniform up to `most`.
+    /// Draws the additional delay of the access link of each of `users` users, uniform from 0 to `most`.
     fn draw_longer(&self, index: usize, users: usize, most: Time) -> Vec<Time> {
         let mut rng = self.stream(RandomStream::Rtt, index);
         (0..users).map(|_| Time((rng.open01() * most.0 as f64) as u64)).collect()
@@ -512,7 +516,7 @@ impl Builder<'_> {
         self.network.calls.number_from(first);
     }
 
-    /// Creates separate streams and flow numbers for users, if needed.
+    /// Gives each user separate random streams and flow numbers, if the scenario requires this (`own_streams`).
     fn part_streams(&mut self) {
         let network = &self.network;
         let (lasting, webs) = (network.lasting_flows + network.sources.len(), network.webs.len());
@@ -542,8 +546,8 @@ impl Builder<'_> {
     }
 }
 
-/// Returns the delays of a wire and of the impairment after it. Jitter varies the whole delay, so the wire then has no
-/// delay.
+/// Divides a delay between a wire and the impairment after it. With jitter, the impairment gets the whole delay,
+/// because jitter varies it as a whole. Otherwise the wire gets it.
 pub(crate) fn delays(impairments: &Impairments, delay: Time) -> (Time, Time) {
     if impairments.jitter.is_some() { (Time::ZERO, delay) } else { (delay, Time::ZERO) }
 }

@@ -61,7 +61,7 @@ pub enum Outcome {
     Lost,
     /// The packet continues later.
     Waits {
-        /// True if the packet is the next one to continue.
+        /// True if this packet is now the first of the waiting packets to continue.
         is_next: bool,
     },
 }
@@ -77,7 +77,7 @@ pub struct ImpairmentAccount {
     pub lost: u64,
 }
 
-/// State of one path, which decides if the next packet is lost or delayed.
+/// State of one path, which determines whether the next packet is lost or delayed.
 #[derive(Clone, Copy, Debug, Default)]
 struct PathState {
     /// True if the Gilbert-Elliott chain is in its bad state.
@@ -102,7 +102,8 @@ pub struct Impairment {
     account: ImpairmentAccount,
     /// Accounting at the start of the measurement.
     before: ImpairmentAccount,
-    /// Packets lost after access links that no probe of users has counted yet. Links count losses themselves.
+    /// Packets lost behind access links that the users' probes have not counted yet. For packets lost behind a link,
+    /// the link keeps this list.
     pub losses: Vec<Loss>,
 }
 
@@ -141,8 +142,8 @@ impl Ord for Held {
 }
 
 impl Impairment {
-    /// Creates an impairment of `paths` paths: one, or one for each user. `delays` has the delays of the links that
-    /// jitter replaces: one delay, or one for each path.
+    /// Creates an impairment of `paths` paths: one, or one for each user. `delays` has the constant delays that jitter
+    /// replaces: the link's, or one for each path.
     #[must_use]
     pub fn new(place: Place, config: &Impairments, delays: Vec<Time>, paths: usize, rng: Rng) -> Self {
         Self {
@@ -246,8 +247,8 @@ fn loses(loss: &LossConfig, path: &mut PathState, rng: &mut Rng) -> bool {
     match loss {
         LossConfig::Random(params) => rng.open01() < params.probability.0,
         LossConfig::GilbertElliott(params) => {
-            // As in `loss_gilb_ell` of sch_netem.c, the current state applies to this packet, and the transition to the
-            // next packet.
+            // As in `loss_gilb_ell` of sch_netem.c, the current state applies to this packet. The state after the
+            // transition applies to the next packet.
             let (leaves, loss) =
                 if path.is_bad { (params.r.0, params.bad_loss.0) } else { (params.p.0, params.good_loss.0) };
             path.is_bad ^= rng.open01() < leaves;
@@ -397,7 +398,7 @@ mod tests {
 
     #[test]
     fn packets_keep_their_order_unless_they_may_overtake() {
-        // A packet is sent every 1 ms, with delays from 0 on. If reordering were permitted, nearly every pair of
+        // A packet is sent every 1 ms, and delays are 0 or more. If reordering were permitted, nearly every pair of
         // neighbours would swap.
         let (deviation, gap) = (Time::from_millis(30), Time::from_millis(1));
         for distribution in [JitterDistribution::Uniform, JitterDistribution::Normal, JitterDistribution::Pareto] {

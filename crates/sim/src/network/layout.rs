@@ -46,7 +46,7 @@ pub fn layout(scenario: &Scenario, replication: u32) -> Json {
             "back_ps": network.hosts.idle_way_back(flow.user, ends).0,
         })
     });
-    // A source starts with its first packet, after a random gap.
+    // The start of a source is the time of its first packet, which follows a random gap.
     let udp = network.sources.iter().map(|source| json!({"user": source.user(), "start_ps": source.next().0}));
     json!({
         "links": links.collect::<Vec<_>>(),

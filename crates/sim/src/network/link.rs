@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub struct Accounting {
     /// Packets offered to the port.
     pub arrived: u64,
-    /// Number of packets whose transmission started, without those lost on the wire.
+    /// Number of packets whose transmission started, except packets lost on the wire.
     pub departed: u64,
     /// Packets dropped, or lost on the wire.
     pub dropped: u64,
@@ -32,7 +32,7 @@ pub struct Link {
     port: EgressPort<SimPacket, AnyDiscipline<SimPacket>>,
     accounting: Accounting,
     probe: Box<PortProbe>,
-    /// Maximum time between a packet's arrival at the far end and its event.
+    /// Maximum time between a packet's arrival at the far end and the event that handles it.
     slack: Time,
 }
 
@@ -104,7 +104,7 @@ impl Link {
         &self.probe
     }
 
-    /// Dropped packets that no probe of users has counted yet.
+    /// Dropped packets that the users' probes have not counted yet.
     pub fn losses(&mut self) -> &mut Vec<Loss> {
         &mut self.probe.losses
     }
@@ -208,7 +208,7 @@ impl Link {
     }
 
     /// Prefetches the counts that the probe updates when `packet` is enqueued. Call it once the probe's cache lines
-    /// have arrived. Packets that wait now will have been sent before `packet` is enqueued.
+    /// have arrived. If a packet waits now, prefetches the counts of the next transmission instead.
     #[inline]
     pub fn fetch_counts(&self, packet: &SimPacket) {
         if self.port.upcoming(0).is_some() {

@@ -215,8 +215,8 @@ impl Network {
         self.meters.label(meter, packet, now, rng);
     }
 
-    /// Returns the index in [`Network::flows`] of the TCP flow with this number. If the number does not contain the
-    /// index, returns `None` for a flow that has ended.
+    /// Returns the index in [`Network::flows`] of the TCP flow with the number `id`. Returns `None` if the index must
+    /// be looked up and the flow has ended.
     #[inline]
     pub fn place_of(&self, id: u32) -> Option<u32> {
         match &self.own {

@@ -77,7 +77,7 @@ impl OwnStreams {
         prefetch_index(&self.sources, flow_index(id).wrapping_sub(self.first) as usize);
     }
 
-    /// Prefetches the source's open transfers. Call it once the source's entry has arrived.
+    /// Prefetches the source's open transfers. Call it once the source's entry is in the cache.
     pub(super) fn fetch_open(&self, id: u32) {
         if let Some(places) = self.sources.get(flow_index(id).wrapping_sub(self.first) as usize) {
             prefetch_index(&places.open, 0);

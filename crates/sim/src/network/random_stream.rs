@@ -3,28 +3,29 @@
 use fairlane_schemes::choices;
 
 choices! {
-    /// Kind of a random stream; streams of the same kind have an index.
+    /// Kind of a random stream. An index distinguishes several streams of a kind.
     pub enum RandomStream {
         /// Start times of a group's connections and other sources; index: the user group.
         Start = "start",
         /// Round-trip times of a group's users, if they are spread; index: the user group.
         Rtt = "rtt",
-        /// Unresponsive sources: gaps, phase, jitter, bursts and pauses; index: the source.
+        /// Gaps, phases, jitter, bursts and pauses of unresponsive sources; index: the source.
         Source = "source",
         /// Web sources: sessions, pages, objects, pauses; index: the source.
         Web = "web",
-        /// Sources of transfers: start times and sizes; index: the source, numbered together with web sources.
+        /// Start times and sizes of transfers; index: the source, numbered together with web sources.
         Transfers = "transfers",
-        /// Tests of responsiveness: times of probes, and connections; index: the source, numbered together with web
+        /// Times of probes and connections in tests of responsiveness; index: the source, numbered together with web
         /// sources.
         Probes = "probes",
         /// Pauses between repeated transfers of TCP connections; one stream, or one per user if users have separate
         /// streams.
         Pause = "pause",
-        /// Congestion controls of TCP connections: a seed for each connection; one stream, or, for short-lived
-        /// connections, one per user if users have separate streams.
+        /// Seeds of the congestion controls of TCP connections; one stream or, for short-lived connections, one per
+        /// user if users have separate streams.
         Sender = "sender",
-        /// Markers; one stream, or, if users have separate streams, one for each link through which packets enter.
+        /// Random numbers of markers; one stream or, if users have separate streams, one for each link through which
+        /// packets enter.
         Marker = "marker",
         /// Scheme of a port; index: the link, 0 for the first bottleneck.
         Queue = "queue",

@@ -9,12 +9,12 @@
 //! Cost: 32 bytes per class, and computation only at the start of a run.
 //!
 //! Deviations:
-//! 1. The rates of sibling classes are reduced to fit into their parent's rate, unless `node_rates = "full"`. Otherwise
-//!    their traffic could exceed it, because HTB lets a class send at its rate even if its parent's rate is used up.
-//!    Each sibling keeps the assured rates of the users below it, and the remainder is divided in proportion to the
-//!    rates. If these assured rates exceed the parent's rate, all are reduced by the same factor. In this case LibreQoS
-//!    2.0 assures each user 1 Mbit/s or 10 kbit/s (src/LibreQoS.py, `attach_circuits`), and LibreQoS 1.4 assures more
-//!    than the parent's rate.
+//! 1. The rates of sibling classes are reduced to fit into their parent's rate, unless `node_rates = "full"`. Without
+//!    this reduction, the siblings could exceed the parent's rate, because HTB lets a class send at its own rate even
+//!    if the parent's is used up. Each sibling keeps the assured rates of the users below it, and the remainder is
+//!    divided in proportion to the rates. If these assured rates exceed the parent's rate, all are reduced by the same
+//!    factor. In this case LibreQoS 2.0 assures each user 1 Mbit/s or 10 kbit/s (src/LibreQoS.py, `attach_circuits`),
+//!    and LibreQoS 1.4 assures more than the parent's rate.
 //! 2. Subscribers of nodes more than six levels below the link are in the class of the sixth level; LibreQoS merges
 //!    levels differently.
 
@@ -150,8 +150,8 @@ fn fitted(room: f64, rates: &[(f64, f64)]) -> Vec<f64> {
     if least >= room {
         return rates.iter().map(|&(own, _)| own * room / least).collect();
     }
-    // Classes whose minimum rate exceeds their part of `room` are fixed at the minimum. This leaves less for the other
-    // classes.
+    // Classes whose minimum rate is at least `part` of their full rate are fixed at the minimum, which leaves less for
+    // the other classes.
     let mut part = room / full;
     loop {
         let is_held = |rate: &&(f64, f64)| rate.0 >= part * rate.1;

@@ -36,7 +36,7 @@ pub struct SimPacket {
     pub user: u32,
     /// Current position as an index into the table of hops.
     pub hop: u16,
-    /// Ingress node of the user at which the packet enters.
+    /// Ingress node at which the user's packet enters.
     pub ingress: u16,
     /// Length on the wire.
     pub wire_bytes: u16,

@@ -14,7 +14,7 @@ pub enum AtEnd {
         /// Remaining transfers.
         left: u32,
     },
-    /// Free the slot for another transfer and decrement the open transfers of a web source.
+    /// Free the slot for another transfer, and decrement the number of open transfers of a web source.
     Recycle {
         /// Index in [`crate::network::Network::webs`].
         web: u32,
@@ -51,7 +51,8 @@ impl Span {
 }
 
 /// A TCP connection with both ends, in five cache lines. The fields are ordered so that a segment that arrives in order
-/// touches only the second line. An ACK of new data touches the second and third lines; only a loss touches the others.
+/// touches only the second line. An ACK of new data touches the second and third lines; only a loss touches the other
+/// lines.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct TcpFlow {
@@ -75,8 +76,8 @@ pub struct TcpFlow {
     pub sender: AnySender,
     /// Payload delivered before the measurement.
     pub unmeasured_bytes: u64,
-    /// Bytes on the wire that this connection received before the measurement, minus those that earlier connections in
-    /// this slot received during the measurement.
+    /// Bytes on the wire that this connection received before the measurement, minus the bytes that earlier connections
+    /// in this slot received during the measurement. Total minus this number gives the slot's bytes in the measurement.
     pub(super) unmeasured_wire_bytes: i64,
     /// Payload of a finite transfer; 0 for an endless one.
     pub transfer_bytes: u64,
@@ -186,7 +187,7 @@ mod tests {
 
     #[test]
     fn both_ends_of_a_flow_begin_their_lines() {
-        // The receiver ends with the second line; the sender begins 16 bytes into the third.
+        // The receiver ends with the second cache line; the sender begins 16 bytes into the third.
         assert_eq!((offset_of!(TcpFlow, armed), offset_of!(TcpFlow, sender)), (128, 144));
         assert_eq!(align_of::<TcpFlow>(), 64);
     }

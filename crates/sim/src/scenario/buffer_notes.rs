@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(dumbbell("50 Mbit/s", default(), tcp.clone()), [text]);
         assert_eq!(dumbbell("50 Mbit/s", json!({"scheme": "codel", "limit": "25 packets"}), tcp.clone()), [""; 0]);
         assert_eq!(dumbbell("50 Mbit/s", default(), json!({"kind": "cbr", "rate": "60 Mbit/s"})), [""; 0]);
-        // No sender can send at the rate of the link.
+        // No sender can reach the rate of this link, so there is no note.
         assert_eq!(dumbbell("2 Gbit/s", default(), tcp), [""; 0]);
     }
 

@@ -170,7 +170,7 @@ fn check_routes(groups: &[GroupConfig], topology: &TopologyConfig) -> Result<(),
     let mut routes = BTreeSet::new();
     for (i, group) in groups.iter().enumerate() {
         users += u64::from(group.params.users);
-        // Access links with impairments are separate hops for each group.
+        // If a group's access links have impairments, they are a separate hop.
         let (access, forged) = (group.access.any().then_some(i), group.params.forged_labels);
         routes.insert((group.route.clone(), access, forged, false));
         if group.sources.iter().any(SourceConfig::is_call) {
@@ -205,8 +205,8 @@ pub(super) fn check_hops(hops: usize, key: &str) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Returns the number of hops of a route: links, impairments after links and access links, the receiver of a call, and
-/// the end of the route.
+/// Returns the number of hops of a route: links, impairments (after a link or an access link), the receiver of a call,
+/// and the end of the route.
 fn hops(route: &[u32], access: Option<usize>, call: bool, topology: &TopologyConfig) -> usize {
     let of_link = |&link: &u32| 1 + usize::from(topology.links[link as usize].impairments.any());
     route.iter().map(of_link).sum::<usize>() + usize::from(access.is_some()) + usize::from(call) + 1
@@ -250,7 +250,8 @@ impl GroupConfig {
         }
         let subscribers = read_subscribers(&params, topology, table)?;
         let route = match (&subscribers, &topology.tree) {
-            // An error about the whole group reports the value of its first user.
+            // The route is that of the group's first subscriber. So errors about the whole group report values of this
+            // subscriber.
             (Some((of_tree, node)), Some(tree)) => {
                 let first = tree.subscribers.iter().find(|some| node.is_none_or(|node| tree.is_under(some.node, node)));
                 tree.route(first.map_or(0, |some| some.node), of_tree.direction)

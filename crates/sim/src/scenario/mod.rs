@@ -83,7 +83,7 @@ params! {
         user_rows: Option<bool> = null, source "our choice";
         /// Records the distribution of the one-way delay of each group, in addition to its quantiles.
         delay_distribution: Option<bool> = null, source "our choice";
-        /// Lower bounds of the classes of transfers by time, in ascending order; the first class starts at zero.
+        /// Lower bounds of the classes of transfers by duration, in ascending order; the first class starts at zero.
         transfer_times: Vec<Time> = ["0.05 s", "0.5 s", "1 s", "2 s", "5 s"], source "afpft Table III";
         /// Lower bounds of the classes of transfers by payload, in ascending order; the first class starts at zero.
         transfer_sizes: Vec<Bytes> = ["10 kB", "100 kB", "1 MB"], source "our choice";
@@ -139,9 +139,8 @@ pub struct Scenario {
     pub probes: ProbeParams,
     /// User groups.
     pub groups: Vec<GroupConfig>,
-    /// True if users have separate random streams and flow numbers, so that they interact only through links: see
-    /// `network/own_streams.rs`. Otherwise all transfers share one stream, and all markers another, in the order of
-    /// events.
+    /// True if each user has its own random stream and flow numbers, so that users interact only through links: see
+    /// `network/own_streams.rs`. Otherwise all transfers share one random stream, and all markers share another.
     pub own_streams: bool,
 }
 
@@ -152,7 +151,7 @@ impl Scenario {
         placements::placements(&self.groups, &self.topology, self.keeps_plans_in_tree())
     }
 
-    /// Returns true if the queue of an access network's gateway enforces the plans instead of the edge.
+    /// Returns true if the queue at the gateway of an access network enforces the plans, false if the edge does.
     #[must_use]
     pub fn keeps_plans_in_tree(&self) -> bool {
         let queue = self.topology.links[0].queue.as_ref().unwrap_or(&self.queue);
@@ -211,7 +210,8 @@ impl Scenario {
         check_labels(&groups, &marker)?;
         table.finish()?;
         tcp.check_effects(groups.iter().flat_map(|group| &group.sources).filter_map(SourceConfig::tcp))?;
-        // An access network may have thousands of users. Separate streams permit simulating it in parallel.
+        // An access network may have thousands of users. With separate random streams, its parts can be simulated in
+        // parallel.
         let own_streams = topology.tree.is_some();
         let scenario = Self { name, run, topology, queue, marker, tcp, probes, groups, own_streams };
         scenario.check_series()?;
@@ -238,7 +238,7 @@ impl Scenario {
     }
 
     /// Returns the scenario with another scheme, with default parameters, the same buffer, and the scheme's marker.
-    /// Without a marker, users cannot forge labels.
+    /// Without a marker, no user forges labels.
     #[must_use]
     pub fn with_queue(&self, scheme: Scheme) -> Self {
         if Some(scheme) == self.queue.scheme() {
@@ -328,7 +328,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// Checks the number of users and long-lived flows with separate delays.
+    /// Checks the number of users and long-lived flows whose delays are measured separately.
     fn check_detail(&self) -> Result<(), ConfigError> {
         let users = self.users() as u64;
         let flows = |group: &GroupConfig| u64::from(group.params.users) * group.flows_per_user();
@@ -347,7 +347,8 @@ impl Scenario {
         Ok(())
     }
 
-    /// Checks the number of values in classes. A group with finite transfers has four values per class.
+    /// Checks the number of values in the classes of transfers. A group with finite transfers has four values per
+    /// class.
     fn check_class_numbers(&self) -> Result<(), ConfigError> {
         let classes = self.probes.transfer_times.len() + self.probes.transfer_sizes.len() + 2;
         if 4 * classes * self.groups.len() > MOST_CLASS_NUMBERS {

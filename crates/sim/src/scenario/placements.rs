@@ -61,8 +61,8 @@ fn placed(group: &GroupConfig, dealt: &Dealt, tree: &AccessNetwork, topology: &T
     placed
 }
 
-/// Sets the numbers of users, computed from the shares, and the spread of their round-trip times. Checks requirements
-/// of the locations.
+/// Sets the number of users at each location, computed from the shares, and the spread of their round-trip times.
+/// Checks the requirements of the locations.
 pub(super) fn check_placements(
     groups: &mut [GroupConfig],
     tree: &AccessNetwork,

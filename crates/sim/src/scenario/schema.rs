@@ -63,7 +63,7 @@ fn topology() -> Json {
         ]),
         &["at", "rate"],
     );
-    // Starts from the graph, which has most of the shared keys.
+    // Starts from the kind `graph`, which has most of the shared keys.
     let specs: Vec<_> = TopologyKind::ALL.iter().rev().flat_map(|&kind| TopologyConfig::specs(kind)).collect();
     let mut properties = schema_properties(&specs);
     properties = with(
@@ -178,7 +178,7 @@ fn marker(scheme: MarkerScheme) -> Json {
     )
 }
 
-/// Keys of `[tcp]`. Defaults are those of the default profile; `x-profiles` has the other profiles' values.
+/// Keys of `[tcp]`. Defaults are the values of the default profile; `x-profiles` has the other profiles' values.
 fn tcp_properties() -> Map<String, Json> {
     let standard = TcpConfig::default().write();
     let mut properties = with(

@@ -125,7 +125,7 @@ impl SizeCdf {
     /// Reads the content of a file.
     ///
     /// # Errors
-    /// A wrong line, with its number.
+    /// If a line is wrong. The error contains its line number.
     pub fn of_file(content: &str) -> Result<Self, String> {
         let (mut points, mut lines) = (Vec::new(), Vec::new());
         for (number, line) in (1..).zip(content.lines()) {
@@ -198,7 +198,8 @@ impl SizeCdf {
         })
     }
 
-    /// Mean over all sizes. `between` returns the mean over sizes that are uniform between two adjacent points.
+    /// Mean of a function of the size. `between` returns its mean over sizes that are uniform between two adjacent
+    /// points.
     fn mean_of(&self, between: impl Fn(f64, f64) -> f64) -> f64 {
         let pairs = self.points.windows(2);
         pairs.map(|pair| (pair[1].1 - pair[0].1) * between(pair[0].0, pair[1].0)).sum()
@@ -243,7 +244,8 @@ mod tests {
     fn built_in_distributions_have_the_means_of_their_tables() {
         // The means were computed by hand from trapezoids. Web search: 0.15*5 + 0.05*15 + 0.1*25 + 0.1*40 + 0.13*65 +
         // 0.07*140 + 0.1*600 + 0.1*1500 + 0.1*3500 + 0.07*7500 + 0.03*20000 = 1711.25 kB. Data mining, in packets: 0.5
-        // + 0.15 + 0.25 + 0.5 + 13.7 + 59.35 + 0.04*34387 + 0.01*366667 = 5116.6 of 1460 B; pFabric gives 7.4 MB.
+        // + 0.15 + 0.25 + 0.5 + 13.7 + 59.35 + 0.04*34387 + 0.01*366667 = 5116.6 packets of 1460 B; pFabric gives 7.4
+        // MB.
         assert!((SizeTable::WebSearch.cdf().mean() / 1_711_250.0 - 1.0).abs() < 1e-9);
         assert!((SizeTable::DataMining.cdf().mean() / (5116.6 * 1460.0) - 1.0).abs() < 1e-4);
     }

@@ -249,7 +249,7 @@ impl OnOffParams {
         let gap = self.rate.time_of(self.packet_size.0).as_secs_f64();
         let mean = self.on.as_secs_f64() / gap;
         match self.distribution {
-            // The mean is 1 + the sum over k >= 1 of P(X > k + 1/2), which is a geometric series.
+            // With X in gaps, the mean is 1 plus the sum of P(X > k + 1/2) over k >= 1. This sum is a geometric series.
             BurstDistribution::Exponential => 1.0 + libm::exp(-1.5 / mean) / (1.0 - libm::exp(-1.0 / mean)),
             // Rounding errors average out, except for bursts of less than half a packet, which count as one packet.
             BurstDistribution::Pareto => mean.max(1.0),

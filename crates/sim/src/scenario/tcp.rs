@@ -24,8 +24,8 @@ impl TcpConfig {
         Self { profile, params: TcpParams::profile(profile) }
     }
 
-    /// Reads the `[tcp]` table; the caller checks for unknown keys. `congestion_control` may also name a control that
-    /// `find` finds.
+    /// Reads the `[tcp]` table; the caller checks for unknown keys. `congestion_control` may also name an external
+    /// control, which `find` looks up.
     ///
     /// # Errors
     /// A value out of range, or timeouts that contradict each other.
@@ -95,7 +95,8 @@ pub(super) struct TcpDefaults<'a> {
 }
 
 impl TcpDefaults<'_> {
-    /// Reads TCP keys. Missing keys get the values of the `[tcp]` table, or of the profile if this table names one.
+    /// Reads TCP keys. Missing keys get the values of the profile that `table` names, or of the `[tcp]` table if it
+    /// names none.
     ///
     /// # Errors
     /// A value out of range, or timeouts that contradict each other.

@@ -64,7 +64,7 @@ impl VideoParams {
         Ok(params)
     }
 
-    /// Segments with this payload in a chunk of bitrate `rung`, rounded up.
+    /// Number of segments with this payload in a chunk of bitrate `rung`, rounded up.
     #[must_use]
     pub fn segments(&self, rung: usize, segment_payload: u32) -> u32 {
         let bits = u128::from(self.ladder[rung].0) * u128::from(self.chunk.0) / u128::from(Time::PER_SECOND);

@@ -25,7 +25,7 @@ struct Bursts {
 }
 
 impl Bursts {
-    /// Draws the gap before the next packet, which may be the first of another burst.
+    /// Draws the gap before the next packet. The next packet may be the first of another burst.
     fn gap(&mut self, gap: Time, rng: &mut Rng) -> Time {
         let mut wait = gap;
         if self.left == 0 {
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn poisson_rate_varies_as_abc2018_states() {
-        // abc2018 IV-A1, with its formula corrected: the coefficient of variation of the packets in I = 1 s is
+        // The corrected formula of abc2018 IV-A1: the number of packets in I = 1 s has a coefficient of variation of
         // (R*I/L)^(-1/2), which is 0.110 at R = 1 Mbit/s and 0.035 at 10 Mbit/s.
         for (rate, expected) in [(1_000_000, 0.1095), (10_000_000, 0.0346)] {
             let seconds = 4000;
@@ -231,15 +231,15 @@ mod tests {
 
     #[test]
     fn jitter_spreads_gaps_evenly_and_keeps_the_rate() {
-        // Times are uniform within half a gap of 1.2 ms on either side, with a standard deviation of 1.2 ms / sqrt(12).
-        // The tolerance is five standard errors of the mean.
+        // Gaps are uniform from 0.6 to 1.8 ms, i.e. 1.2 ms plus or minus half of it, with a standard deviation of 1.2
+        // ms / sqrt(12). The tolerance is five standard errors of the mean.
         let times = times(&mut cbr(10_000_000, 1.0), Time::from_secs(60));
         let gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect();
         let n = gaps.len() as f64;
         let mean = gaps.iter().sum::<f64>() / n;
         assert!((mean - 1.2e-3).abs() < 5.0 * 1.2e-3 / (12.0 * n).sqrt(), "{mean}");
         assert!(gaps.iter().all(|gap| (0.6e-3..=1.8e-3).contains(gap)));
-        // A quarter of the gaps is in the lowest quarter of their range.
+        // Since gaps are uniform, a quarter of them is in the lowest quarter of the range, below 0.9 ms.
         let low = gaps.iter().filter(|&&gap| gap < 0.9e-3).count() as f64 / n;
         assert!((low - 0.25).abs() < 5.0 * (0.25 * 0.75 / n).sqrt(), "{low}");
     }
@@ -261,9 +261,9 @@ mod tests {
 
     #[test]
     fn bursts_have_the_duty_cycle_of_ns2() {
-        // afpft has 10 Mbit/s, 1000 B, 0.2 s ON and 3.8 s OFF, which gives 250 packets per burst and 0.5 Mbit/s. afc
-        // proposes 1 Mbit/s, and 0.5 s each for ON and OFF. In the last case, bursts are so short that rounding
-        // matters: 2.5 packets on average become 1 + e^-0.6/(1 - e^-0.4) = 2.6647.
+        // afpft has packets of 1000 B at 10 Mbit/s, and 0.2 s ON and 3.8 s OFF, which gives 250 packets per burst and
+        // 0.5 Mbit/s. afc proposes 1 Mbit/s, and 0.5 s each for ON and OFF. In the last case, bursts are so short that
+        // rounding matters: 2.5 packets on average become 1 + e^-0.6/(1 - e^-0.4) = 2.6647.
         for (rate, on_ms, off_ms, packets) in
             [(10_000_000, 200, 3800, 250.0), (1_000_000, 500, 500, 62.5), (10_000_000, 2, 10, 2.6647)]
         {
@@ -300,8 +300,8 @@ mod tests {
 
     #[test]
     fn pareto_bursts_have_their_least_length_and_tail() {
-        // With shape 1.5 and a mean of 200 ms at 0.8 ms per packet, a burst has 250 packets on average and at least
-        // 250/3 = 83.3, rounded.
+        // With shape 1.5, a mean of 200 ms and 0.8 ms per packet, a burst has 250 packets on average. Its minimum is
+        // 250/3 = 83.3 packets, rounded.
         let params = OnOffParams { distribution: BurstDistribution::Pareto, ..OnOffParams::default() };
         let gap = Time::from_micros(800);
         let (lengths, silences) = bursts(&mut source(&UdpConfig::OnOff(params)), gap, 40_000);

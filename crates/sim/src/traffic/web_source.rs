@@ -15,7 +15,7 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Session {
     next: Time,
-    /// Number of the session by start; the tie-breaker at equal times.
+    /// Number of the session in order of starts. It decides the order of sessions with equal `next`.
     number: u64,
     objects_left: u32,
     pages_left: u32,
@@ -57,8 +57,8 @@ pub struct WebSource {
 }
 
 impl WebSource {
-    /// Creates sessions from `from` on. A fixed number of sessions starts by `until`. `segment_payload` is the payload
-    /// of a TCP segment.
+    /// Creates a source whose sessions start from `from` on. If their number is fixed, all of them start by `until`.
+    /// `segment_payload` is the payload of a TCP segment.
     #[must_use]
     pub fn new(params: &WebParams, segment_payload: u32, (from, until): (Time, Time), rng: Rng) -> Self {
         let mut source = Self {
@@ -85,7 +85,8 @@ impl WebSource {
         source
     }
 
-    /// Creates transfers with a size distribution, as sessions of one transfer each, `interval` apart on average.
+    /// Creates a source of transfers with a size distribution. Each transfer is a session. The mean time between two
+    /// starts is `interval`.
     #[must_use]
     pub fn of_transfers(config: &TransfersConfig, interval: Time, from: Time, rng: Rng) -> Self {
         let TransfersParams { limit, until, .. } = config.params.clone();
@@ -94,7 +95,7 @@ impl WebSource {
         Self { cdf: Some(config.sizes()), ..Self::new(&params, 1, (from, from), rng) }
     }
 
-    /// Creates probes of one byte, in addition to the flows of `load`.
+    /// Creates a source of probes of one byte, for a test of responsiveness with the flows `load` as its load.
     #[must_use]
     pub fn of_probes(rpm: &RpmParams, load: Range<u32>, from: Time, rng: Rng) -> Self {
         let params = WebParams {

@@ -119,7 +119,7 @@ pub struct Trace<S> {
     sink: S,
     tcp: Chunk,
     queue: Chunk,
-    /// Last row of each flow, used only for rows at changes.
+    /// Last row of each flow, used only if rows are written at changes.
     last: Vec<Option<SenderState>>,
     /// Time of the next sample of all flows.
     next: Time,

@@ -1,5 +1,5 @@
-//! Situations of the screen, a test of all schemes. Each user has one flow, so sharing per flow and sharing per user
-//! should give the same result.
+//! Situations in which the screen runs every scheme with its default parameters. Each user has one flow, so sharing per
+//! flow and sharing per user should give the same result.
 
 use serde_json::{Value as Json, json};
 
@@ -7,7 +7,8 @@ use serde_json::{Value as Json, json};
 pub struct Case {
     /// Heading of the table's column.
     pub name: &'static str,
-    /// Description of the situation, with the groups in the order of the column's numbers.
+    /// Description of the situation. A cell of the column has a number for each group, in the order of this
+    /// description.
     pub about: &'static str,
     groups: fn() -> Json,
     /// Duration of the measurement in seconds, after [`WARMUP_S`].

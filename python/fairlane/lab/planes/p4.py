@@ -52,7 +52,10 @@ class P4Plane(Plane):
         self._reporter = self._forwarder(links, {"ports": ports})
 
     def _configure(self) -> None:
-        """Writes the table entries that `fairlane p4 commands` prints. Then replaces the packet rate by the paper's."""
+        """Writes the table entries that `fairlane p4 commands` prints.
+
+        Then sets the packet rate of the queue, from the link's rate and `PACKETS_PER_S_AT_50_MBPS`.
+        """
         setup = self._setup
         port = {"rate": setup.table["topology"]["bottleneck_rate"], **self._managed()}
         port["queue"]["limit"] = setup.table["queue"]["limit"]

@@ -51,7 +51,10 @@ class Plane(ABC):
 
     @staticmethod
     def loaded(_scheme: str) -> list[str]:
-        """Fingerprints of the programs that are loaded into the node for a scheme. They are part of the engine."""
+        """Fingerprints of the programs that are loaded into the node for a scheme.
+
+        The engine identity of stored runs contains them, so that a changed program has separate runs.
+        """
         return []
 
     def close(self) -> None:
@@ -112,7 +115,7 @@ class Plane(ABC):
         return links, ports
 
     def _node_config(self, **server: Any) -> dict[str, Any]:
-        """Configuration of `fairlane-node` for the scheme, with meters of all clients and the server's port."""
+        """Configuration of `fairlane-node` for the scheme: a metered port for each client, and the server's port."""
         scheme, marker = self._setup.table["queue"]["scheme"], self._setup.table.get("marker") or {}
         names = ("scheme", *MARKERS[scheme]) if scheme in MARKERS else ()
         users = [
@@ -132,7 +135,7 @@ class Plane(ABC):
         }
 
     def _managed(self) -> dict[str, Any]:
-        """The scenario's queue as a port in the node's configuration, without the queue limit."""
+        """Table of a port for the node's configuration, with the scenario's scheme and AQM but without queue limit."""
         queue = self._setup.table["queue"]
         scheme = queue["scheme"]
         port: dict[str, Any] = {"queue": {name: queue[name] for name in ("scheme", *AQMS.get(scheme, ()))}}

@@ -111,7 +111,10 @@ def fig9c(canvas: Canvas) -> None:
 
 
 def fig11(canvas: Canvas) -> None:
-    """Received data of an upload over time. Drop-tail has no meter, so its curves do not depend on the memory."""
+    """Received data of an upload over time, for each time constant of ABC's meters and each number of flows.
+
+    Drop-tail has no meters, so it has one curve for each number of flows.
+    """
     for flows, line in zip(canvas.table.grid["f1"], LINES, strict=False):
         at = {"f1": flows, "MAM_s": "first"}
         cells = canvas.table.cells(["droptail"], ["received_MB"], at)

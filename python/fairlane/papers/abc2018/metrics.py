@@ -1,4 +1,4 @@
-"""The numbers of the paper, from run records; units as in claims.toml (Mb/s, ms, packets, s)."""
+"""Computes the paper's numbers from run records; units as in claims.toml (Mb/s, ms, packets, s)."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ UPLOAD_S = 100
 """Time in s for which the uploads are observed."""
 
 CSFQ_THRESHOLD = "12 packets"
-"""Half the buffer. The paper gives no number for this threshold or for Q_min, which the paper adds to CSFQ."""
+"""CSFQ's queue threshold: half of the buffer, since the paper gives no number. The paper's CSFQ also has a threshold
+Q_min, again without a number."""
 
 ENGINE_SCHEMES = {"abc_fair": "abc", "abc_old": "abc2016", "csfq_qmin": "csfq"}
 KEYS: Keys = {

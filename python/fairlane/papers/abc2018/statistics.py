@@ -20,7 +20,7 @@ from fairlane.simulate.scenario import Scenario, cbr, group, poisson
 TableOf = Callable[[Mapping[str, Table]], Table | None]
 Change = Callable[[Sequence[float], Sequence[float]], tuple[float, ...]]
 RUNS = 10
-"""Number of runs of each source with which the text's numbers are measured."""
+"""Number of simulated runs for each number that the paper states in its text."""
 STEP_S = 0.002
 """Step in which a starting user is observed."""
 
@@ -151,7 +151,11 @@ def numbers(experiment: Experiment) -> list[Row]:
 
 
 def _starting(parameters: Mapping[str, Any]) -> list[Row]:
-    """MB sent until a starting user's metered rate is half of the link rate, and activity after 1 s at that rate."""
+    """Two numbers about a user that starts after a long silence.
+
+    The first is the data in MB that the user sends until its metered rate is half of the link rate. The second is the
+    user's activity after it has sent for 1 s at half of the link rate.
+    """
     half_mbps, memory_s = parameters["Cb_mbps"] / 2, parameters["MAM_s"]
     speeds = [(speed_mbps, memory_s, "starting_bytes") for speed_mbps in (20, 50, 100)]
     memories = [(100, seconds, "starting_scales") for seconds in (1, 3, 10)]
@@ -167,7 +171,7 @@ def _starting(parameters: Mapping[str, Any]) -> list[Row]:
 
 
 def _metered(rate_mbps: float, memory_s: float) -> list[float]:
-    """Metered rate in Mb/s of a CBR user after long silence, in steps from its start."""
+    """Metered rate in Mb/s of a CBR user that starts after a long silence, every `STEP_S` from its start."""
     silent_s = 10 * memory_s
     source = cbr(f"{rate_mbps} Mbit/s")
     (record, *_) = _runs(

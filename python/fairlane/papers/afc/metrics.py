@@ -1,4 +1,4 @@
-"""The numbers of the paper, from run records; rates in kb/s."""
+"""Computes the paper's numbers from run records; rates in kb/s."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def tcp_kbps(record: Record, _: Values) -> float:
     """Mean goodput of the long-lived TCP flows, including headers.
 
     The rows of Table 1 sum to 5003 kb/s, except for RED (4879), CHOKe (4716) and BLACK (4963), where TCP times out
-    most. Retransmitted duplicates use the missing rate, so the TCP column does not count them.
+    most. Segments that arrive a second time use the rest of the rate, so the paper's TCP column does not count them.
     """
     return fmean(_tcp_rates(record)) / 1e3
 

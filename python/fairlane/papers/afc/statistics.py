@@ -14,7 +14,10 @@ TableOf = Callable[[Mapping[str, Table]], Table | None]
 
 
 def over_time(metric: str, n_udp: int) -> TableOf:
-    """Returns the rows of Fig. 3 with `n_udp` unresponsive flows, with `metric` as the metric `udp_kbps_interval`."""
+    """Returns a function that selects the rows of Fig. 3 with `n_udp` unresponsive flows.
+
+    The rows keep only `metric`, under the name `udp_kbps_interval` that the claims use.
+    """
 
     def table(tables: Mapping[str, Table]) -> Table:
         own = tables["afc.fig3"]

@@ -1,4 +1,4 @@
-"""The numbers of the paper, from run records; units as in claims.toml (Mb/s, kb/s, packets, s, %)."""
+"""Computes the paper's numbers from run records; units as in claims.toml (Mb/s, kb/s, packets, s, %)."""
 
 from __future__ import annotations
 
@@ -105,7 +105,8 @@ def of_class(record: Record, values: Values) -> float | None:
 def of_transfers(name: str) -> Metric:
     """Mean time in s of completed transfers, or their number, as `name` selects.
 
-    The points are classes of transfers of one run, so only the first point has a value.
+    The points of this experiment are classes of transfers of the same run. The number is about the whole run, so only
+    the point of the first class has it.
     """
 
     def number(record: Record, values: Values) -> float | None:

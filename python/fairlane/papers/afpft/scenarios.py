@@ -62,7 +62,7 @@ def scenario(values: Values) -> Scenario:
 
 
 def _behind_edge(base: Scenario, values: Values) -> Scenario:
-    """The scenario with a faster link before the bottleneck, which is then a core router for all flows."""
+    """Adds a faster link before the bottleneck. The bottleneck's router is then a core router for all flows."""
     links = [
         {"name": name, "rate": f"{values[rate]} Mbit/s", "delay": f"{values['prop_ms']} ms"}
         for name, rate in (("edge", "edge_mbps"), ("bottleneck", "Cb_mbps"))
@@ -213,7 +213,7 @@ def _thresholds(scheme: str, values: Values) -> Table:
 
 
 def _buffer(values: Values, share: float) -> str:
-    """A share of the buffer, in packets if the experiment counts in packets."""
+    """The fraction `share` of the experiment's buffer, in packets or bytes, whichever the experiment uses."""
     if "buffer_pkts" in values:
         return f"{share * values['buffer_pkts']:g} packets"
     return f"{share * values['buffer_kB'] * 1000:g} B"

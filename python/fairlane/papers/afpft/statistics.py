@@ -66,7 +66,10 @@ def group_ratios(tables: Mapping[str, Table]) -> Table:
 
 
 def spread_of_means(tables: Mapping[str, Table]) -> Table:
-    """Largest minus smallest mean throughput of a TCP flow, by scheme; Fig. 3 is "averaged over 30 replications"."""
+    """Largest minus smallest of the TCP flows' throughputs, by scheme.
+
+    A flow's throughput is its mean over the replications, since Fig. 3 is "averaged over 30 replications".
+    """
     return _of_flow_means(tables, "tcp_spread_kbps", lambda means: max(means) - min(means))
 
 
@@ -78,7 +81,7 @@ def jain_of_means(tables: Mapping[str, Table]) -> Table:
 def _of_flow_means(
     tables: Mapping[str, Table], metric: str, number: Callable[[Sequence[float]], float | None]
 ) -> Table:
-    """One number computed from the mean throughputs of the flows of Fig. 3 over the replications."""
+    """Table with a row per scheme: `number` of the flows' mean throughputs over the replications, in Fig. 3."""
     rows = [
         Row(row.at, {metric: (number([fmean(rates) for rates in zip(*row.traces["tcp_kbps"], strict=True)]),)})
         for row in tables["afpft.fig3"].rows
@@ -125,10 +128,10 @@ def _quotient(above: float, below: float) -> float:
 
 
 def most_listed(tables: Mapping[str, Table]) -> Table:
-    """Largest number of listed flows and smallest queue of a link at the end of the run, by number of links.
+    """Largest number of flows that a link lists at the end of a run, and smallest number of packets that a link holds.
 
-    The routers of Fig. 4(b) are edge routers for the cross traffic, so they also list its flows. Core routers list
-    fewer.
+    There is a row for each number of links. The routers of Fig. 4(b) are edge routers for the cross traffic, so they
+    also list the flows of the cross traffic. Core routers list fewer flows.
     """
     rows = [
         Row(
@@ -142,7 +145,7 @@ def most_listed(tables: Mapping[str, Table]) -> Table:
 
 
 def short_variances(tables: Mapping[str, Table]) -> Table:
-    """Variance of the averaged queue around its mean over 50 ms, by scheme."""
+    """Fast changes of the averaged queue, by scheme: its variance after subtraction of its mean over each 50 ms."""
     return _of_averages(tables, lambda average: pvariance(_without_mean(average, round(SHORT_S / AVERAGE_INTERVAL_S))))
 
 
@@ -171,7 +174,7 @@ def averages(table: Table) -> dict[str, list[list[float]]]:
 
 
 def _of_averages(tables: Mapping[str, Table], number: Callable[[Sequence[float]], float]) -> Table:
-    """One number computed from the second half of each run's averaged queue."""
+    """Table with a row per scheme. A sample is `number` of the second half of a run's averaged queue length."""
     rows = [
         Row({"scheme": name}, {"avg_queue": tuple(number(average[len(average) // 2 :]) for average in runs)})
         for name, runs in averages(tables["afpft.fig8"]).items()

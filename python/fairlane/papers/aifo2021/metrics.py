@@ -1,4 +1,4 @@
-"""Completion times of transfers by size, from run records; units as in claims.toml."""
+"""Computes completion times of transfers, by class of size, from run records; units as in claims.toml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers of the slides, from run records; units as in claims.toml (Mb/s, s)."""
+"""Computes the slides' numbers from run records; units as in claims.toml (Mb/s, s)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ FORMULA_RATES_MBPS = {"above": 4.8, "average": 2.4, "below": 1.2}
 """Sending rate of a user of each group, for activities one above, at, and one below the average."""
 FORMULA_USERS = {"above": 1, "average": 1, "below": 4}
 """Number of users of each group. The rates of a user are 4, 2 and 1 times 1.2 Mbit/s, and the activities are +1, 0 and
--1 relative to the middle group. The average activity over packets (users * rate * activity) is (1*4*1 + 1*2*0 +
-4*1*(-1)) / 10 = 0, that of the middle group. The load is 12 Mbit/s on a link of 10 Mbit/s."""
+-1 relative to the middle group. A group's share of the packets is proportional to users * rate. So the average activity
+over packets is (1*4*1 + 1*2*0 + 4*1*(-1)) / 10 = 0, equal to that of the middle group. The load is 12 Mbit/s on a link
+of 10 Mbit/s."""
 
 
 def upload_time(record: Record, values: Values) -> float | None:
@@ -33,7 +34,7 @@ def upload_time(record: Record, values: Values) -> float | None:
 def adapted_probability(experiment: Experiment) -> list[Row]:
     """Fraction of packets that the old AQM drops, for users with activity above, at and below the average.
 
-    The scheme's Rust tests check p_A = p^(2^(-gamma*(A - A_avg))) for one p against the slides' value.
+    The slides compute p_A = p^(2^(-gamma*(A - A_avg))) for one p. The scheme's Rust tests check this value.
     """
     base = Scenario.from_toml(FOLDER / "base.toml").replace("queue.gamma", float(experiment.parameters["gamma"]))
     template = base.to_dict()["groups"][0]

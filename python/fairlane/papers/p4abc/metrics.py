@@ -1,4 +1,4 @@
-"""The numbers of the paper, from run records of any plane; units as in claims.toml (Mb/s, packets)."""
+"""Computes the paper's numbers from run records of any plane; units as in claims.toml (Mb/s, packets)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accuracy of the approximation of a sorted queue, and fairness among users, from run records."""
+"""Computes, from run records, how well a scheme approximates a sorted queue, and fairness among users."""
 
 from __future__ import annotations
 

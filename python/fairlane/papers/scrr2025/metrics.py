@@ -1,4 +1,7 @@
-"""Completion times and shares, from run records; units as in claims.toml."""
+"""Computes completion times and shares from run records; units as in claims.toml.
+
+An answer is a short transfer in the group `answers`, which competes with long flows.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ def answer_ms(record: Record, _: Values) -> float | None:
 
 
 def fairness(record: Record, _: Values) -> float | None:
-    """Jain's index of the users' throughputs, without the users that receive answers."""
+    """Jain's index of the throughputs of all users except those in the group `answers`."""
     groups = (group for group in record["groups"] if group["name"] != "answers")
     return jain([rate for group in groups for rate in group["user_throughput_bps"]])
 

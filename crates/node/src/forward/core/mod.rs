@@ -1,9 +1,9 @@
 //! The forwarder without clock and sockets: ports, and a bridge or router. The caller passes the time.
 //!
-//! Frames carry their arrival times. Later steps are the end of an emulated link, a decision of a scheme, and the end
-//! of a transmission. The time of each step is computed from earlier times, and does not depend on when the host
-//! executes it. A late host sends late, but decides as if it were in time. The same frames at the same times give the
-//! same result on any host.
+//! Frames carry their arrival times. The steps after the arrival are the end of the emulated link, the decision of the
+//! scheme, and the end of the transmission. The time of each step is computed from earlier times, and does not depend
+//! on when the host executes it. A late host sends late, but decides as if it were in time. The same frames at the same
+//! times give the same result on any host.
 
 use super::bridge::{Bridge, Target};
 use super::config::{ForwardConfig, Port};
@@ -22,7 +22,7 @@ use serde_json::{Map, Value as Json, json};
 
 /// Aligns frames to cache lines.
 const LINE_BYTES: usize = 64;
-/// Lateness of the host above which it sends port by port.
+/// If the earliest due packet is later than this, the host sends port by port (see `next_burst`).
 const FAR_BEHIND: Time = Time::from_millis(1);
 
 /// A port, and the time up to which it may send because no other port has an earlier packet.

@@ -53,7 +53,7 @@ pub fn forward(
         let origin = *origin.get_or_insert(Duration::from_secs(packet.timestamp.as_secs()));
         let at = packet.timestamp.checked_sub(origin).map(time).filter(|at| *at >= now);
         let at = at.ok_or(OfflineError::Order(number))?;
-        // Executes everything before this instant. Events at this instant also see this packet.
+        // Executes the events before the packet's arrival. Events at the time of the arrival are executed after it.
         advance(&mut core, Time(at.0.saturating_sub(1)), to, origin, &mut writer)?;
         now = at;
         if packet.orig_len as usize > packet.data.len() || packet.data.len() > config.forward.frame_size.0 as usize {

@@ -1,4 +1,4 @@
-//! The last captures: the flow of each, and the number of captures of each flow.
+//! The most recent captures: the flow of each capture, and the number of captures of each flow.
 
 use super::estimators::{Captures, MAX_ORDER};
 use crate::flows::flow_table::FlowTable;
@@ -8,7 +8,7 @@ use crate::flows::flow_table::FlowTable;
 struct Count {
     /// x_i: number among all captures in the list.
     held: u32,
-    /// Number of the flow's captures among those from which the number of flows is estimated.
+    /// Number of the flow's captures among the most recent captures, from which the number of flows is estimated.
     counted: u32,
 }
 
@@ -19,14 +19,15 @@ pub(super) struct CaptureList {
     capacity: usize,
     /// Index of the next capture once the ring is full.
     next: usize,
-    /// Number of last captures from which the number of flows is estimated.
+    /// Number of most recent captures from which the number of flows is estimated.
     counted: usize,
     flows: FlowTable<Count>,
     recent: Captures,
 }
 
 impl CaptureList {
-    /// Creates an empty list of up to `capacity` captures. The last `counted` are used to estimate the number of flows.
+    /// Creates an empty list of up to `capacity` captures. The last `counted` captures are used to estimate the number
+    /// of flows.
     pub(super) fn new(capacity: u32, counted: u32) -> Self {
         Self {
             ring: Vec::with_capacity(capacity as usize),
@@ -90,7 +91,7 @@ impl CaptureList {
         }
     }
 
-    /// Adds (1) or removes (-1) a capture of `key` among those used for the estimate.
+    /// Adds (1) or removes (-1) a capture of `key` among the captures used for the estimate.
     fn change_recent(&mut self, key: u32, by: i32) {
         let count = self.flows.get_mut(key).expect("held captures are counted");
         let (before, after) = (count.counted, count.counted.wrapping_add_signed(by));

@@ -16,22 +16,22 @@
 //! | Mh, tested | first k with `abs(T_k) < 1.96`, else 5 | `tested_order` |
 //!
 //! N^ is estimated from the last `t_n` captures: S distinct flows, f_j of them captured j times; `[x]_j` is the falling
-//! factorial. M0 assumes that all flows are captured with the same probability. The jackknife Mh does not. It uses the
-//! decrease of S when captures are omitted.
+//! factorial. M0 assumes the same probability of capture for all flows. The jackknife Mh instead uses the decrease of S
+//! when captures are omitted.
 //!
 //! Cost: one random number and one look-up per packet, and a second random number if the packet may be dropped. Per
 //! capture, O(1) plus the estimate of N^. State: 4 bytes per capture and 13 bytes per distinct flow; for M0 a table of
 //! `t_n + 1` numbers.
 //!
 //! Deviations:
-//! 1. afc names no estimator. The default is the jackknife of order 1, because it agrees with afc's Tables 1 and 3. The
-//!    rows of CARE in these tables therefore do not test the estimator.
+//! 1. The AFC paper names no estimator. The default is the jackknife of order 1, because it agrees with this paper's
+//!    Tables 1 and 3. The rows of CARE in these tables therefore do not test the estimator.
 //! 2. No packet is dropped below a queue of `gate`, which corresponds to the lower threshold of other schemes. Without
 //!    it CARE would drop packets on an idle link. `gate` is compared with the current queue, not an average.
 //! 3. While there are fewer than `t` captures, the number of captures replaces `t`.
 //! 4. The fair rate is the arrival rate over N^, not the link rate over N^.
 //!
-//! Not implemented: RED for the packets that CARE accepts; afc gives no thresholds for it.
+//! Not implemented: RED for the packets that CARE accepts; the AFC paper gives no thresholds for it.
 
 mod captures;
 mod estimators;
@@ -54,7 +54,7 @@ params! {
         capture_probability: f64 = 0.04, in 0.0..=1.0, symbol "p_cap", source "afc 4";
         /// Estimator of the number of flows.
         estimator: Estimator = "jackknife_1", source "not in afc; agrees with its Tables 1 and 3";
-        /// Queue below which no packet is dropped. Absent: a sixth of the limit, which is 50 of 300 packets.
+        /// Queue below which no packet is dropped. Absent: a sixth of the limit (50 of 300 packets).
         gate: Option<Threshold> = null, source "our choice: lower threshold of the other schemes in afc";
         /// Unit that gets one share: `flow` or `user` (with all its flows).
         share_per: FlowKey = "flow", source "afc 4";
@@ -203,8 +203,8 @@ mod tests {
             offer(&mut care, if n % 2 == 0 { 0 } else { 1 + n / 2 % 10 }, 0, &mut rng);
         }
         assert_eq!(care.captures.of(0), 100);
-        // In the last 50 occasions, each of the ten flows is captured 2 or 3 times. f_2 = 5 gives N = 11 - 5 *
-        // (t-2)^2/(t(t-1)) < 11, so the estimate is S = 11.
+        // Of the last 50 captures, each of the ten flows has 2 or 3. f_2 = 5 flows have exactly 2, which gives N = 11 -
+        // 5 * (t-2)^2/(t(t-1)) < 11. The estimate is at least the number of flows seen, S = 11.
         assert_eq!(care.flows(), 11.0);
         offer(&mut care, 0, 5, &mut rng);
         // This capture replaced another one of flow 0, so x is still 100 of 200. The drop probability is 1 -

@@ -27,7 +27,7 @@ pub(super) struct Monitor {
     /// Interval and time of the last change.
     pub(super) changed: (u64, Time),
     pub(super) reacts: bool,
-    /// Bytes that arrived in this interval, and bytes that the prefilter or RED dropped.
+    /// Bytes that arrived in this interval. `lost` is the part of them that the prefilter or RED dropped.
     pub(super) arrived: u64,
     pub(super) lost: u64,
     /// Rate in bytes per second and drop rate of the last intervals with arrivals, oldest first.
@@ -98,8 +98,8 @@ impl Monitor {
 }
 
 impl FlowRecord {
-    /// Returns the number of finished intervals with drops. `slot` is the interval that just ended; the entry after it
-    /// is the oldest.
+    /// Returns the number of finished intervals with drops. `slot` is the index of the interval that has just ended.
+    /// The entry after it belongs to the next interval and does not count.
     pub(super) fn lists(&self, slot: usize) -> usize {
         let running = (slot + 1) % (HISTORY + 1);
         (0..=HISTORY).filter(|&i| i != running && self.dropped[i] > 0).count()
@@ -170,7 +170,7 @@ mod tests {
         }
     }
 
-    /// Returns a record with `dropped` bytes in each of the last five intervals up to number 10.
+    /// Returns a record at the end of interval 10, with `dropped` bytes in each of the last five intervals.
     fn record(dropped: u64, probability: Option<f64>, reacts: bool) -> FlowRecord {
         let mut record = FlowRecord { dropped: [dropped; 6], monitor: None };
         record.dropped[11 % 6] = 0; // the interval that comes next
@@ -243,7 +243,8 @@ mod tests {
             }
             monitor.reacts
         };
-        // The rate is constant while drops double: 3 intervals make 3 pairs, all bad.
+        // The rate is constant while the drop rate doubles. Two intervals make only one bad pair; three intervals make
+        // three.
         assert!(reacts(&[(10_000, 500), (10_000, 1_000)]));
         assert!(!reacts(&[(10_000, 500), (10_000, 1_000), (10_000, 2_000)]));
         // The rate falls slightly faster than 1/sqrt(p): its factor per interval, 0.70, is less than sqrt(1/2).

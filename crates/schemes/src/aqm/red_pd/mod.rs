@@ -15,8 +15,8 @@
 //! | (7) | prefilter: drop with `p_f/(1-count*p_f)`; a flow that reacts, only while `avg >= min_th` and more than one packet waits | `RedPd::prefilter` |
 //!
 //! R is `target_rtt`. (4) applies to a flow that had drops in the last interval, if its p_f has not changed for 4
-//! intervals and 0.4 s. (5) applies after 3 intervals, or 5 if the flow does not react. The equations of RED are in
-//! [`super::red`].
+//! intervals and 0.4 s. (5) applies if p_f has not changed for 3 intervals, or for 5 if the flow does not react. The
+//! equations of RED are in [`super::red`].
 //!
 //! The prefilter is in front of the queue, so an idle port may drop a packet of a flow that is known not to react.
 //!
@@ -25,15 +25,15 @@
 //! 136 further bytes per monitored flow.
 //!
 //! Deviations:
-//! 1. If `p_cur <= 0.001`, the paper takes no action; here only punishment stops. Otherwise no flow would be released
-//!    when congestion ends.
-//! 2. The history of (6) covers the last 5 intervals in which a monitored flow sent packets; every older interval is
-//!    compared with every newer one. Arrivals include the packets that the prefilter drops.
+//! 1. If `p_cur <= 0.001`, the paper changes no `p_f`. Here (5) still applies, since otherwise no flow would be
+//!    released when congestion ends.
+//! 2. (6) compares every pair of the last 5 intervals in which a monitored flow sent packets. Arrivals include the
+//!    packets that the prefilter drops.
 //! 3. Drops at a full queue count as drops of RED, since they reflect the flow's share of the load just as well.
 //! 4. With `p_avg = 0` the interval is 10R. The intervals that end while no packet arrives are processed at the next
 //!    arrival.
-//! 5. Each flow's record lists the bytes dropped per interval. Sums are integers, so that no result depends on the
-//!    order of a table.
+//! 5. Each flow's record lists the bytes dropped per interval. Sums are integers, so results don't depend on the order
+//!    in which a table is scanned.
 //!
 //! Not implemented: ECN.
 
@@ -107,7 +107,7 @@ pub struct RedPd {
     quiet: f64,
     target_rtt: Time,
     share_per: FlowKey,
-    /// The prefilter's probability for the last arrival, or RED's if the prefilter let it pass.
+    /// The prefilter's drop probability for the last arrival or, if the prefilter let it pass, RED's drop probability.
     probability: f64,
     drops: Box<DropHistory>,
 }

@@ -27,11 +27,11 @@
 //! Deviations:
 //! 1. When a packet leaves, its bins are computed again from its flow, and its enqueueing time shows which sets have
 //!    counted it. Packets carry no data for this.
-//! 2. In the paper the second set learns only from flows of rule (3) (`warm_up` 0). As in Linux late in the interval,
-//!    every arrival of such a flow raises the flow's bins in the second set (one change per `freeze`). Few packets of
-//!    the flow are stored, so their number would not show that the flow is non-responsive.
-//! 3. ns draws its hold time at random from 10 to 50 ms, but we do not know when. Here the hold time is drawn whenever
-//!    a bin may change. It must be far below `rehash * increment`.
+//! 2. In the paper the second set learns only from flows of rule (3) (`warm_up` 0). Here every arrival of such a flow
+//!    raises the flow's bins in the second set (one change per `freeze`), as in Linux late in the interval. Few packets
+//!    of the flow are stored, so their number would not show that the flow is non-responsive.
+//! 3. ns draws its hold time at random from 10 to 50 ms, but we do not know at which times. Here the hold time is drawn
+//!    whenever a bin may change. It must be far below `rehash * increment`.
 //! 4. sfb2001 does not specify the rate limiter. Ours is a token bucket, shared by all flows of rule (3) or separate
 //!    for each. Only stored packets use tokens; in XNU, packets that the full buffer drops also use tokens.
 
@@ -147,8 +147,8 @@ impl Sfb {
         }
     }
 
-    /// Changes the hash functions at the first call after a change is due. A timer would change them earlier, which
-    /// would affect only packets that left in between. The old set no longer counts these packets.
+    /// Changes the hash functions at the first arrival after a change is due. Packets that leave in between are removed
+    /// from the counts of the old set. A change at the due time would make no other difference.
     fn rehash(&mut self, now: Time, rng: &mut Rng) {
         let Some(first) = self.next_rehash else {
             self.sets.iter_mut().for_each(|set| set.restart(rng));
@@ -386,7 +386,7 @@ mod tests {
                 })
                 .count()
         };
-        // Attempts are made from 0 to 9.99 s. A burst of 2 packets passes, and 10 packets per second.
+        // Attempts are made from 0 to 9.99 s. A burst of 2 packets passes, then 10 packets per second.
         assert!((101..=102).contains(&passed(Penalty::Shared)), "{}", passed(Penalty::Shared));
         assert!((202..=204).contains(&passed(Penalty::PerFlow)));
     }
@@ -404,7 +404,8 @@ mod tests {
             (0..100).filter(|attempt| bucket.take_token(Time::from_millis(attempt * gap_ms), &params)).count()
         };
         // The bucket starts with 20 tokens and gains 10 per second. With a gap of 10 ms, the first 20 attempts take 200
-        // ms and earn 2 tokens. Later attempts follow 20 ms or 10 ms after the last one without a token and earn none.
+        // ms and earn 2 tokens. The next update comes 20 ms later, the others every 10 ms. Each gives less than one
+        // token, which Linux rounds down to 0.
         assert_eq!([10, 100].map(passed), [22, 100]);
         // 1 s without an attempt earns 10 tokens.
         let mut bucket = TokenBucket::full(&params, Time::ZERO);

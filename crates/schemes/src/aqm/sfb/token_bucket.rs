@@ -50,7 +50,7 @@ impl TokenBucket {
         has_token
     }
 
-    /// Takes the tokens of a packet that had room and was stored.
+    /// Removes the tokens for a packet that was stored.
     pub(super) fn spend(&mut self, wire_bytes: u32) {
         self.bits -= f64::from(wire_bytes) * 8.0;
     }

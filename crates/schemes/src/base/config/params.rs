@@ -61,7 +61,7 @@ impl ParamSpec {
             fields.insert("default".into(), self.default.clone());
         }
         fields.insert("description".into(), Json::String(self.doc.clone()));
-        // JSON Schema has no keyword for bounds of quantities, symbol and source.
+        // JSON Schema has no keywords for a symbol, a source, or the bounds of a value with a unit.
         let annotations = [
             ("x-minimum", self.min.clone()),
             ("x-maximum", self.max.clone()),
@@ -78,8 +78,8 @@ impl ParamSpec {
     }
 }
 
-/// A parameter declared by [`params!`](crate::params!). Default and bounds are JSON literals, parsed when needed: typed
-/// values would each compile to separate code.
+/// A parameter declared by [`params!`](crate::params!). Default and bounds are JSON literals, which are parsed when
+/// needed. Typed values would need separately compiled code for each parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct Declared {
     /// See [`ParamSpec::name`].
@@ -135,7 +135,7 @@ impl Declared {
         read_value(next.name, &literal(next.default), next.bounds()).expect("declared defaults are well-formed")
     }
 
-    /// Value of the next parameter in `table`, or `base` if the key is absent.
+    /// Reads the value of the next parameter of the set from `table`. Returns `base` if the key is absent.
     ///
     /// # Errors
     /// See [`read_value`].
@@ -145,7 +145,7 @@ impl Declared {
         Ok(table.optional_within(next.name, || next.bounds())?.unwrap_or(base))
     }
 
-    /// Writes the value of the next parameter, unless it is absent.
+    /// Writes the value of the next parameter of the set, unless the value is absent (null).
     #[inline(never)]
     pub fn write_next<T: ConfigValue>(rest: &mut Rest<'_>, value: &T, into: &mut Map<String, Json>) {
         let (name, value) = (take(rest).name, value.to_json());

@@ -54,7 +54,8 @@ impl<'a> Table<'a> {
         self.inherited = value.map(|value| (name, value));
     }
 
-    /// Treats `name` as absent from now on. For values outside the key's type, which the caller has handled.
+    /// Treats `name` as absent from now on. Used for a value that is not of the key's type and that the caller has
+    /// handled.
     pub fn settle(&mut self, name: &'static str) {
         self.settled = Some(name);
     }

@@ -19,7 +19,7 @@ pub trait ConfigValue: Sized {
     const CHOICE_DOCS: &'static [&'static str] = &[];
     /// Parses the value. Returns `None` if it is of another kind.
     fn parse(value: &Json) -> Option<Self>;
-    /// Unit of `value`, if it does not parse only because it is a fraction and the type is an integer.
+    /// Returns the unit of `value` if the only problem is that it is a fraction, while the type is an integer.
     fn unit_of_fraction(_value: &Json) -> Option<&'static str> {
         None
     }
@@ -67,7 +67,8 @@ fn is_between<T: PartialOrd>(value: &T, min: &T, max: &T) -> bool {
     min <= value && value <= max
 }
 
-/// Returns true if `value` is within the bounds or has another unit. A scheme compares its thresholds itself.
+/// Returns true if `value` is within the bounds. Also returns true if its unit is not that of the bounds: the scheme
+/// then checks the threshold itself.
 fn is_threshold_between(value: &Threshold, min: &Threshold, max: &Threshold) -> bool {
     value.measure() != min.measure() || (min.magnitude()..=max.magnitude()).contains(&value.magnitude())
 }
@@ -168,7 +169,7 @@ impl<T: ConfigValue> ConfigValue for Option<T> {
     }
 }
 
-/// Values of one kind; the caller checks conditions between them.
+/// A list of values of one kind. The caller checks conditions that involve several values.
 impl<T: ConfigValue> ConfigValue for Vec<T> {
     const KIND: &'static str = "list";
     const EXAMPLE: &'static str = T::EXAMPLE;
@@ -214,7 +215,7 @@ pub fn read_value<T: ConfigValue>(key: &str, value: &Json, range: Option<(Json, 
     Ok(parsed)
 }
 
-/// Hint that lists the `choices` and those similar to `value`.
+/// Returns a hint for an error: all `choices`, and a suggestion of the choices that are similar to `value`.
 pub(super) fn one_of(choices: &[&str], value: &Json) -> String {
     let close = meant(value.as_str().unwrap_or_default(), choices.iter().copied());
     let hint = if close.is_empty() { String::new() } else { format!("; did you mean {}?", close.join(", ")) };
@@ -229,7 +230,7 @@ pub(super) fn quoted<T: ConfigValue>() -> String {
     }
 }
 
-/// A JSON value, without the quotes of a text.
+/// Formats a JSON value. A text has no quotes.
 fn plain(value: &Json) -> String {
     value.as_str().map_or_else(|| value.to_string(), Into::into)
 }

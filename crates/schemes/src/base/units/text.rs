@@ -62,7 +62,7 @@ impl Decimal {
                 digits = digits.checked_mul(10).ok_or(QuantityError::Malformed)?;
                 continue;
             }
-            // Division by ten: the number must be divisible by both factors.
+            // Divides by ten, that is, by 2 and by 5. Each factor must divide `scale` or the digits.
             for factor in [2, 5] {
                 if scale.is_multiple_of(factor) {
                     scale /= factor;

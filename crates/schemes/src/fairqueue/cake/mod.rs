@@ -8,7 +8,7 @@
 //! | number | rule | code |
 //! |---|---|---|
 //! | (1) | quantum = clamp(link rate in byte/s / 4096, 300 B, 1514 B) | `Cake::adapt` |
-//! | (2) | target = max(5 ms, 1.5 MTU times); interval = max(100 ms + target - 5 ms, 2 target); spared: 4 MTU times | `Cake::adapt` |
+//! | (2) | target = max(5 ms, 1.5 MTU times); interval = max(100 ms + target - 5 ms, 2 target); spared delay: 4 MTU times | `Cake::adapt` |
 //! | (3) | hash to one of 1024 queues; if another flow uses this queue, take a free queue of the same set of 8 | `Cake::queue_of`, `SetAssociative::place` |
 //! | (4) | share = quantum / load, load = max(1, the host's bulk flows) | `share` |
 //! | (5) | a packet arrives at a queue at rest: the queue is sparse, `credits = share` | `Cake::enqueue` |
@@ -27,8 +27,8 @@
 //! | `dual` | flow | bulk queues of its user |
 //! | `triple` | flow | the larger of the loads at both ends of the flow |
 //!
-//! Packets do not carry the other end of a flow. The other end counts as a different host for every flow, so its load
-//! is 1. `triple`, the kernel's default, is therefore equivalent to `dual`.
+//! Packets in the simulator do not name the other end of their flow. It counts as a different host for every flow, so
+//! its load is 1. `triple`, the kernel's default, is therefore equivalent to `dual`.
 //!
 //! Packets of a flow may be reordered. When all 8 queues of a set are in use, a new flow takes over the queue of
 //! another flow. The other flow's next packet may then use a queue that has become free, while its older packets still
@@ -87,7 +87,7 @@ params! {
         quantum: Option<Bytes> = null, in "1 B"..="1 MB", source "sch_cake: byte/s / 4096, from 300 to 1514 B";
         /// Minimum of the target delay of the standing queue.
         target: Time = "5 ms", in "1 us"..="10 s", source "sch_cake: internet, interval / 20";
-        /// Minimum of the time for which the delay may exceed the target.
+        /// Minimum interval, the time for which the delay may exceed the target.
         interval: Time = "100 ms", in "10 us"..="100 s", source "sch_cake: internet";
         /// Drops or marks as soon as a delay is too long, without waiting for an interval.
         starts_at_once: bool = false, source "sch_cake: true, rec_inv_sqrt is 0 at first";
@@ -117,7 +117,7 @@ impl SchemeSpec for CakeScheme {
         order: Order::Queues,
     };
     const ORDERS_PACKETS: bool = true;
-    /// Rule (3): a flow whose queue another flow took over moves to the next free queue.
+    /// By rule (3), a flow whose queue another flow took over moves to another queue, so packets may be reordered.
     const REORDERS_FLOWS: bool = true;
     type Params = CakeParams;
     type Discipline<P: Packet> = Cake<P>;

@@ -1,4 +1,4 @@
-//! A set-associative hash table of fixed size: a key has one home slot and may use the others of its set.
+//! A set-associative hash table of fixed size: a key has one home slot and may use the other slots of its set.
 //!
 //! Cost: at most two passes over the ways of one set. State: 4 bytes per slot.
 
@@ -11,7 +11,7 @@ pub enum Found {
     Own,
     /// The slot was free.
     Free,
-    /// Other keys use all slots of the set, so the key takes over its home slot.
+    /// All slots of the set are used by other keys. The key takes over its home slot, so two keys share a queue.
     Shared,
 }
 

@@ -80,14 +80,14 @@ fn a_host_is_charged_for_its_busy_flows_only() {
     }
     let load = |queue: &Cake<TestPacket>| queue.hosts.as_ref().unwrap().bulk.iter().sum::<u32>();
     assert_eq!(load(&queue), 0, "all are sparse");
-    // Each queue sends one packet and has a deficit of 305 - 1500 B. The four queues with more packets become bulk at
-    // their next visit.
+    // Each queue sends one packet, which leaves credits of 305 - 1500 = -1195 B. The four queues with more packets
+    // become bulk at their next visit.
     (0..11).for_each(|_| _ = queue.dequeue(Time::ZERO, &mut rng, &mut drops));
     assert_eq!(load(&queue), 4);
     let state =
         |queue: &Cake<TestPacket>, state| (0..1024).filter(|&number| queue.queues[number].state == state).count();
     assert_eq!((state(&queue, State::Bulk), state(&queue, State::SparseWait)), (4, 6));
-    // Another packet in a waiting queue immediately adds the queue to the load.
+    // Another packet in a waiting queue immediately adds the queue to the load of its host.
     queue.enqueue(TestPacket { flow: 9, user: 7, ..Default::default() }, Time::ZERO, &mut rng, &mut drops);
     assert_eq!((load(&queue), state(&queue, State::SparseWait)), (5, 5));
 }

@@ -7,7 +7,7 @@ use crate::flows::hash::{bucket, hash};
 /// arrival.
 #[derive(Clone, Debug)]
 pub(super) struct FlowCache {
-    /// The slots of the first stage, then those of the second.
+    /// The slots of the first stage, then the slots of the second stage.
     slots: Vec<Slot>,
     /// Random; drawn at the first packet.
     seeds: Option<[u64; 2]>,
@@ -45,7 +45,8 @@ impl FlowCache {
         stage * per_stage as usize + bucket(hash(flow, seed), per_stage)
     }
 
-    /// Counts a departure in the first of the flow's two slots that is free or belongs to the flow, if there is one.
+    /// Counts a departure of `flow`, which has one slot in each stage. Uses the first of these slots that is free or
+    /// belongs to the flow, and counts nothing if there is none.
     pub(super) fn count(&mut self, flow: u32, bytes: u32) {
         for stage in 0..2 {
             let index = self.slot(stage, flow);
@@ -73,8 +74,8 @@ impl FlowCache {
         }
     }
 
-    /// Selects as top flows those with the largest count and those with more than `part` of it. Returns the bytes of
-    /// these flows.
+    /// Selects as top flows the flow with the largest count, and all flows with more than the fraction `part` of this
+    /// count. Returns the bytes of the top flows.
     pub(super) fn choose_top(&mut self, part: f64) -> u64 {
         self.choose_nobody();
         let most = self.seen.iter().map(|&index| self.slots[index as usize].bytes).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Cebinae: taxes the largest flows of a saturated link, so that the others can grow into the freed capacity.
+//! Cebinae: taxes the largest flows of a saturated link, so that other flows can grow into the freed capacity.
 //!
 //! Source: Yu, Sonchack, Liu: Cebinae: Scalable In-network Fairness Augmentation, SIGCOMM 2022, as its authors' ns-3
 //! model and switch program (eniac/Cebinae) implement it. Time is divided into rounds of `dT`. The head queue has
@@ -215,7 +215,7 @@ impl<P: Packet> Cebinae<P> {
         self.departed_bytes == 0 && self.budgets.iter().all(at_rest) && at_rest(&self.decided)
     }
 
-    /// Processes all rounds whose rotation is over by `now`, at once.
+    /// Processes all rounds whose rotation is over by `now`, in one step.
     fn skip_rounds(&mut self, now: Time) {
         let round = self.ends.period();
         let rounds = now.saturating_sub(self.base + self.lead).0 / round.0;
@@ -429,7 +429,8 @@ mod tests {
             bench.serve(10);
             bench.reading("top_flows")
         };
-        // 3 packets are more than (1 - 0.6) * 7 = 2.8, but not more than (1 - 0.5) * 7.
+        // Flow 1 is also in the top group if its 3 packets exceed (1 - flow_margin) * 7: 3.5 for a margin of 0.5, 2.8
+        // for 0.6.
         assert_eq!((flows(0.5), flows(0.6)), (1.0, 2.0));
     }
 
@@ -472,7 +473,8 @@ mod tests {
             (0..100).for_each(|_| bench.offer(0, 21));
             bench.port.top_bytes
         };
-        // The bucket has 10 500 bytes. Then all 100 packets are added, or only the 7 that pass.
+        // The bucket starts at 10 500 bytes. With `count_dropped` all 100 packets are added, otherwise only the 7 that
+        // pass.
         assert_eq!((level(true), level(false)), (160_500, 21_000));
     }
 
@@ -492,8 +494,8 @@ mod tests {
         assert_eq!(bench.reading("saturated"), 0.0);
         bench.saturate(29..30);
         bench.serve(30);
-        // 21 of the 30 packets belong to the top flow. In three rounds these are 10 500 bytes per round, which the tax
-        // reduces.
+        // In three rounds, 21 of the 30 packets belong to the top flow, which are 10 500 bytes per round. The tax
+        // takes 1 % of them, which leaves 10 395 bytes per 10 ms.
         assert!((bench.reading("top_rate_bps") - 8_316_000.0).abs() < 1.0);
     }
 

@@ -78,7 +78,8 @@ impl Bucket {
         }
     }
 
-    /// Applies rule (5) to `wire_bytes`, sent from the class's own rate or only below its ceiling.
+    /// Applies rule (5) after the class has sent `wire_bytes`, either within its own rate or with a borrowed rate up to
+    /// its ceiling.
     pub(super) fn spend(&mut self, wire_bytes: u32, from_own_rate: bool, now: Time) {
         let grown = self.grown_at(now);
         if from_own_rate {

@@ -1,7 +1,6 @@
 //! HTB (hierarchical token bucket): classes in a tree have assured rates and borrow unused rates from their ancestors.
 //!
 //! Source: Linux net/sched/sch_htb.c; M. Devera, "HTB Linux queuing discipline manual, user guide", 2002; tc-htb(8).
-//! Class c has tokens T for its rate and C for its ceiling; leaves are at level 0, the root is at level 7.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -14,12 +13,12 @@
 //! | (7) | a class that cannot send or has to borrow is checked again when its tokens are back at zero (`htb_do_events`) | `Htb::look_again` |
 //! | (8) | `quantum = rate / r2q`, from 1000 to 200 000 bytes (`htb_change_class`) | `Htb::add` |
 //!
-//! The classes are the nodes of an access network and a leaf for each user, see [`crate::contract::class_tree`].
-//! Without an access network there is a root with the link's rate. The assured rate of a user's leaf is `rate` times
-//! the user's weight; the leaf borrows up to `ceil`.
+//! T and C are a class's tokens for its rate and for its ceiling. Leaves are at level 0, the root is at level 7. The
+//! classes are the nodes of an access network and a leaf for each user, see [`crate::contract::class_tree`]. Without an
+//! access network there is a root with the link's rate. The assured rate of a user's leaf is `rate` times the user's
+//! weight; the leaf borrows up to `ceil`.
 //!
-//! The link is idle while ceilings block all waiting packets; [`QueueDiscipline::ready_at`] returns the end of this
-//! period.
+//! The link is idle while ceilings block all waiting packets.
 //!
 //! Cost: one look-up of the user and one bucket update per level for each packet, and O(log n) to change a class's mode
 //! or turn. State: 285 bytes per leaf, plus 32 bytes per leaf of an access network, plus `leaf_queues` times 116 or 120
@@ -30,8 +29,8 @@
 //! 2. Children are served in the order in which they were added; Linux uses the order of class numbers.
 //! 3. There are two priorities (eight in Linux): a user whose first packet is EF precedes users whose first packet is
 //!    BE.
-//! 4. A leaf without packets and with full tokens is removed when the next new user arrives. Such a leaf differs from a
-//!    new leaf only in its turn.
+//! 4. A leaf without packets and with full tokens is removed when the next new user arrives. This changes only the
+//!    order of service.
 //! 5. The buffer's limit applies to each leaf, as in Linux, not to the port.
 //! 6. Leaves have `leaf_queues` queues, by default 32; `fq_codel` and `cake` of Linux have 1024. With 1024, 20 000
 //!    subscribers would need 2.4 GB.
@@ -398,7 +397,8 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// The row, or the feed of the class reached after `depth` steps.
+    /// Returns the row of `level` if `depth` is 0, otherwise the feed of the last of the first `depth` classes of
+    /// `way`.
     fn turns(&mut self, way: &[u32; LEVELS], depth: usize, level: usize, priority: usize) -> &mut Turns {
         match depth {
             0 => &mut self.rows[level][priority],
@@ -440,7 +440,8 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Returns the next packet of a leaf's queue, unless all are dropped, and true if more packets wait.
+    /// Returns the next packet of a leaf's queue, or `None` if the queue drops all its packets. The flag is true if
+    /// more packets wait.
     fn serve(&mut self, leaf: u32, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> (Option<P>, bool) {
         let queue = &mut self.classes[leaf as usize].leaf().queue;
         let before = queue.backlog();

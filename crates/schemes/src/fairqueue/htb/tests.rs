@@ -88,7 +88,7 @@ impl Load {
     }
 }
 
-/// Asserts that rates are equal within 1 %, or within a packet in 2 s.
+/// Asserts that rates in Mbit/s differ by at most 1 %, or by at most 0.006 Mbit/s, one packet in 2 s.
 fn assert_near(found: &[f64], expected: &[f64]) {
     let near = |(found, expected): (&f64, &f64)| (found - expected).abs() <= 0.01 * expected.max(0.6);
     assert!(
@@ -225,8 +225,8 @@ fn trees() -> impl Strategy<Value = (Vec<ClassSpec>, Vec<ClassSpec>)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// In any interval no user gets more than its ceiling plus a burst, or less than its rate minus a burst if all its
-    /// packets have arrived. A packet may make the tokens negative, which adds one packet.
+    /// In any interval, a class gets at most its ceiling plus a burst. While it is backlogged, it gets at least its
+    /// rate minus a burst. Tokens may become negative by one packet, so each bound is one packet wider.
     #[test]
     fn no_class_exceeds_its_ceiling_or_falls_below_its_rate((inner, leaves) in trees(),
         starts in prop::collection::vec(0.0f64..3.0, 6)) {
@@ -255,9 +255,9 @@ proptest! {
         }
     }
 
-    /// The link is idle only while every class with packets is at its own ceiling or that of an ancestor. Tokens above
-    /// a burst of slightly more than a packet are lost while other classes send. This costs a few per cent of the
-    /// link's rate if the sum of the ceilings is close to the link's rate.
+    /// The link is idle only while every class with packets is at its own ceiling or that of an ancestor. A burst is
+    /// slightly more than a packet. While other classes send, a class loses tokens that exceed its burst. This costs a
+    /// few per cent of the link's rate if the sum of the ceilings is close to that rate.
     #[test]
     fn it_sends_unless_ceilings_forbid_it((inner, leaves) in trees()) {
         let load = Load { seconds: 8.0, ..Load::of(10, inner.clone(), leaves.clone()) };

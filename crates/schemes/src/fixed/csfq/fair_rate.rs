@@ -36,13 +36,13 @@ impl FixedCsfqParams {
         Ok(Self { rates, window_ns: window.0 / 1000, log2_capacity, log2_full })
     }
 
-    /// The constants of A and F, for hosts that do the arithmetic themselves.
+    /// Constants of the estimators of the rates A and F, for programs that do the arithmetic themselves.
     #[must_use]
     pub fn rates(&self) -> RateConstants {
         self.rates
     }
 
-    /// K_c in nanoseconds, for hosts that do the arithmetic themselves.
+    /// K_c in nanoseconds, for programs that do the arithmetic themselves.
     #[must_use]
     pub fn window_ns(&self) -> u64 {
         self.window_ns
@@ -54,7 +54,7 @@ impl FixedCsfqParams {
         self.log2_capacity
     }
 
-    /// log2 of the sum of an estimator whose rate is C, Q31.
+    /// log2(S) of a rate estimator at a rate of C, Q31. S is the estimator's state: the rate times K_alpha, in bytes.
     #[must_use]
     pub fn log2_full_q31(&self) -> i64 {
         self.log2_full
@@ -103,7 +103,7 @@ impl FixedCsfq {
     /// Returns the drop decision, and the label of an accepted packet.
     ///
     /// A packet without a label is counted in A and F. It is never dropped early and does not affect the largest label.
-    /// Otherwise a burst of such packets would count as users of the lowest rate, and set alpha to this rate.
+    /// If it counted as a packet of the lowest rate, a burst of such packets would set alpha to this rate.
     ///
     /// `random` has 32 random bits. `age_ns` is the time since the start of the measurement.
     ///
@@ -216,7 +216,8 @@ impl FixedCsfq {
 pub struct QueueState {
     /// True below Q_min, where no packet is dropped early.
     pub spares: bool,
-    /// True below the threshold of the fair-rate estimate, where the link counts as uncongested.
+    /// True if the queue is below the threshold at which alpha is first estimated. If it is below this threshold at the
+    /// end of an uncongested window, the estimate is deleted.
     pub is_short: bool,
 }
 
@@ -237,8 +238,7 @@ mod tests {
         crate::testing::view(packets, C)
     }
 
-    /// The integer port and the floating-point port (`real`) with the same packets. Labels are from users whose `rates`
-    /// in Mbit/s together load the link.
+    /// The integer port (`fixed`) and the floating-point port (`real`), which receive the same packets.
     struct Pair {
         params: FixedCsfqParams,
         fixed: FixedCsfq,
@@ -258,8 +258,8 @@ mod tests {
 
         /// Returns the decisions of the integer port and the floating-point port.
         fn admit(&mut self, label: Option<Activity>, bytes: u32, packets: u32, now_ns: u64) -> (bool, bool) {
-            // The reference draws a random number only if the label exceeds alpha; a copy of the generator gives this
-            // number.
+            // The floating-point port draws a random number only if the label exceeds alpha. The integer port must use
+            // the same number, so it comes from a copy of the generator.
             let random = (self.rng.clone().open01() * 4_294_967_296.0) as u32;
             let queue = QueueState { spares: packets < self.q_min, is_short: packets < 12 };
             let (drop, _) = self.fixed.admit(&self.params, label, bytes, queue, random, now_ns);
@@ -285,8 +285,9 @@ mod tests {
         }
     }
 
-    /// Passes packets of users through both ports, optionally a tenth of them without labels. The reference determines
-    /// the queue. Returns the drops, the number of differing decisions, and the maximum error of alpha.
+    /// Passes packets of five users through both ports. If `has_labels` is false, a tenth of the packets have no label.
+    /// The queue follows the decisions of the floating-point port. Returns its number of drops, the number of differing
+    /// decisions, and the maximum error of log2(alpha).
     fn train(seed: u64, q_min: u32, packets: u32, has_labels: bool) -> (u32, u32, f64) {
         let mut pair = Pair::new(q_min, seed);
         let mut rng = Rng::stream(seed, 0, "train", 0);
@@ -328,8 +329,8 @@ mod tests {
             println!("{drops} drops, {different} decisions differ, log2(alpha) by {worst:e}");
             assert!(drops > 5_000, "{drops}");
             assert!(different < 50, "{different} of 50 000");
-            // A differing decision changes F by 1500 B of the 125 kB that arrive in K_alpha, which is 0.017 in log2,
-            // until the next window. Several such changes add up.
+            // One differing decision changes the accepted bytes by 1500 B of the 125 kB that arrive in K_alpha. This
+            // changes log2(F), and so log2(alpha), by 0.017 until the next window. Several such changes add up.
             assert!(different > 0 || worst < 1e-3, "{worst:e}");
             assert!(worst < 0.1, "{worst:e}");
         }
@@ -338,8 +339,8 @@ mod tests {
     #[test]
     fn without_drops_the_fair_rate_errs_by_its_inputs_only() {
         // Q_min is above every queue, so all packets are accepted, and both ports get the same packets. Each congested
-        // window adds the error of F, 1.5e-5. A phase of 6000 packets has at most 50 such windows without a cut in
-        // between.
+        // window adds the error of log2(F), 1.5e-5, to that of log2(alpha). A phase of 6000 packets has at most 50 such
+        // windows without a cut in between.
         let (drops, different, worst) = train(7, 1_000_000, 50_000, true);
         assert_eq!((drops, different), (0, 0));
         assert!(worst < 50.0 * 1.5e-5, "{worst:e}");
@@ -377,8 +378,8 @@ mod tests {
             assert_eq!(outcome, (false, None), "packet {number}");
             assert!(port.log2_alpha_q31().is_none_or(|alpha| alpha == half), "packet {number}");
         }
-        // Rates include packets without labels. By eq. (1), 1000 bytes every 2 ms with K = 100 ms give S = 50 000
-        // bytes, to within a packet.
+        // Rates include packets without labels. By eq. (1), 1000 bytes every 2 ms with K = 100 ms give a rate times K
+        // of S = 50 000 bytes, to within a packet.
         let sum = libm::exp2(port.rates().log2_sums_q31()[0] as f64 / (1u64 << 31) as f64) / 65_536.0;
         assert!((sum - 50_000.0).abs() < 1000.0, "{sum}");
         // A user of 2 Mbit/s is below the fair rate.
@@ -388,7 +389,8 @@ mod tests {
 
     #[test]
     fn a_packet_without_a_label_is_not_dropped_early_however_low_the_fair_rate() {
-        // Tests a value below log2 of zero, as after many reductions of the fair rate.
+        // log2(alpha) is -70, below the constant that stands for the logarithm of zero. Many reductions of the fair
+        // rate lead to such values.
         let params = FixedCsfqParams::new(K, K, C, UNIT).unwrap();
         let mut port = FixedCsfq { log2_alpha: -70 << 31, ..FixedCsfq::default() };
         let queue = QueueState { spares: false, is_short: false };

@@ -27,8 +27,8 @@
 //! | label, half a unit | 7.63e-6 |
 //! | **sum** | **2.2e-5** |
 //!
-//! After an idle time, the rate is at first L/T of the first packets' own gaps. The error of one tick in T then is
-//! 2^-19 / x * log2(e).
+//! Shortly after an idle time, the rate depends only on the gaps T of the few packets since then. An error of one tick
+//! in T then is an error of 2^-19 / x * log2(e) in log2(r).
 
 use crate::base::units::{BitRate, Time};
 use crate::fixed::OutOfRange;

@@ -208,7 +208,7 @@ mod tests {
         aqm.admit(&packet, &view, Time::ZERO, &mut Rng::stream(1, 0, "test", 0))
     }
 
-    /// Returns the shortest queue at which a packet is dropped whose activity is `excess` above the average.
+    /// Returns the shortest queue at which the port drops a packet with an activity of `excess` above the average.
     fn threshold(params: &AbcParams, excess: f64) -> u32 {
         let mut aqm = aqm_with_average(params, 7.0);
         (0..100).find(|&q| admit(&mut aqm, 7.0 + excess, q) == Verdict::Drop).unwrap()

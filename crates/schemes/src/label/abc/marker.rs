@@ -57,7 +57,7 @@ impl AbcMeter {
 }
 
 impl AbcMarker {
-    /// Creates a meter that continues from the state of another. The start time in `spec` has no effect.
+    /// Creates a meter that continues from `rate`, the state of another meter. The start time in `spec` has no effect.
     #[must_use]
     pub fn resume(&self, spec: &MeterSpec, rate: RateState) -> AbcMeter {
         let inverse_reference = self.memory.per_second() / spec.reference_rate.as_f64();
@@ -228,8 +228,8 @@ mod tests {
             labels[i % 2] = packet.label;
         }
         let whole = activity(&params, TrafficClass::BestEffort, gap, 120);
-        // The packets of each part are less frequent, which adds another half packet in closed form: log2(1 + L/(2 R
-        // M)).
+        // At each arrival, a meter reads high by half a packet, L/(2 M). A part has half the rate R, so this excess is
+        // twice as large in proportion, which adds log2(1 + L/(2 R M)).
         assert!(labels.iter().all(|label| (label - whole).abs() < 0.001), "{labels:?} {whole}");
     }
 }

@@ -50,7 +50,8 @@
 //!    not exceed 5 ms".
 //! 9. Both classes share one limit; Q = Q_BE + Q_EF implies this.
 //! 10. If deadlines are equal MEDF serves EF. The paper does not specify this.
-//! 11. Thresholds may be packets, bytes or times; the paper suggests only times, for links whose rate varies.
+//! 11. Thresholds may be packets, bytes or times; besides packets, the paper suggests only times, for links whose rate
+//!     varies.
 //! 12. The offset of BE in MEDF depends on the link's initial rate only; the paper has no classes on links whose rate
 //!     changes.
 //! 13. An activity is at least -32, the minimum of the wire format. Without this minimum, a first packet of length 0

@@ -284,7 +284,7 @@ mod tests {
         assert!((at(-1.0) - 0.01).abs() < 1e-12);
         let strong = |excess: f64| probability(&Abc2016Params::default(), 3.0 + excess, 3.0, 18);
         assert!((strong(1.0) - 0.1f64.powf(0.125)).abs() < 1e-12);
-        // The exponent is limited: 2^60 times ln 0.1 gives 0, 2^-60 gives 1.
+        // The exponent is limited to the range from 2^-60 to 2^60: 0.1^(2^60) is 0, and 0.1^(2^-60) is 1.
         assert_eq!((strong(-100.0), strong(100.0)), (0.0, 1.0));
         assert_eq!(probability(&Abc2016Params::default(), 100.0, 3.0, 6), 0.0);
     }
@@ -318,8 +318,8 @@ mod tests {
         for expected in [0.05, 0.1, 0.25] {
             assert!((at(&mut aqm) - expected).abs() < 1e-12);
         }
-        // The link is idle for the time of 10 packets, 1.2 ms each. The average of 10.5 is halved 11 times, then half
-        // of the queue of 24 is added.
+        // The link is idle for the time of 10 packets, 1.2 ms each. The average of 10.5 is halved 10 times for the idle
+        // time and once for the arrival; then half of the queue of 24 is added.
         aqm.idle(Time::ZERO);
         let packet = TestPacket::default();
         let empty = QueueView { backlog: Backlog::default(), ..view };

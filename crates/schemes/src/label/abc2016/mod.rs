@@ -1,8 +1,8 @@
-//! ABC of 2016, the first design: changes another AQM's drop probability by the user's activity.
+//! ABC of 2016, the first design: adapts another AQM's drop probability to the user's activity.
 //!
 //! Source: Menth, Zeitler, "Activity-Based Congestion Management", slides at NOMS 2016 (noms2016), and its description
-//! in the ABC paper (abc2018), III-B and III-C3. Our sources name neither the formula of the token meter, nor w_A, I or
-//! the AQM.
+//! in the ABC paper (abc2018), III-B and III-C3. Our sources give neither the formula of the token meter, nor values
+//! for w_A and I, nor the base AQM.
 //!
 //! | number | equation | code |
 //! |---|---|---|
@@ -22,16 +22,16 @@
 //! base AQM per port; none per flow.
 //!
 //! Deviations:
-//! 1. abc2018 limits activities to values "of at most zero". The slides' condition R_r <= C/u, the fair share, fits a
-//!    lower bound of zero instead.
+//! 1. abc2018 limits activities to values "of at most zero". Our lower bound is zero, which fits the slides' condition
+//!    R_r <= C/u, the fair share.
 //! 2. (2) to (4) are our design of a token meter whose fixed point is the slides' definition. A packet adds
 //!    `L/(I*R_r)`. This is small for a reference rate of 100 kbit/s (C/100), but not for a user group's default of 10
 //!    kbit/s.
 //! 3. The allowance B is full at the start. The token meter refills it only while A = 0, the rate meter always.
 //! 4. w_A is 0.996: a memory of 0.3 s for full packets at 10 Mbit/s, as in abc2018. A_avg starts at 0 and includes the
 //!    arriving packet.
-//! 5. The base probability is linear in the present queue, or RED's without correction by the packets since the last
-//!    drop, or PIE's without derandomisation. In (7), `gamma*(A - A_avg)` is limited to ±60; p_A is then 0 or 1 anyway.
+//! 5. p comes from a function linear in the present queue, RED without its count of packets since the last drop, or PIE
+//!    without derandomisation. In (7), `gamma*(A - A_avg)` is limited to ±60; p_A is then 0 or 1 anyway.
 
 mod aqm;
 mod marker;

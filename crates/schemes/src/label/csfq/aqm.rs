@@ -16,7 +16,7 @@ params! {
         /// limit, as abc2018 does for Q_min.
         q_threshold: Threshold = "12 packets", in "0 packets"..="16777216 packets",
             source "our choice; 50 % as in afpft Table II";
-        /// Queue below which no packet is dropped early, an improvement of abc2018. 0 gives the original CSFQ.
+        /// Queue below which no packet is dropped early, an improvement by abc2018. 0 gives the original CSFQ.
         q_min: Threshold = "0 packets", in "0 packets"..="16777216 packets", symbol "Q_min", source "abc2018 V-E1";
         /// Version of the fair-rate estimation.
         variant: CsfqVariant = "amended", source "ports of the ns-2 code; abc2018 V-E1";

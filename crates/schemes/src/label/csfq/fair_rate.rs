@@ -59,7 +59,7 @@ pub(super) struct Observation {
     pub is_short: bool,
 }
 
-/// Number of cuts by 1 % in one budget; together they are a factor of 0.99^30 = 0.740.
+/// Number of cuts by 1 % in one budget. Together they multiply alpha by 0.99^30 = 0.740.
 const CUTS: u32 = 30;
 const CUT: f64 = 0.99;
 const FLOOR: f64 = 0.75;

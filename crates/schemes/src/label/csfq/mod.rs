@@ -2,8 +2,8 @@
 //! the fair rate.
 //!
 //! Source: Stoica, Shenker, Zhang, "Core-Stateless Fair Queueing", SIGCOMM 1998 (csfq1998) and ToN 2003 (csfq2003); the
-//! papers of [`super::abc`] (abc2018, section V) and [`super::afpft`] (section 3) use CSFQ. Equations are those of the
-//! authors' ns-2 code, as implemented in two independent ports of it.
+//! papers of [`super::abc`] (abc2018, section V) and [`super::afpft`] (section 3) use CSFQ. Equations follow the
+//! authors' ns-2 code, as implemented in two independent ports of this code.
 //!
 //! T is the time since the flow's last packet, L the packet's length in bits, K a time constant.
 //!
@@ -32,7 +32,7 @@
 //!
 //! Deviations:
 //! 1. The original texts of the amendments were not available. Cuts (7) are allowed again when congestion begins, as in
-//!    both ports. The text of the amendment, 25 % per window, corresponds to `cut_budget = "per_window"` and
+//!    both ports. The limit that the amendment states, cuts of 25 % per window, needs `cut_budget = "per_window"` and
 //!    `overflow_bound = "floor"`.
 //! 2. As in the ports, `q_threshold` is tested while there is no estimate and at the end of an uncongested window. The
 //!    test at the end of a congested window, described in abc2018 V-E1, needs `variant = "ton_fig4"`.

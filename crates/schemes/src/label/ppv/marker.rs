@@ -1,4 +1,5 @@
-//! The edge of PPV: the value of a packet is the throughput-value function at the packet's position in the user's rate.
+//! The edge of PPV: gives each packet a position y within the user's rate, in bit/s. The value of the packet is that of
+//! the user's y-th bit/s.
 
 use crate::contract::prelude::*;
 use crate::measure::rate_estimates::{Averaging, RateEstimates};
@@ -62,8 +63,8 @@ enum Place {
     TokenBuckets(Box<[f64]>, Time),
 }
 
-/// Throughput-value function: the y-th bit/s of each user of weight 1 has the value `-log2(y)`, at most that of the
-/// first bit/s.
+/// Throughput-value function: the y-th bit/s of each user of weight 1 has the value `-log2(y)`. For y below 1 the value
+/// is that of the first bit/s.
 #[inline]
 pub(super) fn value_of(y: f64) -> f64 {
     -libm::log2(f64::max(y, 1.0)) // eq. (1)
@@ -76,8 +77,8 @@ impl PpvMarker {
         f64::max(rate * self.depth_s, self.full_packet_bits)
     }
 
-    /// Applies eq. (3): fills the buckets, and debits the lowest bucket with at least `bits` tokens and all higher
-    /// ones. Returns the rate of the lowest debited bucket.
+    /// Applies eq. (3): fills the buckets. Debits `bits` from the lowest bucket that has enough tokens, and from all
+    /// higher buckets. Returns the rate of the lowest debited bucket.
     fn debit(&self, tokens: &mut [f64], weight: f64, bits: f64, elapsed_s: f64) -> f64 {
         let mut found = None;
         for (index, tokens) in tokens.iter_mut().enumerate() {
@@ -152,7 +153,7 @@ mod tests {
     use crate::label::meter_bank::MeterBank;
     use crate::testing::TestPacket;
 
-    /// Returns the fraction of a 4 Mbit/s flow's packets whose value is at least that of the `rate`-th bit/s.
+    /// Returns the fraction of packets of a 4 Mbit/s flow that have at least the value of the `rate`-th bit/s.
     fn part_below(place: PpvMarkerKind, weight: f64, rate: f64) -> f64 {
         let params = PpvMarkerParams { place, ..Default::default() };
         let spec = MeterSpec { reference_rate: BitRate(1), weight, start: Time::ZERO };

@@ -12,8 +12,7 @@
 //!
 //! Bucket i of a user of weight w fills at `w * 10^(1 + i/30)` kbit/s.
 //!
-//! The label is V. V is decreasing, so if all users have the same marginal value, they have the same rate per unit of
-//! weight.
+//! The label is V(y). V decreases with y, so users with the same marginal value have the same rate per unit of weight.
 //!
 //! Cost: per packet, the edge computes one exponential, one logarithm and one random number. With token buckets it
 //! computes one logarithm and one step per bucket. The port makes O(log n) comparisons for n packets in the queue.
@@ -23,7 +22,7 @@
 //! Deviations:
 //! 1. V is our choice; any decreasing function gives the same shares. `-log2(y)` is, up to a constant, the negative of
 //!    the activity of ABC's fair meter.
-//! 2. A packet can leave a debt in the higher buckets. In the long run, each bucket therefore limits the rate of all
+//! 2. Rule (3) may debit the higher buckets below zero. In the long run, each bucket therefore limits the rate of all
 //!    packets with its value or a higher one.
 //! 3. A bucket's depth is at least one full packet; otherwise buckets below 120 kbit/s would never have enough tokens.
 //!    If no bucket has enough tokens for a packet, the packet's value is one step below the last bucket's.

@@ -55,8 +55,8 @@ pub(super) struct Host {
     pub access: u16,
     /// Number of packets sent since the access link was idle; saturates.
     pub burst: u16,
-    /// Number of packets of this burst from the first one that did not go into the calendar (see
-    /// [`Access::has_room_by_length`]).
+    /// Number of packets of this burst that did not go into the calendar. After the first such packet, this applies to
+    /// all packets of the burst (see [`Access::has_room_by_length`]).
     pub apart: u16,
     /// Length of the second packet of this burst, and of all later packets that went into the calendar.
     pub bytes: u16,

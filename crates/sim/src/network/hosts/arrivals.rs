@@ -1,7 +1,7 @@
 //! Arrivals in one direction: packets at their edge nodes, or acknowledgements at their hosts.
 //!
 //! An arrival waits in the first of three queues that can take it:
-//! - a [`SharedLine`], if the arrival is not earlier than those of other hosts in the line;
+//! - a [`SharedLine`], if the arrival is not earlier than the other arrivals in the line;
 //! - the [`Calendar`], for hosts whose access links have individual delays;
 //! - the line of its host.
 //!
@@ -22,7 +22,8 @@ pub enum Queue {
     Calendar,
 }
 
-/// Event that moved to an earlier time, because a new arrival is the earliest in a queue. Contains the new time.
+/// Event that a new arrival moves to an earlier time, because this arrival is now the first in its queue. Contains the
+/// new time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Earlier {
     /// No event: another arrival is earlier, or the packet was dropped.

@@ -211,7 +211,7 @@ mod tests {
                     prop_assert_eq!(calendar.push(time, user, number), is_first);
                 } else if let Some((time, _, value)) = expected.pop_first() {
                     prop_assert_eq!(calendar.pop(), value);
-                    // Time advances to the arrival just taken or, if there is none, by a pause.
+                    // Time advances by a pause, but not beyond the next arrival.
                     let next = expected.first().map_or(Time::NEVER, |next| next.0);
                     now = (time + Time(pause * 2000 * step)).min(next).max(time);
                 }

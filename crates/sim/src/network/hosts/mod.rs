@@ -2,8 +2,8 @@
 //!
 //! Both directions are FIFO, and the arrival time of a packet is known when it is sent. Only a full buffer of an access
 //! link drops packets; the reverse path drops none. So each direction needs only a delay line, not a queue. The packets
-//! waiting at an access link are those in the line whose transmission has not started. An access link behaves like a
-//! [`crate::network::link::Link`] with drop-tail.
+//! that wait at an access link are the packets in its line whose transmission has not started. An access link behaves
+//! like a [`crate::network::link::Link`] with drop-tail.
 //!
 //! [`Hosts::send`] sends a packet, [`Hosts::acknowledge`] an acknowledgement. [`Arrivals`], one for each direction,
 //! selects the queue for the arrival. Most arrivals of similar hosts are in the order of sending: the first packets on
@@ -196,7 +196,8 @@ impl Hosts {
         let access = self.hosts[packet.user as usize].access;
         match self.access[usize::from(access)].calendar_limit {
             Some(_) => self.send_as::<true, true>(|| packet, now, || now),
-            // With a buffer in bytes, or a very long one, all packets are in the line of the host.
+            // A buffer in bytes or a very large buffer has no `calendar_limit`. All its packets are in the line of the
+            // host.
             None => self.send_as::<true, false>(|| packet, now, || now),
         }
     }
@@ -245,8 +246,8 @@ impl Hosts {
     }
 
     /// Like [`Hosts::send`], for a packet that is passed immediately to an edge node in another part of the network.
-    /// Returns the arrival time at that node, or `None` if the packet is dropped. Stores only packets that may wait,
-    /// without an event, to know the backlog of the buffer.
+    /// Returns the arrival time at that node, or `None` if the packet is dropped. To know the backlog of the buffer,
+    /// stores the packets that may wait, without an event.
     pub fn send_over(&mut self, packet: &SimPacket, now: Time) -> Option<Time> {
         self.over.resize(self.hosts.len(), WatchedDelayLine::EMPTY);
         let longer = self.longer(packet.user);
@@ -359,8 +360,8 @@ impl Hosts {
         (params.rate, params.delay_up + self.longer(user), params.limit)
     }
 
-    /// Delay without queueing from the end of a user's route to the receiver and back to the host, for a packet and an
-    /// acknowledgement of these lengths.
+    /// Delay without queueing of a packet from the end of a user's route to the receiver, plus the delay of its
+    /// acknowledgement back to the host. Both have the given lengths.
     #[must_use]
     pub fn idle_way_back(&self, user: u32, (packet_bytes, wire_bytes): (u32, u32)) -> Time {
         let params = &self.access[usize::from(self.hosts[user as usize].access)].params;
@@ -371,7 +372,7 @@ impl Hosts {
         to_edge + params.rate.time_of(u64::from(wire_bytes)) + params.delay_down + self.longer(user)
     }
 
-    /// Numbers of packets sent to access links, dropped there, and still there.
+    /// Numbers of packets that were sent to access links, that were dropped there, and that have not left yet.
     #[must_use]
     pub fn accounting(&self) -> (u64, u64, u64) {
         let in_own: usize = self.hosts.iter().map(|host| self.up.own.iter(host.up.line()).count()).sum();

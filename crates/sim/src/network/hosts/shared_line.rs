@@ -18,7 +18,7 @@ pub trait OfUser {
 #[derive(Clone, Debug)]
 pub struct SharedLine<T> {
     arrivals: Ring<T>,
-    /// Time and user of the last added arrival, even if it has been taken.
+    /// Time and user of the last added arrival, even if this arrival has been taken.
     last: (Time, u32),
 }
 

@@ -18,7 +18,7 @@ fn packet(seq: u32, wire_bytes: u16) -> SimPacket {
     SimPacket { seq, wire_bytes, ..SimPacket::BLANK }
 }
 
-/// Takes the next packet of the only host that reaches the edge node by `until`.
+/// Takes the next packet that reaches the edge node by `until`. There must be only one host.
 fn take_next(hosts: &mut Hosts, until: Time) -> Option<(Time, SimPacket)> {
     let queues = (0..hosts.up.shared_lines()).map(Queue::SharedLine).chain([Queue::Calendar]);
     let firsts = queues.map(|queue| (hosts.up.first(queue).0, Some(queue)));

@@ -198,13 +198,13 @@ impl AccessNetwork {
         (node + 1..count).chain(0..node).find(alike).unwrap_or(node)
     }
 
-    /// First failover at `end` or later: its index and time.
+    /// Returns index and time of the first failover that is scheduled at `end` or later.
     #[must_use]
     pub fn late_failover(&self, end: Time) -> Option<(usize, Time)> {
         self.failovers.iter().map(|one| one.at).enumerate().find(|(_, at)| *at >= end)
     }
 
-    /// Number of subscribers in files that are attached to the gateway because they have no parent node; 0 if the
+    /// Number of subscribers that are attached to the gateway because the files name no parent node for them; 0 if the
     /// gateway is the only node.
     #[must_use]
     pub fn without_parent(&self) -> u32 {
@@ -408,7 +408,8 @@ pub struct Dealt {
 
 impl AccessNetwork {
     /// Distributes the subscribers among the groups of each direction in proportion to the shares of the groups, node
-    /// by node. Among consecutive subscribers, the number in a group differs from the group's share by at most one.
+    /// by node. In any range of consecutive subscribers, the number of subscribers of a group differs from the group's
+    /// share of the range by at most one.
     #[must_use]
     pub fn deal(&self, groups: &[(SubscriberParams, Option<u32>)]) -> Vec<Dealt> {
         let active = self.active_share();

@@ -63,7 +63,7 @@ pub struct LinkConfig {
     pub queue: Option<QueueConfig>,
 }
 
-/// Names of a link's keys other than rate and delay.
+/// Names of a link's keys, which differ between a graph and a preset.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LinkKeys {
     rate: &'static str,

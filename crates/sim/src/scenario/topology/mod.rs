@@ -54,7 +54,7 @@ params! {
 }
 
 params! {
-    /// Access links of the receivers, which never have a queue. The one-sided dumbbell has no such links.
+    /// Access links of the receivers. These links never have a queue. The one-sided dumbbell has none.
     pub struct ReceiverParams {
         /// Rate of a receiver's access link, at least the rate of the last link of its route.
         receiver_rate: BitRate = "100 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "afc 4: 100 Mb/s";
@@ -142,7 +142,7 @@ impl TopologyConfig {
         map
     }
 
-    /// Path of a link's key: `name` in a graph, `bottleneck_` and `name` in a preset.
+    /// Path of the key `name` of a link. In a preset, the key has the prefix `bottleneck_`.
     pub(super) fn key_of_link(&self, index: usize, name: &str) -> String {
         match self.kind {
             TopologyKind::Graph => format!("topology.links[{index}].{name}"),

@@ -20,7 +20,7 @@ pub trait Preset: ParamSet {
     const ABOUT: About;
     /// True if receivers have separate access links.
     const HAS_RECEIVER_LINKS: bool = true;
-    /// True if the first link may have the optional keys of a graph's link: steps, a trace, loss, jitter.
+    /// True if the first link may have the optional keys of a graph's link: a rate schedule, a trace, and impairments.
     const HAS_COURSE: bool = false;
 
     /// Returns the links in the order in which a group without a route crosses them.

@@ -21,8 +21,8 @@ params! {
     pub struct TraceParams {
         /// Bytes on the wire that a delivery opportunity carries.
         opportunity: Bytes = "1500 B", in "1 B"..="65535 B", source "mm-link(1): an MTU";
-        /// Averaging time of the link rate reported to schemes, from the end of the first interval on. If absent,
-        /// schemes always get the link's nominal rate.
+        /// Averaging time of the link rate reported to schemes. Until it has passed once, or if absent, schemes get the
+        /// link's nominal rate.
         rate_window: Option<Time> = null, in "1 ms"..="1 h", source "our choice";
     }
 }

@@ -94,7 +94,7 @@ impl AnySender {
         }
     }
 
-    /// Handles the timer if it has expired. Harmless if called early.
+    /// Handles the timer if it has expired, otherwise does nothing.
     pub fn on_timer(&mut self, params: &TcpParams, now: Time) {
         either!(self, sender => sender.on_timer(params, now));
     }

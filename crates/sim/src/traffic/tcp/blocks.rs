@@ -46,7 +46,7 @@ impl SackBlocks {
         &self.0[..self.len()]
     }
 
-    /// Returns the first segment of `block` that is not in these blocks, which are from the last ACK.
+    /// Returns the first segment of `block` that these blocks do not contain. They are the blocks of the last ACK.
     #[inline]
     pub(super) fn first_news(&self, block: SackBlock) -> u32 {
         // An empty block (0 to 0) has no effect.

@@ -39,7 +39,7 @@ params! {
             source "tcp_input.c tcp_event_data_recv, tcp_output.c tcp_send_delayed_ack of Linux";
         /// Minimum retransmission timeout, at most `max_rto`.
         min_rto: Time = "1 s", in "1 us"..="1 h", source "tcp-socket-base.cc MinRto, RFC 6298 2.4";
-        /// Upper limit when the retransmission timeout doubles. As in ns-3, it does not limit the estimate.
+        /// Maximum to which doublings raise the retransmission timeout. As in ns-3, RTT samples may give more.
         max_rto: Time = "60 s", in "1 us"..="24 h", source "tcp-socket-base.cc SendDataPacket, RFC 6298 2.5";
         /// Retransmission timeout before the first RTT sample, at least `min_rto`. Rarely used, since the handshake
         /// provides a sample.
@@ -103,9 +103,8 @@ params! {
         /// Lets only the first ACK of new data in a recovery restart the retransmission timer.
         impatient_timer: bool = false,
             source "RFC 6582 4, Impatient variant; ns-3 tcp-socket-base.cc ProcessAck, with SACK too";
-        /// Sends some segments immediately, regardless of window and pacing. These are the first retransmission of a
-        /// recovery and, for each ACK in recovery up to a segment that was not retransmitted, a lost segment or else a
-        /// new one.
+        /// Sends the first retransmission of a recovery regardless of window and pacing. Does the same with a lost
+        /// segment, or else a new one, for each partial ACK up to a segment that was not retransmitted.
         recovery_sends_at_once: bool = false,
             source "RFC 6675 5 (4.3), RFC 6582 3.2 step 3; ns-3 tcp-socket-base.cc DoRetransmit";
         /// Treats an ACK with new SACK information as a duplicate even if its number advances. Such an ACK does not
@@ -525,8 +524,8 @@ mod tests {
     fn a_timer_waits_for_whole_ticks_beside_the_one_that_goes_on() {
         let params = TcpParams::profile(TcpProfile::Linux);
         let due = |now, delay| params.due(Time::from_micros(now), Time::from_micros(delay));
-        // With ticks of 4 ms, a delay of 4.5 ms takes two ticks after the current one, which began at 8 ms: 8 + 4 + 8
-        // ms.
+        // Ticks of 4 ms begin at 8 and 12 ms. A timer that is set at 9 ms for 4.5 ms skips the current tick and takes
+        // two whole ones: 12 + 8 ms.
         assert_eq!([due(9_000, 4_500), due(8_000, 4_000)], [20_000, 16_000].map(Time::from_micros));
         let exact = TcpParams { clock_tick: Time::ZERO, ..params.clone() };
         assert_eq!(exact.due(Time::from_micros(9_000), Time::from_micros(4_500)), Time::from_micros(13_500));

@@ -111,7 +111,7 @@ impl BitRing {
                 break;
             }
         }
-        // Beyond the limit, the bits represent numbers from `base` on again.
+        // The ring wraps around, so the bits beyond the limit represent numbers from `base` on.
         seq.min(limit).max(from)
     }
 
@@ -123,8 +123,8 @@ impl BitRing {
             if ones <= seq % 64 {
                 return (seq + 1 - ones).max(base);
             }
-            // Searches all lower bits of the word. Bits below that of `base` are clear or represent much larger
-            // numbers.
+            // Searches all lower bits of the word, including those below `base`. These are clear or represent much
+            // larger numbers.
             let below = seq - seq % 64;
             if below <= base {
                 return base;
@@ -206,8 +206,8 @@ mod tests {
     #[test]
     fn keeps_members_when_it_grows_around_the_end_of_the_ring() {
         let mut ring = BitRing::default();
-        // With one word and base 60, the range is 60 to 123. In the word, bits of 64 and above precede those of 60 to
-        // 63.
+        // One word with base 60 holds 60 to 123. Since the word wraps around, 64 and above are in its low bits, and 60
+        // to 63 in its high bits.
         for seq in [61, 63, 64, 70] {
             ring.insert(60, seq);
         }

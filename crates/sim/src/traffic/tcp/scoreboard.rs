@@ -127,7 +127,7 @@ impl Scoreboard {
 
     /// Records the retransmission of `seq`, which NextSeg has chosen.
     pub(super) fn resend(&mut self, una: u32, seq: u32) {
-        // All segments between the old boundary and `seq` are SACKed.
+        // NextSeg skips only SACKed segments, so all segments between the old boundary and `seq` are SACKed.
         self.sacked_below_resent += seq - self.resent_below.max(una);
         self.resent_below = seq + 1;
     }
@@ -164,7 +164,7 @@ impl Scoreboard {
         }
     }
 
-    /// Returns both boundaries in ascending order. A boundary below `una` is raised to `una`.
+    /// Returns `lost_below` and `resent_below` in ascending order, each raised to `una` if it is lower.
     fn cuts(&self, una: u32) -> (u32, u32) {
         let (lost, resent) = (self.lost_below.max(una), self.resent_below.max(una));
         (lost.min(resent), lost.max(resent))

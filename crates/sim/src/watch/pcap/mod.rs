@@ -72,7 +72,7 @@ pub struct PcapOptions {
 /// Checks whether a scenario can be captured.
 ///
 /// # Errors
-/// A TCP source has packets without room for their headers.
+/// The packets of a TCP source are shorter than their headers.
 pub fn check(scenario: &Scenario) -> Result<(), ConfigError> {
     for (g, group) in scenario.groups.iter().enumerate() {
         for (s, source) in group.sources.iter().enumerate() {
@@ -103,7 +103,8 @@ struct Connection {
 }
 
 impl Connection {
-    /// Updates `echo` to the time `sent`, which never decreases, since packets of a flow keep their order.
+    /// Updates `echo` for a packet that its sender sent at `sent`. These times never decrease, since packets of a flow
+    /// keep their order.
     fn know(&mut self, sent: Time) {
         while let Some(&(_, value)) = self.later_echoes.front().filter(|(arrival, _)| *arrival <= sent) {
             self.echo = value;
@@ -133,8 +134,8 @@ pub struct Pcap<W: Write> {
     /// link.
     beyond: Vec<Option<Time>>,
     group_of_user: Vec<u16>,
-    /// Acknowledgements in order of time. They wait here because the starts of earlier transmissions may be reported
-    /// late.
+    /// Acknowledgements in the order in which they reach the edge node. They are not written at once, because an
+    /// earlier start of a transmission may be reported after them.
     acks: VecDeque<PendingAck>,
     frame: Frame,
     failure: Option<io::Error>,

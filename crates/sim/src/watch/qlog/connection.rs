@@ -146,8 +146,8 @@ impl Connection {
         });
     }
 
-    /// Handles a retransmission and returns its trigger. For a sender without records, the retransmission shows that
-    /// the segment is considered lost.
+    /// Handles a retransmission and returns its trigger. For a sender without a list of lost segments, the
+    /// retransmission shows that the segment is considered lost.
     fn send_again(&mut self, events: &mut Events<'_>, flow: &TcpFlow, place: usize) -> Option<&'static str> {
         let record = &mut self.outstanding[place];
         match record.fate {

@@ -87,7 +87,7 @@ pub struct Qlog<W, S> {
     title: String,
     description: String,
     groups: Vec<String>,
-    /// Group of each user, and its number within the group.
+    /// For each user: index of its group, and its number within the group.
     users: Vec<(u16, u32)>,
     /// Logs by slot of the flow; `None` for flows that are not logged.
     connections: Vec<Option<Connection>>,

@@ -19,7 +19,8 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Key of a stream frame's length: quic-events-01 appendix A.7.8, quic-events-13 section 8.13.8.
+    /// Returns the key and value of a stream frame's length, by quic-events-01 appendix A.7.8 or quic-events-13 section
+    /// 8.13.8.
     pub(super) fn length_of_frame(self, bytes: u32) -> String {
         match self {
             Self::Contained => format!(r#""length":{bytes}"#),
@@ -113,7 +114,7 @@ pub(super) fn trace_header(label: &str, user: &str) -> String {
 pub(super) fn sequence_header(title: &str, description: &str) -> String {
     let (title, description) = (json!(title), json!(description));
     let trace = json!({
-        // Section 7.1: a monotonic clock has no known epoch.
+        // main-schema-14 section 7.1: a monotonic clock has no known epoch.
         "common_fields": {
             "time_format": "relative_to_epoch",
             "reference_time": {"clock_type": "monotonic", "epoch": "unknown"},

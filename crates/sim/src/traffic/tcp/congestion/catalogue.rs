@@ -39,12 +39,12 @@ fn describe(control: CongestionControl) -> ControlInfo {
         module: control.module(),
         summary: control.summary(),
         decides: match control.authority() {
-            Authority::Avoidance => "growth in congestion avoidance, window after congestion",
-            Authority::Growth => "growth, slow start included, window after congestion",
-            Authority::Full => "window and pacing rate, always",
+            Authority::Avoidance => "window growth in congestion avoidance, and window after congestion",
+            Authority::Growth => "all window growth, and window after congestion",
+            Authority::Full => "window and pacing rate",
         },
         marks: match control.ecn_use() {
-            EcnUse::Classic => "once a round trip, ECT(0)",
+            EcnUse::Classic => "once per round trip, ECT(0)",
             EcnUse::AccurateEct0 => "every mark, ECT(0)",
             EcnUse::AccurateEct1 => "every mark, ECT(1)",
         },

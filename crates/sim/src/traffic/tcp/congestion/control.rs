@@ -112,7 +112,8 @@ impl Flight {
         self.outstanding.min(u64::from(self.cwnd))
     }
 
-    /// Returns the flight for controls that reduce the window in whole segments, regardless of the outstanding data.
+    /// Returns the flight for controls that reduce the window in whole segments: `cwnd` rounded down, even if fewer
+    /// data are outstanding.
     pub fn of_whole_window(self, mss: u32) -> Self {
         let cwnd = self.cwnd - self.cwnd % mss;
         Self { cwnd, outstanding: self.outstanding.max(u64::from(cwnd)), ..self }
@@ -162,7 +163,7 @@ pub struct Output {
 pub struct Sample {
     /// Arrival time.
     pub now: Time,
-    /// RTT of the newest segment that the ACK delivers, or of the first segment with `rtt_of_first`. `None` if this
+    /// RTT of the newest segment that the ACK delivers; with `rtt_of_first`, RTT of the oldest one. `None` if this
     /// segment was sent more than once, or if the ACK delivers no segment.
     pub rtt: Option<Time>,
     /// True if `rtt` comes from a timestamp in whole milliseconds, so that it may be wrong by up to 1 ms.
@@ -183,7 +184,7 @@ pub struct Sample {
     pub marked: u32,
     /// True if the ACK carries ECE (classic feedback), so that the window must not grow.
     pub ece: bool,
-    /// True if `sack_duplicates` makes the ACK a duplicate, so that the window must not grow.
+    /// True if the ACK counts as a duplicate because of `sack_duplicates`, so that the window must not grow.
     pub duplicate: bool,
     /// Bytes in flight after the ACK.
     pub in_flight: u32,
@@ -217,7 +218,7 @@ pub struct Sample {
     pub cwnd_limited: bool,
     /// Phase of the connection after the ACK.
     pub phase: Phase,
-    /// True while a mark reduces the window (TCP_CA_CWR of Linux).
+    /// True while the window is being reduced because of a mark (TCP_CA_CWR of Linux).
     pub reducing: bool,
 }
 
@@ -228,9 +229,9 @@ pub enum Event {
     Open,
     /// A recovery starts. [`Control::reduce`] was called before, unless the control has full authority.
     Loss,
-    /// A congestion mark, at most once per round trip (RFC 3168). [`Control::reduce`] was called as for `Loss`.
+    /// A congestion mark, at most once per round trip (RFC 3168). As for `Loss`, [`Control::reduce`] was called before.
     Mark,
-    /// A timeout. [`Control::reduce`] and [`Control::timed_out`] were called as for `Loss`; a control with full
+    /// A timeout. [`Control::timed_out`] was called before, and [`Control::reduce`] as for `Loss`. A control with full
     /// authority sets the window.
     Timeout,
     /// Recovery or the loss state ends.
@@ -247,7 +248,8 @@ pub enum Event {
         /// Time since the last segment was sent.
         idle: Time,
     },
-    /// A segment is considered lost. Reported before the sample of its ACK, and only with [`Control::HEARS_LOSSES`].
+    /// A segment is considered lost. Reported before the sample of the ACK that shows the loss, and only with
+    /// [`Control::HEARS_LOSSES`].
     SegmentLost {
         /// Payload in bytes.
         bytes: u32,

@@ -21,10 +21,10 @@
 //! Mbit/s next to a Reno flow with 9.3 Mbit/s. In competitive mode it gets 1.8 Mbit/s next to CUBIC and 5.2 Mbit/s next
 //! to Reno.
 //!
-//! Cost: four windowed extremes and three divisions per ACK; 400 bytes of state.
+//! Cost: four windowed minima or maxima and three divisions per ACK; 400 bytes of state.
 //!
 //! Deviations:
-//! 1. Windowed extremes keep three candidates, as in Linux; the paper does not specify them.
+//! 1. Each windowed minimum or maximum keeps three candidates, as in Linux; the paper does not specify the method.
 //! 2. v is at most `delta cwnd`, as in the authors' code, so that the window at most doubles in a round trip.
 //! 3. v becomes 1 as soon as an ACK moves the window against the direction of the last round trip, as in Meta's mvfst.
 //!    Otherwise a velocity reached while the window grew would empty the pipe. In the paper v changes only once per
@@ -68,7 +68,7 @@ use super::model::windowed_max::WindowedMax;
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::params;
 
-/// Round trips in one direction from which the velocity doubles (section 2.1).
+/// Number of round trips in the same direction from which the velocity doubles (section 2.1).
 const STEADY_ROUNDS: u32 = 3;
 /// Minimum window in segments (deviation 4).
 const LEAST_WINDOW: f64 = 2.0;
@@ -100,7 +100,7 @@ enum Direction {
     Down,
 }
 
-/// Extremes of the RTT over different times. Minima are stored as maxima of negative values.
+/// Minima and the maximum of the RTT over windows of different lengths. Minima are stored as maxima of negated values.
 #[derive(Clone, Debug)]
 struct Delays {
     /// RTTmin.

@@ -131,8 +131,8 @@ impl Control for Dctcp {
     }
 }
 
-/// Returns alpha, rounded to a multiple of 1 / `steps`, after a window with this marked share (dctcp_update_alpha). If
-/// the decrease would round to zero, alpha becomes 0 before the increase.
+/// Returns alpha after a window with this marked share (dctcp_update_alpha). Decrease and increase are rounded down to
+/// multiples of 1 / `steps`. A decrease that would be zero sets alpha to 0 before the increase.
 fn in_steps(steps: f64, alpha: f64, gain: f64, marked: f64) -> f64 {
     let alpha = (alpha * steps).round();
     let lost = match (alpha * gain).floor() {
@@ -163,7 +163,8 @@ mod tests {
         round(&mut flow, 0);
         // The first ACK ends a window, so alpha is 15/16. The other nine ACKs belong to the next window.
         assert_eq!(flow.control.alpha, 0.9375);
-        // That window ends with the first ACK of this round, which reports the only mark among its ten segments.
+        // The window of these nine ACKs ends with the first ACK of this round, which reports the only mark in the
+        // window.
         round(&mut flow, 3);
         assert!((flow.control.alpha - (0.9375 * 0.9375 + 0.1 / 16.0)).abs() < 1e-12, "{}", flow.control.alpha);
         let alpha = flow.control.alpha;
@@ -235,7 +236,8 @@ mod tests {
         assert_eq!(cwnd, 11 * MSS);
         flow.avoid(&mut cwnd, 1);
         assert_eq!(cwnd, 12 * MSS);
-        // An ACK of two segments counts as two. Growth that MSS^2 / cwnd would round to zero is not lost.
+        // An ACK of two segments counts as two. At this window, MSS^2 / cwnd is less than a byte, but the growth is not
+        // lost.
         cwnd = 4000 * MSS;
         (0..2000).for_each(|_| flow.avoid(&mut cwnd, 2));
         assert_eq!(cwnd, 4001 * MSS);

@@ -44,8 +44,8 @@ impl Congestion {
 
     #[inline]
     fn with_state<R>(&mut self, params: &TcpParams, act: impl FnOnce(&mut State) -> R) -> R {
-        // Checks the parameters, which are in the cache because all flows share them. So Reno's `self` need not be
-        // fetched.
+        // Checks the parameters, not `self`. They are in the cache, because all flows share them, and the `self` of
+        // Reno need not be fetched.
         if params.congestion_control.has_state() {
             act(self.0.as_mut().expect("made with the connection"))
         } else {
@@ -53,7 +53,8 @@ impl Congestion {
         }
     }
 
-    /// Grows the window. If the window reaches `ssthresh`, the other segments of the ACK count in congestion avoidance.
+    /// Grows the window. If the window reaches `ssthresh`, the remaining segments of the ACK count in congestion
+    /// avoidance.
     #[inline]
     pub fn grow(&mut self, params: &TcpParams, window: Window<'_>, ssthresh: u32, mut progress: Progress) {
         let Window { cwnd, counted } = window;

@@ -10,7 +10,7 @@
 //! | 2.4.2 | `MIN_CWND MSS <= cwnd <= flightsize + ALLOWED_INCREASE MSS` | `Ledbat::approach` |
 //! | 2.4.2 | a loss halves the window, depending on `flight_size` | [`Reno::reduce`] |
 //!
-//! Known weakness: if the buffer is full before the delay reaches TARGET, losses come first. LEDBAT responds to losses
+//! Known weakness: if the buffer is full before the delay reaches TARGET, losses occur first. LEDBAT responds to losses
 //! like Reno and does not yield. For example, on a link of 10 Mbit/s with an RTT of 40 ms and a buffer of 24 packets
 //! (29 ms), LEDBAT gets 4.7 Mbit/s and a CUBIC flow 5.3 Mbit/s, over 100 s with the profile `linux`. With a buffer of
 //! 264 packets (317 ms), LEDBAT gets 0.5 Mbit/s and CUBIC 9.5 Mbit/s.
@@ -20,8 +20,7 @@
 //! Deviations:
 //! 1. RFC 6817 2.2: the delay is the round-trip time of the newest segment that an ACK delivers. It is not the one-way
 //!    delay, because ACKs carry no receiver time. So the delay includes queues on the reverse path and the wait of a
-//!    delayed ACK. With `ledbat_delay = "stamps"` the timestamps of each ACK give a delay, so that no stale delays
-//!    remain after recovery.
+//!    delayed ACK. With `ledbat_delay = "stamps"` every ACK gives a delay, even during recovery.
 //! 2. RFC 6817 2.5: the initial window is the connection's `initial_window` (10 with the profile `linux`), not 2.
 //! 3. RFC 6817 2.4.2: in recovery the sender sets the window, by proportional rate reduction if enabled. After a
 //!    timeout the window is one segment, and the next ACK raises it to `ledbat_min_window`.
@@ -230,8 +229,8 @@ mod tests {
             flow.ack(|sample| (sample.rtt, sample.since_echo) = (None, RTT + MS(200)));
             flow.output.cwnd
         });
-        // By the last RTT the queue is empty: off_target is 1, and the window grows by MSS^2 / cwnd. By the timestamps
-        // off_target is -1, and the window shrinks.
+        // With the last RTT as delay, the queue is empty: off_target is 1, and the window grows by MSS^2 / cwnd. With
+        // the timestamps, off_target is -1, and the window shrinks.
         assert_eq!(windows, [20 * MSS + 50, 20 * MSS - 50]);
     }
 
@@ -245,15 +244,16 @@ mod tests {
             });
             flow.output.cwnd
         });
-        // The base delay was sampled at time 0. With stale delays the filter still contains it; without them it has
-        // only the last delay.
+        // With stale delays, the filter still contains the sample of time 0, which is also the base delay. Without them
+        // it contains only the last delay.
         assert_eq!(windows, [20 * MSS - 50, 20 * MSS + 50]);
     }
 
     #[test]
     fn section_2_5_the_least_of_four_delays_counts() {
         let mut flow = flow(LedbatParams::default());
-        // Every fourth ACK has an RTT without queueing, so the window grows as if the queue were always empty.
+        // Every fourth ACK has an RTT without queueing. The filter takes the minimum of four delays, so the window
+        // grows as if the queue were always empty.
         let before = flow.output.cwnd;
         flow.round(|index, sample| sample.rtt = Some(RTT + if index % 4 == 0 { Time::ZERO } else { MS(300) }));
         assert!(flow.output.cwnd - before >= 950, "{}", flow.output.cwnd - before);

@@ -1,4 +1,4 @@
-//! LEDBAT++: LEDBAT with slower growth, a decrease in proportion to the window, and pauses in which queues drain.
+//! LEDBAT++: LEDBAT with slower growth, multiplicative decrease, and pauses in which queues drain.
 //!
 //! Source: draft-irtf-iccrg-ledbat-plus-plus, section 4 (sections are those of version 01).
 //!
@@ -24,8 +24,8 @@
 //! 1. The initial window is the connection's `initial_window` (10 with the profile `linux`), not 2.
 //! 2. A loss halves the window as in Reno, and ends slow start or a slowdown. After a timeout the modified slow start
 //!    raises the window to the threshold.
-//! 3. The next slowdown starts two round trips after a loss that ended slow start or a slowdown, or after the slow
-//!    start that follows a timeout.
+//! 3. The next slowdown starts two round trips after this slow start ends, or after a loss that ended slow start or a
+//!    slowdown.
 //!
 //! Not implemented: the receiver's option to control the sender (RFC 9840, rLEDBAT).
 
@@ -69,9 +69,9 @@ enum Stage {
     SlowStart,
     /// Between slowdowns; the next one starts at `until`.
     Avoidance { until: Time },
-    /// In a slowdown that started at `since`: the window is two segments until `until`.
+    /// First part of a slowdown that started at `since`: the window is two segments until `until`.
     Frozen { since: Time, until: Time },
-    /// In a slowdown that started at `since`: slow start towards the previous window.
+    /// Second part of a slowdown that started at `since`: slow start up to the previous window.
     Ramp { since: Time },
 }
 
@@ -93,7 +93,7 @@ impl Control for LedbatPlusPlus {
         Self { delay: QueuingDelay::new(), stage: Stage::SlowStart, fraction: 0.0 }
     }
 
-    // A loss halves the window (deviation 2), the default of `reduce`.
+    // The default of `reduce` applies: a loss halves the window (deviation 2).
 
     fn on_sample(&mut self, of: Connection, params: &LedbatPlusPlusParams, output: &mut Output, sample: &Sample) {
         if let Some(rtt) = sample.rtt {
@@ -178,8 +178,8 @@ impl LedbatPlusPlus {
         self.set(output, grown.min(f64::from(output.ssthresh)).max(least));
     }
 
-    /// Changes the window by an ACK's share of a round trip (sections 4.2 and 4.3); `delay` is a multiple of the
-    /// target.
+    /// Changes the window by an ACK's share of a round trip (sections 4.2 and 4.3); `delay` is the queueing delay
+    /// divided by the target.
     fn approach(
         &mut self,
         of: Connection,

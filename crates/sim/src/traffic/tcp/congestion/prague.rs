@@ -2,7 +2,8 @@
 //! Flows with short RTTs grow no faster than a flow with an RTT of 25 ms.
 //!
 //! Source: draft-briscoe-iccrg-prague-congestion-control, section 2.4 (of version 04), RFC 9331 section 4. Details that
-//! these documents leave open follow Linux (L4STeam/linux, `net/ipv4/tcp_prague.c`), where names begin with `prague_`.
+//! these documents leave open follow Linux (L4STeam/linux, `net/ipv4/tcp_prague.c`). Names that begin with `prague_`
+//! are from Linux.
 //!
 //! Windows are in segments:
 //!
@@ -23,8 +24,7 @@
 //! Deviations:
 //! 1. Windows and alpha are not rounded to fixed point. At each ACK, the actual window moves at most a segment towards
 //!    the computed one, as in Linux.
-//! 2. As in Linux, a round ends with the first ACK of a segment sent in it, and a virtual RTT ends when its time has
-//!    passed.
+//! 2. As in Linux, a round ends with the first ACK of a segment sent in it. A virtual RTT depends on time only.
 //! 3. A loss halves the window when recovery starts, and the window does not grow until recovery ends. Retransmissions
 //!    are sent at the pacing rate within the halved window, without proportional rate reduction.
 //! 4. A window of one segment is not subdivided: the pacing rate approximates the draft's `cwnd` below two segments.
@@ -324,8 +324,7 @@ mod tests {
             flow.round(|index, sample| sample.marked = if index < marked { MSS } else { 0 });
             flow.control.window - 20.0
         };
-        // 20 unmarked segments add 1 / cwnd each. If half of the segments are marked, only the other half add to the
-        // window. cwnd is rounded up.
+        // Each of 20 ACKs adds 1 / cwnd if its segment is unmarked. cwnd is rounded up.
         for (marked, growth) in [(0, 1.0), (10, 0.5), (20, 0.0)] {
             assert!((grown(marked) - growth).abs() < 0.06, "{} with {marked} marked", grown(marked));
         }

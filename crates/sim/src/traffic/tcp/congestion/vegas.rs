@@ -11,7 +11,7 @@
 //! | III-B | `cwnd += 1` if Diff < alpha, `cwnd -= 1` if Diff > beta | `Vegas::adjust` |
 //! | III-C | slow start doubles the window in every nth round trip, and ends once Diff > gamma | `Vegas::adjust` |
 //!
-//! Known weakness: if a flow starts while segments of others wait in the queue, its BaseRTT includes this queueing
+//! Known weakness: if a flow starts while segments of other flows wait in the queue, its BaseRTT includes this queueing
 //! delay. The new flow adds its segments to the queue, and the older flows reduce their windows. On a link of 10 Mbit/s
 //! with an RTT of 40 ms and a long buffer, a flow that starts 2 s after another gets 8.5 Mbit/s; the older flow gets
 //! 1.1 Mbit/s. Two flows that start together get 4.8 Mbit/s each.
@@ -96,7 +96,7 @@ pub struct Vegas {
     rounds: Rounds,
     /// Segments acknowledged since the window last grew, for growth like Reno's.
     counted: u32,
-    /// True if the connection was open at the last sample (doing_vegas_now).
+    /// True if the phase was `Open`, without a reduction in progress, at the last sample (doing_vegas_now).
     open: bool,
 }
 
@@ -163,7 +163,7 @@ impl Control for Vegas {
 }
 
 impl Vegas {
-    /// Implements vegas_enable: the next decision waits for a full round trip.
+    /// Implements vegas_enable: Vegas decides again only after a full round trip.
     fn begin_anew(&mut self, params: &VegasParams, delivered: u64, in_flight: u32) {
         let ahead = if params.vegas_early_round { in_flight } else { 0 };
         self.rounds.restart(delivered + u64::from(ahead));
@@ -217,15 +217,16 @@ impl Vegas {
             output.cwnd = output.cwnd.saturating_add(of.mss);
         }
         output.cwnd = output.cwnd.max(2 * of.mss);
-        // The threshold is raised to three quarters of the window (`tcp_current_ssthresh`). With whole windows, half
-        // and quarter are rounded down separately.
+        // The threshold becomes at least half plus a quarter of the window (`tcp_current_ssthresh`). With whole
+        // windows, both are rounded down to segments.
         let unit = if of.whole_windows { of.mss } else { 1 };
         let window = output.cwnd / unit;
         output.ssthresh = output.ssthresh.max((window / 2 + window / 4) * unit);
     }
 }
 
-/// Grows the window by slow start (RFC 5681) up to the threshold. Returns the remainder of the ACK, in bytes.
+/// Grows the window by slow start (RFC 5681) up to the threshold. Returns the number of acknowledged bytes that did not
+/// add to the window.
 fn slow_start(of: Connection, output: &mut Output, sample: &Sample) -> u32 {
     let growth = of.counted(sample.acked).min(output.ssthresh.saturating_sub(output.cwnd));
     output.cwnd = output.cwnd.saturating_add(growth);
@@ -268,7 +269,7 @@ mod tests {
 
     #[test]
     fn section_iii_b_expected_less_actual_is_what_of_the_window_the_path_does_not_hold() {
-        // Diff is 20 segments less floor(20 * 100 / RTT), RTT in ms: 0, 1, 2, 4 and 5 segments.
+        // Diff is 20 - floor(20 * 100 / RTT) segments, with the RTT in ms: 0, 1, 2, 4 and 5 segments.
         for (rtt, expected) in [(100, 1), (105, 1), (111, 0), (125, 0), (134, -1)] {
             let mut flow = flow();
             flow.params.vegas_diff = VegasDiff::ExpectedLessActual;
@@ -328,8 +329,8 @@ mod tests {
             flow.round(|_, sample| sample.rtt = Some(BASE));
             windows.push(flow.output.cwnd / MSS);
         }
-        // The first ACK has only its own sample, so the window grows like Reno's. The rounds after it are the second
-        // and the fourth.
+        // In the first round trip the window grows like Reno's, because the first ACK has only its own sample. It
+        // doubles in the second and in the fourth round trip.
         assert_eq!(windows, [11, 22, 22, 44]);
     }
 

@@ -45,7 +45,7 @@ impl AckDelay {
         } else if gap < ticks {
             self.set(ticks / 2 + gap, params);
         } else {
-            // The receiver's own timeout, after the RTT sample of the handshake.
+            // The retransmission timeout that the receiver computes from the RTT of the handshake.
             return gap > in_ticks(rtt + Time(2 * rtt.0).max(MOST), tick);
         }
         false
@@ -109,8 +109,8 @@ mod tests {
             assert!(!delay.on_segment(&params, RTT, next));
             delay.delay(&params, RTT)
         };
-        // Half of the old delay plus the gap, which must be shorter than the delay: 20 + 36, 28 + 52, 40 + 72 (28
-        // ticks), then half of that plus 20 for a short gap.
+        // If a gap is shorter than the delay, the new delay is half of the old one plus the gap: 20 + 36, 28 + 52 and
+        // 40 + 72 ms. The gaps of 4 ms count as 20 ms. Halves are rounded down to ticks of 4 ms.
         assert_eq!([100, 1, 36, 52, 72, 4, 4].map(&mut after), [40, 40, 56, 80, 112, 76, 56].map(MS));
     }
 
@@ -122,7 +122,8 @@ mod tests {
             delay.on_timeout(&params);
             delay.delay(&params, RTT)
         });
-        // The third value is 200 ms, limited by the RTT; on a path of 10 ms by the minimum of 40 ms.
+        // The third doubling gives 200 ms, which the RTT limits to 160 ms. With an RTT of 10 ms, the delay is its
+        // minimum, 40 ms.
         assert_eq!(doubled, [80, 160, 160].map(MS));
         assert_eq!(delay.delay(&params, MS(10)), MS(40));
         delay.reset(&params);

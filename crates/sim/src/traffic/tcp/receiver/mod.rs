@@ -20,11 +20,11 @@ const QUICK_AFTER_MARK: u8 = 2;
 /// maximum number of ACKs that are then delayed (tcp_comp_sack_nr).
 const PROMPT: u8 = 3;
 const MOST_WAITING: u8 = 44;
-/// Maximum number of runs above gaps that a delayed ACK may have to report (TCP_SACK_BLOCKS_EXPECTED).
+/// Maximum number of runs above gaps that the report of a delayed ACK may contain (TCP_SACK_BLOCKS_EXPECTED).
 const KEPT_RUNS: usize = 2;
 /// Divisor of the RTT that gives the maximum delay of an ACK: 5 % of the RTT.
 const RTT_SHARE: u64 = 20;
-/// Maximum additional wait, which ends with the next segment (tcp_comp_sack_slack_ns).
+/// Additional wait after the delay of an ACK; a segment that arrives meanwhile ends it (tcp_comp_sack_slack_ns).
 const SACK_SLACK: Time = Time::from_micros(100);
 /// Flag in `Receiver::handshake`: the value is an RTT.
 const TIMED: u32 = 1 << 31;
@@ -212,7 +212,8 @@ impl Receiver {
         self.note_arrival(params, now);
         if !self.gap {
             self.next += 1;
-            // If this segment is acknowledged at once, its ACK replaces the ACK for the previous segments.
+            // `before` acknowledges the previous segments. If this segment is acknowledged at once, its ACK replaces
+            // `before`.
             return self.delay_ack(params, now).or(before);
         }
         let filled = self.early.take_run(self.next + 1);
@@ -230,7 +231,7 @@ impl Receiver {
         self.early.fetch(seq);
     }
 
-    /// Returns the delayed ACK if its timer has expired. Harmless if called early.
+    /// Returns the delayed ACK if its timer has expired, otherwise `None`.
     pub fn on_timer(&mut self, params: &TcpParams, now: Time) -> Option<Ack> {
         if now < self.timer {
             return None;
@@ -371,8 +372,8 @@ impl Receiver {
         self.beyond > PROMPT
     }
 
-    /// Delays the ACK of segment `seq`. If other ACKs are already delayed and this one must report a third run, returns
-    /// it to be sent at once, so that no run is omitted (tcp_sack_new_ofo_skb).
+    /// Delays the ACK of segment `seq`, or returns it to be sent at once. It is sent at once if the delay is almost
+    /// over, or if other ACKs are already delayed and this one must report a third run (tcp_sack_new_ofo_skb).
     fn wait_for_more(&mut self, params: &TcpParams, seq: u32, now: Time) -> Option<Ack> {
         let is_known = self.sacks.iter().take(KEPT_RUNS).any(|block| block.touches(seq));
         let others_wait = self.beyond > PROMPT + 1;

@@ -230,7 +230,7 @@ impl Sender {
         None
     }
 
-    /// Handles the timer if it has expired. Harmless if called early.
+    /// Handles the timer if it has expired, otherwise does nothing.
     pub fn on_timer(&mut self, params: &TcpParams, now: Time) {
         if now < self.timer {
             return;
@@ -263,7 +263,8 @@ impl Sender {
         self.window_due.then(|| self.send(params, self.nxt, now))
     }
 
-    /// Does the work of [`Sender::poll_transmit`] if something other than the window may permit a segment.
+    /// Does the work of [`Sender::poll_transmit`] if a segment of the handshake, a retransmission or limited transmit
+    /// may be due, or with SACK.
     #[inline(never)]
     fn poll_special(&mut self, params: &TcpParams, now: Time) -> Option<Segment> {
         if std::mem::take(&mut self.handshake_due) {
@@ -297,7 +298,7 @@ impl Sender {
     /// Counters so far.
     #[must_use]
     pub fn stats(&self) -> SenderStats {
-        // Each segment below `high` was sent once as new data.
+        // Each segment below `high` was sent exactly once as new data, so their number is `high`.
         let counts = self.stats;
         SenderStats {
             segments_sent: u64::from(self.high) + counts.retransmissions,
@@ -446,8 +447,8 @@ impl Sender {
         let acked = self.bytes(params, self.una, ack);
         //= RFC 6582 3.2-6: Partial ACK: cwnd shrinks by what it covers and grows by a segment.
         self.cwnd = self.cwnd.saturating_sub(acked).saturating_add(params.segment_payload);
-        // As in ns-3.26 ReceivedAck, subtracts the number of acknowledged segments that caused no duplicate ACK, at
-        // least one.
+        // As in ns-3.26 ReceivedAck, `dup_acks` decreases by the number of acknowledged segments that exceeds it, at
+        // least by one. These segments caused no duplicate ACK.
         let explained = (ack - self.una).saturating_sub(self.dup_acks).max(1);
         self.dup_acks = self.dup_acks.saturating_sub(explained);
         self.resent = self.resent.saturating_sub(1);
@@ -458,8 +459,8 @@ impl Sender {
 
     /// Handles a full ACK (rule 6, RFC 6582 3.2 step 3).
     fn on_full_ack(&mut self, params: &TcpParams) {
-        // As in ns-3.26 ReceivedAck, the data in flight still include the effect of the duplicate ACKs and the segments
-        // that this ACK covers.
+        // As in ns-3.26 ReceivedAck, the data in flight are computed before SND.UNA and the number of duplicate ACKs
+        // are updated.
         let flight = self.in_flight(params) + u64::from(params.segment_payload);
         self.cwnd = match params.full_ack_window {
             //= RFC 6582 3.2-4, deviation: A full ACK sets cwnd to min(ssthresh, max(flight, MSS) + MSS), or ssthresh.
@@ -471,7 +472,7 @@ impl Sender {
         self.settle(Phase::Open);
     }
 
-    /// Enters `phase` without segments known to be lost or out of order.
+    /// Enters `phase`, and forgets duplicate ACKs and retransmissions.
     fn settle(&mut self, phase: Phase) {
         self.phase = phase;
         self.dup_acks = 0;
@@ -665,7 +666,7 @@ impl Sender {
         if to == self.end { self.without_shortfall(full) } else { clamped(full) }
     }
 
-    /// Returns the size of the last data of the transfer, which would be `full` bytes if the last segment were full.
+    /// Returns the number of bytes up to the end of the transfer, which would be `full` if the last segment were full.
     #[cold]
     #[inline(never)]
     fn without_shortfall(&self, full: u64) -> u32 {

@@ -90,7 +90,8 @@ impl Sender {
             return;
         }
         self.stats.fast_recoveries += 1;
-        // RFC 6937 section 3. RFC 6675 section 5, step (4): RescueRxt is undefined again.
+        // RFC 6937 section 3: RecoverFS, prr_delivered and prr_out. RFC 6675 section 5, step (4): RescueRxt is
+        // undefined.
         (selective.recovery_flight, selective.delivered, selective.sent) = (self.nxt - self.una, 0, 0);
         selective.rescued = false;
         selective.board.restart(self.una);

@@ -29,8 +29,8 @@ pub(super) struct News {
     pub(super) duplicate: bool,
     /// True if a retransmitted segment is acknowledged in order.
     resent: bool,
-    /// Send times of the first and the last segment that this ACK acknowledges cumulatively and that was sent only
-    /// once. The next field has the same for SACKs. [`Time::NEVER`] if there are none.
+    /// Send times of the first and the last segment that this ACK acknowledges cumulatively, among the segments sent
+    /// only once. The next field has the same for SACKs. [`Time::NEVER`] if there are none.
     acked: Ends,
     sacked_once: Ends,
 }
@@ -225,8 +225,8 @@ impl TrackedSender {
         (of_timeout, of_newest)
     }
 
-    /// Returns the number of newly marked bytes, if the feedback reports marks. The receiver counts marked segments
-    /// modulo 2^16.
+    /// Returns the number of newly marked bytes, or 0 if the feedback does not count marks. The receiver counts marked
+    /// segments modulo 2^16.
     fn count_marks(&mut self, params: &TcpParams, ack: &Ack, delivered: u32) -> u32 {
         if !params.has_accurate_ecn() {
             return 0;

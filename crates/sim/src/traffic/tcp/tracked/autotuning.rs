@@ -71,22 +71,22 @@ impl ReceiveWindow {
         self.offered
     }
 
-    /// Records that the gap before a segment of `mss` bytes is filled. Only now does the receiver count the segment.
+    /// Records that the gap before a segment of `mss` bytes is filled. The receiver counts the segment only then.
     #[inline]
     pub(super) fn on_fill(&mut self, mss: u32) {
         self.sent += u64::from(mss);
     }
 
-    /// Records that a loss was detected. The data of the last round trip are above a gap, so the receiver has not
-    /// counted these data, and the window has not grown.
+    /// Records that a loss was detected. The data of the last round trip arrived above a gap, so the receiver has not
+    /// counted them. Undoes the growth of the window in that round trip.
     pub(super) fn on_loss(&mut self) {
         (self.most, self.space) = self.before;
         self.window = self.window.min(self.most);
         self.sent = 0;
     }
 
-    /// Records the transmission of a segment that has `new` segments of new data. Returns true if the segment widens
-    /// the window when it arrives. The maximum window is `buffer`.
+    /// Records the transmission of a segment; `new` is 1 for new data and 0 for a retransmission. Returns true if the
+    /// segment widens the window when it arrives. The maximum window is `buffer`.
     #[inline]
     pub(super) fn on_send(&mut self, now: Time, rtt: Time, new: u64, mss: u32, buffer: u64) -> bool {
         let mss = u64::from(mss);
@@ -155,11 +155,12 @@ mod tests {
         let mut window = ReceiveWindow::new(MSS);
         let at = |trips| Time(trips * RTT.0);
         assert_eq!(round(&mut window, Time::ZERO, 9), 0);
-        // The first segment of a round trip ends the previous one: ten segments were expected, so nothing changes.
+        // The first segment of a round trip ends the previous one, with ten segments. Ten were expected, so nothing
+        // changes.
         assert_eq!(round(&mut window, at(1), 20), 0);
         assert_eq!((window.offered, window.most), (64_536, 64_536));
-        // 20 segments arrived instead of the expected 10. The new maximum is 2 * 20 + 16 segments plus twice 56 * 10 /
-        // 10, which is 168 segments, minus one. From the next segment on, each segment widens the window by two: 51
+        // 20 segments arrived instead of the expected 10. The new maximum is 2 * 20 + 16 = 56 segments, plus twice 56 *
+        // 10 / 10, minus one: 167 segments. From the next segment on, each segment widens the window by two: 51
         // segments do so fully, and one more in part.
         assert_eq!(round(&mut window, at(2), 20), 19);
         assert_eq!((window.most, window.offered), (167_000, 64_536));

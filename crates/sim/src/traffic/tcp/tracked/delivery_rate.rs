@@ -19,7 +19,7 @@ pub(super) struct RateSampler {
     pub(super) lost: u64,
     /// Number of bytes in `delivered` with a congestion mark.
     pub(super) delivered_ce: u64,
-    /// C.app_limited: value of `delivered` up to which the sender had too few data; 0 if it has enough.
+    /// C.app_limited: the sender has too few data until `delivered` exceeds this value; 0 if it has enough.
     app_limited: u64,
     transmissions: u32,
     /// Newest segment that the current ACK delivers: its transmission number, or 0 if there is none, and its segment
@@ -165,7 +165,8 @@ mod tests {
         for record in &sent {
             deliver(&mut rate, record, MS(200));
         }
-        // The interval is the maximum of 100 ms of sending and 200 ms until the ACKs.
+        // The last segment was sent after 100 ms, and acknowledged after 200 ms. The interval is the longer of these
+        // times.
         assert_eq!(rate.take_sample(sent.last(), MS(50)).rate, Some(BitRate(440_000)));
     }
 

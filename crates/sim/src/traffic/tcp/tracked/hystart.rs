@@ -8,19 +8,20 @@ use crate::traffic::tcp::HyStartKind;
 const LOW_WINDOW: u32 = 16;
 /// Maximum gap between ACKs of a train (hystart_ack_delta).
 const TRAIN_GAP: Time = Time::from_millis(2);
-/// Number of RTT samples in a round before the round may end slow start: HYSTART_MIN_SAMPLES, N_RTT_SAMPLE (RFC 9406
-/// 4.3).
+/// Number of RTT samples that a round needs before it may end slow start (HYSTART_MIN_SAMPLES; RFC 9406 4.3
+/// N_RTT_SAMPLE).
 const SAMPLES: u32 = 8;
-/// Limits of the RTT increase that ends slow start (HYSTART_DELAY_MIN and MAX; RFC 9406 4.3 MIN_RTT_THRESH,
-/// MAX_RTT_THRESH). Between the limits the increase is the minimum RTT divided by the next constant (MIN_RTT_DIVISOR).
+/// Minimum and maximum of the RTT increase that ends slow start (HYSTART_DELAY_MIN and MAX; RFC 9406 4.3
+/// MIN_RTT_THRESH, MAX_RTT_THRESH). Between them, the increase is the minimum RTT divided by the next constant
+/// (MIN_RTT_DIVISOR).
 const RISE: (Time, Time) = (Time::from_millis(4), Time::from_millis(16));
 const RISE_SHARE: u64 = 8;
 /// Constants of RFC 9406 4.3: CSS_GROWTH_DIVISOR, CSS_ROUNDS, and L for senders without pacing.
 const CSS_GROWTH_DIVISOR: u32 = 4;
 const CSS_ROUNDS: u32 = 5;
 const LIMIT: u32 = 8;
-/// Maximum size of a GSO or GRO packet (GSO_MAX_SIZE). The threshold for trains includes the time of four such packets,
-/// at most a millisecond.
+/// Maximum size of a GSO or GRO packet (GSO_MAX_SIZE). The time of four such packets, but at most a millisecond, is
+/// added to the minimum RTT before ACK trains are compared with it.
 const BUNDLE: u64 = 65_536;
 
 #[derive(Clone, Debug)]
@@ -29,7 +30,8 @@ pub(super) struct HyStart {
     round_start: Time,
     last_ack: Time,
     round_end: u32,
-    /// Minimum RTT of this round; [`Time::NEVER`] without a sample. The next field is that of the previous round.
+    /// Minimum RTT of this round; [`Time::NEVER`] without a sample. The next field is the minimum of the previous
+    /// round.
     current: Time,
     previous: Time,
     samples: u32,
@@ -50,7 +52,7 @@ pub(super) struct Sign {
     pub(super) nxt: u32,
     /// Congestion window in segments.
     pub(super) cwnd: u32,
-    /// Pacing rate that follows from the window, if known. The next field is true if the sender paces.
+    /// Pacing rate at the current window, if known. The next field is true if the sender paces.
     pub(super) rate: Option<BitRate>,
     pub(super) paced: bool,
 }
@@ -95,7 +97,7 @@ impl HyStart {
         if kind != HyStartKind::PlusPlus {
             return bytes;
         }
-        // RFC 9406 4.2: cwnd += min(N, L * SMSS), divided in conservative slow start.
+        // RFC 9406 4.2: cwnd += min(N, L * SMSS). Conservative slow start divides this by CSS_GROWTH_DIVISOR.
         let limit = if paced { u32::MAX } else { LIMIT * mss };
         let divisor = if self.css.is_some() { CSS_GROWTH_DIVISOR } else { 1 };
         bytes.min(limit) / divisor
@@ -119,8 +121,8 @@ impl HyStart {
         self.train_is_long(sign) || self.rtt_has_risen(rtt)
     }
 
-    /// Returns true if ACKs have arrived close to each other for half of the minimum RTT. The window then fills the
-    /// path.
+    /// Returns true if closely spaced ACKs have arrived for half of the minimum RTT, or all of it if the sender paces.
+    /// The window then fills the path.
     fn train_is_long(&mut self, sign: &Sign) -> bool {
         if sign.now.saturating_sub(self.last_ack) > TRAIN_GAP {
             return false;
@@ -194,8 +196,8 @@ mod tests {
     fn a_train_of_acks_for_half_of_the_least_rtt_ends_slow_start() {
         let mut hystart = HyStart::new();
         let mut at = |us| hystart.ends_slow_start(HyStartKind::Classic, &sign(us, 100_000, 1, 1000));
-        // A round starts at 1 s, with ACKs every 2 ms. The ACK 50 ms later does not exceed half of the minimum RTT of
-        // 100 ms; the next one does.
+        // A round starts at 1 s, with ACKs every 2 ms. The ACK after 50 ms does not exceed half of the minimum RTT of
+        // 100 ms. The next ACK does, and ends slow start.
         assert!(!at(1_000_000));
         assert!((1..=25).all(|k| !at(1_000_000 + 2000 * k)));
         assert!(at(1_052_000));
@@ -240,7 +242,8 @@ mod tests {
             (0..8).any(|k| hystart.ends_slow_start(kind, &of(k)))
         };
         assert!(!round(1, 100_000) && !round(2, 112_499) && !round(3, 112_499));
-        // Until now no round exceeded the RTT of the previous one by 1/8.
+        // Up to here, the RTT never rose by 1/8 from one round to the next. It does so now, which starts conservative
+        // slow start.
         assert!(!round(4, 127_000));
         let rounds: Vec<bool> = (5..=9).map(|number| round(number, 127_000)).collect();
         assert_eq!(rounds, [false, false, false, false, true]);

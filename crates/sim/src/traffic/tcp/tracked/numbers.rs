@@ -13,7 +13,7 @@ pub(super) struct Numbers {
     /// first packet of the run.
     run_end: u32,
     run_since: Time,
-    /// Longest sending time over which all packets were lost, among the current losses.
+    /// Longest period of sending in which all packets were lost, among the losses detected now.
     pub(super) longest: Time,
 }
 

@@ -23,7 +23,7 @@ impl Pacer {
         Self { next: Time::ZERO, late: Time::ZERO, left: 0, taken: 0, sent: 0 }
     }
 
-    /// Time at which the next segment may leave; zero if a chunk is partly sent.
+    /// Time at which the next segment may leave; zero if the current chunk has room for it.
     #[inline]
     pub(super) fn next(&self) -> Time {
         if self.left > 0 { Time::ZERO } else { self.next }

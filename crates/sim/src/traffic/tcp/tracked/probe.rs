@@ -11,7 +11,7 @@ use crate::traffic::tcp::phase::Phase;
 use crate::traffic::tcp::{Ack, TcpParams};
 
 impl TrackedSender {
-    /// Delay of a probe from now, if a probe may be sent (RFC 8985 7.2).
+    /// Delay from now until a tail loss probe, or `None` if no probe may be sent (RFC 8985 7.2).
     pub(super) fn probe_time(&self, params: &TcpParams) -> Option<Time> {
         let calm = self.phase == Phase::Open && self.records.sacked() == 0;
         if !params.tlp || !calm || self.records.outstanding() == 0 || self.probe.end.is_some() {
@@ -51,7 +51,7 @@ impl TrackedSender {
         if !self.probe.repeats || news.duplicate {
             self.probe.end = None;
         } else if ack.ack > end {
-            // The retransmitted segment repaired a loss, so the window is reduced as in recovery.
+            // The probe retransmitted a lost segment and so repaired the loss. The window is reduced as in recovery.
             self.probe.end = None;
             if matches!(self.phase, Phase::Open | Phase::Disorder) && !self.reducing && !Self::has_full_control(params)
             {

@@ -5,7 +5,7 @@
 /// State of a reduction, from its start until the data outstanding at that time are acknowledged.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Prr {
-    /// RecoverFS, in bytes. If PRR counts in segments, this is the congestion window before the reduction instead.
+    /// RecoverFS, in bytes. If PRR counts segments, the congestion window before the reduction, in segments.
     flight: u32,
     /// Data delivered in this reduction (prr_delivered).
     delivered: u32,

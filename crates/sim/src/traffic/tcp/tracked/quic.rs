@@ -71,7 +71,7 @@ impl TrackedSender {
         self.tell(params, Event::Loss, now);
     }
 
-    /// Handles the loss of all packets over a long time (RFC 9002 7.6.2).
+    /// Handles persistent congestion: the loss of all packets sent in a long period (RFC 9002 7.6.2).
     fn on_persistent_congestion(&mut self, params: &TcpParams, now: Time) {
         self.stats.timeouts += 1;
         self.congestion.timed_out();

@@ -51,8 +51,8 @@ impl Rack {
         }
     }
 
-    /// Prepares for an ACK. Segments reported by one ACK may be in any order. Only segments reported by earlier ACKs
-    /// show reordering (`prior_fack` in `tcp_input.c` tcp_ack).
+    /// Prepares for an ACK. The order of the segments that one ACK reports is unknown, so only segments reported by
+    /// earlier ACKs show reordering (`prior_fack` in `tcp_input.c` tcp_ack).
     #[inline]
     pub(super) fn begin_ack(&mut self) {
         self.highest_before = self.highest;
@@ -74,7 +74,8 @@ impl Rack {
         self.number = self.number.max(record.number);
     }
 
-    /// Step 4: processes an ACK with a D-SACK, which widens the window at most once until `nxt` is acknowledged.
+    /// Step 4: processes an ACK with a D-SACK. It widens the window by one step, but only once until `nxt` is
+    /// acknowledged.
     pub(super) fn on_dsack(&mut self, nxt: u32) {
         if self.step_round.is_none() {
             self.step_round = Some(nxt);

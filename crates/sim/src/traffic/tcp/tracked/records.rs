@@ -72,7 +72,7 @@ pub(super) struct Records {
     ring: Box<[Record]>,
     una: u32,
     nxt: u32,
-    /// Ends of the list of segments in flight, in the order of their last transmission.
+    /// First segment in flight, in the order of the last transmissions. The next field is the last one.
     oldest: u32,
     newest: u32,
     in_flight: u32,
@@ -80,7 +80,7 @@ pub(super) struct Records {
     sacked: u32,
     /// Segments in flight that were sent more than once.
     resent: u32,
-    /// Segments considered lost and not delivered yet, retransmitted or not.
+    /// Number of segments that were considered lost and are not delivered yet, retransmitted or not.
     unrepaired: u32,
     /// Lower bound of the numbers of lost segments.
     lost_from: u32,
@@ -154,14 +154,14 @@ impl Records {
         self.resent
     }
 
-    /// Segments considered lost and not delivered yet, including those whose retransmission is in flight
-    /// (lost_out).
+    /// Number of segments that were considered lost and are not delivered yet, including those whose retransmission is
+    /// in flight (lost_out).
     #[inline]
     pub(super) fn unrepaired(&self) -> u32 {
         self.unrepaired
     }
 
-    /// Segment in flight that was sent first, if there is one.
+    /// Segment in flight whose last transmission is the earliest, if there is one.
     #[inline]
     pub(super) fn oldest(&self) -> Option<u32> {
         (self.oldest != NONE).then_some(self.oldest)
@@ -270,7 +270,7 @@ impl Records {
         Some(self.lost_from)
     }
 
-    /// Reverts all loss marks: these segments are in flight again, as if sent before all others.
+    /// Undoes all loss marks: lost segments are in flight again, before all others in the sending order.
     pub(super) fn restore_lost(&mut self) {
         self.unrepaired = 0;
         for seq in (self.una..self.nxt).rev() {
@@ -304,7 +304,7 @@ impl Records {
         (self.una..self.nxt).rev().find(|&seq| self.at(seq).fate != Fate::Sacked)
     }
 
-    /// Subtracts segment `seq` from the count of its state. If `seq` is in flight, removes it from the list.
+    /// Decrements the count of the state of segment `seq`. If the segment is in flight, removes it from the list.
     #[inline]
     fn take_out(&mut self, seq: u32) {
         let Record { fate, older, newer, resent, .. } = *self.at(seq);

@@ -44,7 +44,7 @@ impl TrackedSender {
             }
             Phase::Open | Phase::Disorder if self.is_loss_proven(params) => self.enter_recovery(params, now),
             Phase::Open if by_time && !dubious => {}
-            // As in tcp_try_keep_open. A segment repeated by a probe is in flight although no segment was lost.
+            // As in tcp_try_keep_open. A segment that only a probe has repeated also counts as retransmitted.
             Phase::Open | Phase::Disorder => {
                 let calm = self.records.sacked() == 0 && !(by_time && self.records.resent() > 0);
                 self.phase = if calm { Phase::Open } else { Phase::Disorder };
@@ -69,8 +69,9 @@ impl TrackedSender {
         }
     }
 
-    /// Counts an ACK outside recovery if it has new SACK information. `repaired` is true if the ACK has just repaired
-    /// all losses. Returns true if this ACK starts the next recovery. Lost segments are retransmitted in either case.
+    /// Counts an ACK outside recovery if it has new SACK information. Returns true if the ACK starts a recovery.
+    /// `repaired` is true if the ACK has just repaired all losses. Lost segments are retransmitted regardless of the
+    /// result.
     fn counts_duplicate(&mut self, params: &TcpParams, news: &News, repaired: bool) -> bool {
         if repaired || !news.sacked {
             if repaired || news.in_order > 0 {
@@ -261,8 +262,8 @@ impl TrackedSender {
         self.timer = Timer::Timeout(params.due(now, self.rtt.rto()));
     }
 
-    /// Marks segments as lost after a timeout: the first one, and all sent longer ago than the RTT (RFC 8985 6.3). With
-    /// the scoreboard, marks all segments in flight (RFC 6675 5.1).
+    /// Marks segments as lost after a timeout: the first one, and all that were sent at least an RTT ago (RFC 8985
+    /// 6.3). With the scoreboard, marks all segments in flight (RFC 6675 5.1).
     fn lose_overdue(&mut self, params: &TcpParams, now: Time) {
         let una = self.records.una();
         let mut next = self.records.oldest();

@@ -78,7 +78,7 @@ impl RttEstimator {
         self.least = self.least.min(rtt.max(Time(1)));
     }
 
-    /// Processes a sample and ends the backoff. A round trip has ended if `una` is beyond the `nxt` at its start.
+    /// Processes a sample and ends the backoff. A round trip ends when `una` exceeds the value of `nxt` at its start.
     pub(super) fn sample(&mut self, params: &TcpParams, rtt: Time, una: u32, nxt: u32) {
         let rtt = rtt.max(Time(1));
         self.latest = rtt;

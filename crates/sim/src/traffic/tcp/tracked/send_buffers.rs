@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-/// Unsent data up to which the application writes. It writes again when less than half of that is unsent
+/// Bytes of unsent data up to which the application writes. It writes again when less than half of this is unsent
 /// (TCP_NOTSENT_LOWAT, tcp_stream_memory_free).
 const UNSENT_BYTES: u64 = 128 << 10;
 /// Data of one write.
@@ -45,7 +45,7 @@ impl SendBuffers {
         2 * u64::from(unsent) * u64::from(mss) < UNSENT_BYTES
     }
 
-    /// Lets the application write. The last buffer is first filled up; this removes its PSH.
+    /// Lets the application write. It first fills up the last buffer, which thus loses its PSH.
     #[cold]
     pub(super) fn write(&mut self, next: u32, size: BufferSize) {
         let bytes = |segments| u64::from(segments) * u64::from(size.mss);
@@ -108,8 +108,9 @@ mod tests {
 
     #[test]
     fn buffers_end_and_carry_psh_as_in_linux_6_12() {
-        // A connection whose first ten segments have left. Half of its receive window has 22 segments until segment 75
-        // is sent, then more than 64 KiB. Each pair is the end of a buffer and whether its last segment carries PSH.
+        // A connection that has sent its first ten segments. Half of its receive window is 22 segments until segment 75
+        // is sent, and then more than 64 KiB. `ends` has the end of each buffer, with true if its last segment carries
+        // PSH.
         let (mut buffers, mut ends) = (SendBuffers::default(), Vec::new());
         for next in 10..=278 {
             let front = buffers.buffers.front().copied();

@@ -25,8 +25,8 @@ impl Supply {
         self.written
     }
 
-    /// Updates the number of segments written by `now`, after `sent` segments have been sent. The socket buffer is
-    /// empty at the start of the period.
+    /// Updates the number of segments written by `now`. At the start of the period, it is `sent`, the number of segments
+    /// sent so far.
     #[inline]
     pub(super) fn update(&mut self, params: &TcpParams, sent: u32, now: Time) {
         let Some(rate) = params.app_rate else { return };

@@ -43,7 +43,7 @@ impl Probe {
         self.end.is_some() && self.repeats
     }
 
-    /// Ends the probe, whose outcome is known or no longer matters.
+    /// Forgets the probe, because its outcome is known or no longer matters.
     pub(super) fn settle(&mut self) {
         self.end = None;
     }

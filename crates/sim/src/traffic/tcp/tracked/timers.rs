@@ -47,8 +47,9 @@ impl TrackedSender {
         }
     }
 
-    /// Restarts the timer for a probe or, if no probe may be sent, for the timeout. The timeout counts from now after
-    /// an ACK that advances SND.UNA (`advances`).
+    /// Restarts the timer for a probe or, if no probe may be sent, for the timeout. The timeout also limits the time of
+    /// a probe. It then counts from now if the ACK advances SND.UNA (`advances`), otherwise from the transmission of
+    /// the first outstanding segment.
     pub(super) fn arm(&mut self, params: &TcpParams, advances: bool, now: Time) {
         if let Some(delay) = self.probe_time(params) {
             let timeout = if advances { self.rtt.rto() } else { self.timeout_of_first().saturating_sub(now) };

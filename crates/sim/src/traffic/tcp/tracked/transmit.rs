@@ -43,7 +43,7 @@ impl TrackedSender {
         Some(segment)
     }
 
-    /// Next transmission, with its pacing rate if it is paced.
+    /// Chooses the next transmission, and its pacing rate if it is paced.
     #[inline]
     fn choose(&mut self, params: &TcpParams, now: Time) -> Option<(Next, Option<BitRate>)> {
         //= RFC 9002 7.5-1: cwnd holds no probe back.
@@ -138,8 +138,8 @@ impl TrackedSender {
         rate.map_or(2, |rate| self.quantum(params, rate) / params.segment_payload)
     }
 
-    /// Pacing rate for a segment sent regardless of pacing. The rate is `None`, except with `recovery_sends_at_once`,
-    /// where pacing delays the following segment (SendDataPacket of ns-3).
+    /// Pacing rate of a segment sent regardless of pacing: `None`, except with `recovery_sends_at_once`. There the
+    /// segment delays the next paced one (SendDataPacket of ns-3).
     #[cold]
     fn rate_of_forced(&self, params: &TcpParams, now: Time) -> Option<BitRate> {
         self.pacing_rate(params).filter(|_| params.recovery_sends_at_once && self.pacer.next() <= now)

@@ -61,7 +61,7 @@ impl Undo {
         self.marker.is_some()
     }
 
-    /// Ends the undo state and returns window and threshold before the reduction.
+    /// Ends the undo state, and returns the window and the threshold before the reduction, if they can be restored.
     pub(super) fn take(&mut self) -> Option<(u32, u32)> {
         let prior = self.marker.and(self.prior);
         self.settle();

@@ -5,8 +5,8 @@ use super::super::control::Sample;
 use super::super::model::byte_rate::ByteRate;
 use fairlane_schemes::base::units::Time;
 
-/// Number of rounds in each half of the time window (bbr_extra_acked_win_rtts). When a half ends, the older half is
-/// dropped.
+/// Number of rounds in each of the two halves of the time window (bbr_extra_acked_win_rtts). After these rounds a new
+/// half begins, and the older one is dropped.
 const HALF_WINDOW_ROUNDS: u32 = 5;
 /// Maximum number of segments in an epoch (bbr_ack_epoch_acked_reset_thresh).
 const MOST_SEGMENTS: u64 = 1 << 20;

@@ -1,5 +1,5 @@
-//! BBRv1: paces at the highest delivery rate of ten round trips, with at most twice the bandwidth-delay product in
-//! flight.
+//! BBRv1: paces at the highest delivery rate of the last ten round trips, with at most twice the bandwidth-delay
+//! product in flight.
 //!
 //! Source: draft-cardwell-iccrg-bbr-congestion-control-00 (2017), whose sections the code cites, and the later Linux
 //! net/ipv4/tcp_bbr.c. Names that begin with `bbr_` are those of Linux.
@@ -59,7 +59,7 @@ use target::Target;
 const CYCLE_LENGTH: u8 = 8;
 /// The pipe may be full if the rate grows by less than this factor in a round (4.3.2.2).
 const FULL_BW_GROWTH: f64 = 1.25;
-/// Rounds without such growth after which the pipe is full (4.3.2.2).
+/// Rounds without growth by [`FULL_BW_GROWTH`] after which the pipe is full (4.3.2.2).
 const FULL_BW_ROUNDS: u32 = 3;
 /// RTT assumed for the first pacing rate if none was sampled (4.2.1).
 const NOMINAL_RTT: Time = Time::from_millis(1);
@@ -169,7 +169,8 @@ impl Control for Bbr1 {
             Event::Timeout => self.on_timeout(of, params, output, at),
             Event::IdleRestart { .. } => self.restart_from_idle(params, output, at),
             Event::Undo { .. } => {
-                // As in bbr_undo_cwnd. The first ACK after recovery restores the window.
+                // As in bbr_undo_cwnd, this resets only the estimators. The first ACK after recovery restores the
+                // window.
                 (self.full_bw, self.full_bw_count) = (ByteRate::default(), 0);
                 self.policer.reset(Point::from(at));
             }
@@ -217,7 +218,7 @@ impl Bbr1 {
         }
     }
 
-    /// Estimate of the bandwidth: that of the policer, if one was detected (bbr_bw).
+    /// Estimate of the bandwidth: the policer's rate, if a policer was detected (bbr_bw).
     fn bw(&self) -> ByteRate {
         self.policer.rate().unwrap_or(ByteRate(self.max_bw.get()))
     }

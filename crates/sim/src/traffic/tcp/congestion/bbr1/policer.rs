@@ -8,7 +8,7 @@ use super::super::control::{Moment, Sample};
 use super::super::model::byte_rate::ByteRate;
 use fairlane_schemes::base::units::Time;
 
-/// Minimum number of rounds in a span (bbr_lt_intvl_min_rtts); the maximum is four times as many.
+/// Minimum number of rounds in a span (bbr_lt_intvl_min_rtts). A span has at most four times this number.
 const SPAN_ROUNDS: u32 = 4;
 /// Minimum ratio of lost to delivered bytes in a lossy span (bbr_lt_loss_thresh).
 const LOSSY: f64 = 50.0 / 256.0;

@@ -36,8 +36,8 @@ impl Bbr3 {
         }
     }
 
-    /// Implements HandleInflightTooHigh (5.5.10.2). The probe had too much data in flight; `safe` is a volume in flight
-    /// without excessive loss.
+    /// Implements HandleInflightTooHigh (5.5.10.2). The probe had too much data in flight; `safe` bytes may be in
+    /// flight without excessive loss.
     pub(super) fn handle_inflight_too_high(
         &mut self,
         of: Connection,

@@ -2,7 +2,7 @@
 
 /// Weight of a round trip in the moving average (Linux v3, bbr_ecn_alpha_gain).
 const ALPHA_GAIN: f64 = 1.0 / 16.0;
-/// A round trip with marks reduces the window by this multiple of the average (Linux v3, bbr_ecn_factor).
+/// A round trip with marks reduces the window by the average times this factor (Linux v3, bbr_ecn_factor).
 const FACTOR: f64 = 1.0 / 3.0;
 
 /// Marks of a flow.
@@ -12,7 +12,7 @@ pub struct Marks {
     at_round: (u64, u64),
     /// Moving average of the marked share (Linux v3, ecn_alpha). It starts at 1, so that the first response is quick.
     alpha: f64,
-    /// True if marks reduce the window by the average (Linux v3, ecn_eligible).
+    /// True if marks reduce the window in proportion to the average (Linux v3, ecn_eligible).
     pub cuts: bool,
     /// True if there was a mark in this round (Linux v3, ecn_in_round).
     in_round: bool,
@@ -46,8 +46,8 @@ impl Marks {
         share
     }
 
-    /// Bound on the volume in flight after marks in this round: `in_use`, reduced by the average. Unlimited without
-    /// marks.
+    /// Upper bound on the volume in flight. After marks in this round, it is `in_use`, reduced in proportion to the
+    /// average. Otherwise it is unlimited.
     pub fn bound(&self, in_use: u64) -> u64 {
         if self.cuts && self.in_round { (in_use as f64 * (1.0 - FACTOR * self.alpha)) as u64 } else { u64::MAX }
     }

@@ -1,4 +1,5 @@
-//! BBRv3: a model of the path, from delivery rates and round-trip times, sets rate and window. Losses limit the model.
+//! BBRv3: a model of the path, from delivery rates and round-trip times, sets rate and window. Losses lower the model's
+//! bounds.
 //!
 //! Source: draft-ietf-ccwg-bbr, editors' copy of August 2026 (after -05), whose sections and function names the code
 //! cites. Details that the draft leaves open follow Linux (github.com/google/bbr, branch v3, net/ipv4/tcp_bbr.c),
@@ -21,21 +22,21 @@
 //! 1. TargetInflight (5.3.3.8.3) includes the quantization budget, as in Linux v3. It is in segments, even where the
 //!    draft uses it as a number of round trips. Without the budget, a flow whose BDP is less than a segment would probe
 //!    in each round.
-//! 2. `C.inflight` of IsTimeToGoDown is the data in flight before the ACK plus a quantum, as in Linux v3. Just after an
-//!    ACK the data in flight never reach inflight_longterm, which limits the window, so no probe would count as
+//! 2. `C.inflight` of IsTimeToGoDown is the data in flight before the ACK plus a quantum, as in Linux v3. After an ACK
+//!    the data in flight are always below inflight_longterm, which limits the window, so no probe would count as
 //!    precautionary (5.3.3.6).
 //! 3. As in Linux v3, Startup counts ACKs that report losses, not lost sequence ranges (5.3.1.3). A loss event does not
 //!    show whether its range continues that of the previous event.
 //! 4. The state for undo is saved once per recovery, at its first loss, as the text of 5.5.11 says. The draft's
 //!    functions save it again in each round and when recovery starts, and so lose the state before the recovery.
 //! 5. The max filter of max_bw keeps its older slot while the newer one is empty, as in Linux v3.
-//! 6. An interval of extra_acked that restarts after idling counts from zero, as in Linux v3.
-//! 7. lost_prefix of InflightAtLoss is never negative: earlier losses may already have crossed the threshold.
+//! 6. After idling, extra_acked starts a new interval that counts from zero, as in Linux v3.
+//! 7. lost_prefix of InflightAtLoss is at least 0, even if earlier losses have already crossed the threshold.
 //! 8. After a timeout inflight_shortterm starts from the window before the timeout, as in Linux v3, not from one
 //!    segment.
 //! 9. Section 3.7 requires a response to ECN but does not define it. By default, the bytes marked in a round are
 //!    treated like lost bytes. With `bbr3_ecn = "alpha"` the response is that of Linux v3 at RTTs below 5 ms.
-//! 10. An ACK that delivers no data changes neither the model nor, by itself, the window.
+//! 10. An ACK that delivers no data updates neither model nor window, except for losses that it reports.
 //! 11. inflight_longterm does not limit the window in Drain, as in the functions of 5.6.4.7. The table of 5.6.1 says
 //!     the opposite.
 //!
@@ -80,14 +81,14 @@ pub struct Bbr3 {
     initial_cwnd: u64,
     idle_restart: bool,
     drain_start_round: u64,
-    /// Value of C.delivered until which C.is_cwnd_limited is true: a round trip since the window last limited the
+    /// C.is_cwnd_limited is true until C.delivered reaches this value, a round trip after the window last limited the
     /// sender.
     cwnd_limited_until: u64,
     /// Data sent while ProbeRTT held the flow back (C.app_limited).
     own_limit: OwnLimit,
 
     // 2.9.1: rates.
-    /// BBR.max_bw_filter: the previous and the current cycle of ProbeBW.
+    /// BBR.max_bw_filter: the largest rates of the previous and of the current cycle of ProbeBW.
     max_bw_filter: [ByteRate; 2],
     max_bw: ByteRate,
     bw_shortterm: ByteRate,
@@ -248,7 +249,7 @@ impl Control for Bbr3 {
                 let lost = Lost { bytes, tx_in_flight, lost_since_sent, app_limited };
                 self.handle_lost_packet(of, params, output, at, lost);
             }
-            // Deviation 9. With alpha, only the marks in samples count.
+            // Deviation 9. With `alpha`, the control reads marks from samples instead of events.
             Event::Mark if params.bbr3_ecn == Bbr3Ecn::Loss => self.note_loss(output, at.delivered),
             Event::Mark => {}
         }

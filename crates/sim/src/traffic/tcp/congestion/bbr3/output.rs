@@ -13,8 +13,8 @@ const NOMINAL_RTT: Time = Time::from_millis(1);
 const QUANTUM_TIME: Time = Time::from_millis(1);
 /// Maximum size of a quantum in bytes (section 5.6.3).
 const MOST_QUANTUM: u32 = 64 * 1024;
-/// Number of quanta in the hosts at full rate: one each in the sender's qdisc, in segmentation offload (TSO/GSO), and
-/// in receive offload (LRO/GRO) (section 5.5.8.1).
+/// Number of quanta that a flow at full rate has in the hosts: one each in the sender's qdisc, in segmentation offload
+/// (TSO/GSO), and in receive offload (LRO/GRO) (section 5.5.8.1).
 const OFFLOAD_QUANTA: u64 = 3;
 
 impl Bbr3 {

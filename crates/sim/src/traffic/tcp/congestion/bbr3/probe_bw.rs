@@ -6,12 +6,13 @@ use super::state::{AckPhase, Point, State};
 use super::{Ack, Bbr3, UNBOUNDED};
 use fairlane_schemes::base::units::Time;
 
-/// Doublings after which the growth of inflight_longterm stays constant (section 5.3.3.9,
+/// Number of times that the growth of inflight_longterm doubles before it stays constant (section 5.3.3.9,
 /// RaiseInflightLongtermSlope).
 const MOST_UP_ROUNDS: u32 = 30;
 
 impl Bbr3 {
-    /// Implements StartProbeBW_DOWN (5.3.3.9). EnterProbeBW is the same, since gains follow from the state.
+    /// Implements StartProbeBW_DOWN (5.3.3.9). EnterProbeBW needs no function: it also sets gains, which follow from
+    /// the state here.
     pub(super) fn start_probe_bw_down(&mut self, params: &Bbr3Params, at: Point) {
         self.reset_congestion_signals();
         self.probe_up_acked_per_inc = UNBOUNDED;
@@ -151,7 +152,7 @@ impl Bbr3 {
         }
     }
 
-    /// Implements AdaptLongTermModel (5.3.3.9). Returns true if it has set the state.
+    /// Implements AdaptLongTermModel (5.3.3.9). Returns true if this has changed the state.
     fn adapt_long_term_model(&mut self, of: Connection, params: &Bbr3Params, output: &Output, ack: &Ack<'_>) -> bool {
         if self.ack_phase == AckPhase::ProbeStarting && self.rounds.started {
             self.ack_phase = AckPhase::ProbeFeedback;

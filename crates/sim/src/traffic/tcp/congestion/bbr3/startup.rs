@@ -59,7 +59,8 @@ impl Bbr3 {
         }
     }
 
-    /// Ends Startup after losses or marks: only the delivered volume is considered safe.
+    /// Ends Startup after losses or marks. inflight_longterm becomes a BDP, or the volume delivered in the latest round
+    /// if that is larger.
     pub(super) fn startup_was_too_high(&mut self, of: Connection, output: &Output) {
         self.undo_to(State::Startup);
         (self.full_bw_now, self.full_bw_reached) = (true, true);

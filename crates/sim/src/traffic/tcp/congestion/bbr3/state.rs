@@ -31,7 +31,7 @@ impl State {
     }
 }
 
-/// Phase of the latest bandwidth probe to which the current ACKs belong (section 2.14, BBR.ack_phase).
+/// Phase of bandwidth probing in which the data acknowledged now were sent (section 2.14, BBR.ack_phase).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckPhase {
     /// No probe.

@@ -11,30 +11,30 @@
 //! W_est += alpha * segments_acked / cwnd                             eq. (4)
 //! ```
 //!
-//! t is the time since the start of the epoch, the first growth in congestion avoidance after congestion. cwnd_epoch is
-//! the window at that time.
+//! An epoch starts when the window first grows in congestion avoidance after congestion. t is the time since then,
+//! cwnd_epoch the window at the start.
 //!
 //! Deviations 1, 2 and 5 are those of Linux (`net/ipv4/tcp_cubic.c` bictcp_update, `tcp_cong.c` tcp_cong_avoid_ai) and
 //! of ns-3 (`tcp-cubic.cc`), which follows Linux.
 //!
-//! With `clock_tick` the code follows Linux, in `cubic/ticked.rs`: it computes in whole segments at most once per tick,
-//! or once per 1/32 s while the window is constant.
+//! With `clock_tick` the code follows Linux, in `cubic/ticked.rs`: it computes the growth in whole segments, at most
+//! once per tick, or once per 1/32 s while the window is constant.
 //!
 //! Cost: a cube root per epoch, a cube and three divisions per ACK. State: 112 bytes.
 //!
 //! Deviations:
-//! 1. The window grows by one segment for every `cwnd / (target - cwnd)` acknowledged segments, rounded down, at least
-//!    two. In sections 4.4 and 4.5 it grows by `(target - cwnd) / cwnd` for each ACK. So here the window follows eq.
-//!    (1) under delayed ACKs too. W_max and the distance of the target from W_max are rounded down.
+//! 1. The window grows by one segment for every N acknowledged segments. N is `cwnd / (target - cwnd)`, rounded down,
+//!    and at least 2. In sections 4.4 and 4.5 it grows by `(target - cwnd) / cwnd` for each ACK. So here the window
+//!    follows eq. (1) under delayed ACKs too. W_max and the distance of the target from W_max are rounded down.
 //! 2. In the Reno-friendly region the window is not W_est. It follows W_est as a target, in whole segments, and never
 //!    shrinks. alpha does not change above cwnd_prior, where section 4.3 makes it 1.
 //! 3. After congestion marks too, the window is at least two segments (section 4.6 permits one).
 //! 4. A window that the socket buffer limits does not grow.
 //! 5. Before the first congestion, and before the first congestion after a timeout, the window grows by at least a
 //!    twentieth per round trip.
-//! 6. Without `clock_tick` the target follows each ACK and the smoothed RTT, as in ns-3. With `clock_tick` the cube is
-//!    not computed in fixed point, unlike in Linux. delay_min is the minimum RTT of the connection; Linux resets it at
-//!    a timeout.
+//! 6. Without `clock_tick` the target is computed at each ACK from the smoothed RTT, as in ns-3. With `clock_tick` the
+//!    cube is not computed in fixed point, unlike in Linux. delay_min is the minimum RTT of the connection; Linux
+//!    resets it at a timeout.
 //!
 //! Not implemented: spurious congestion (section 4.9) restores only window and slow-start threshold, as in Linux.
 
@@ -155,7 +155,7 @@ impl Cubic {
         //= RFC 9438 4.2-1: W_cubic(t) = C (t - K)^3 + W_max.
         //= RFC 9438 4.2-3: The target is W_cubic an RTT ahead, from cwnd to 1.5 cwnd.
         let ahead = (progress.now - self.epoch + progress.srtt).as_secs_f64() - self.k;
-        // Eq. (1); deviation 1: the distance from W_max is rounded to whole segments on both sides.
+        // Eq. (1); deviation 1: the distance from W_max, above or below it, is rounded down to whole segments.
         let target = self.plateau + (params.cubic_c * ahead * ahead * ahead).trunc();
         let mut per_segment = segments_for_one(cwnd, target);
         if self.w_max == 0.0 {
@@ -394,8 +394,8 @@ mod tests {
         assert_eq!(cwnd, 105 * MSS);
     }
 
-    /// Target window in segments, 20 s after congestion at 100 segments and 10 s after the last segment or the last ACK
-    /// that found the window full.
+    /// Returns the target window in segments, 20 s after the start of an epoch that follows congestion at 100 segments.
+    /// In the last 10 s no segment is sent (`is_idle`), or no ACK finds the window full.
     fn target_after_a_pause(cubic_clock: CubicClock, of: Connection, is_idle: bool) -> f64 {
         let mut flow = Flow::<Cubic>::new(CubicParams { cubic_clock, ..Default::default() });
         flow.of = of;

@@ -1,4 +1,4 @@
-//! Parameters of CUBIC, and rules of both its forms.
+//! Parameters of CUBIC, and the rules shared by its code for an exact clock and for ticks (`cubic/ticked.rs`).
 //!
 //! Deviations:
 //! 1. alpha, the growth of W_est per acknowledged window, never rises to 1 (RFC 9438 4.3; deviation 2 in
@@ -40,7 +40,7 @@ params! {
     }
 }
 
-/// Number of acknowledged windows per segment of growth while the target is not above the window.
+/// Number of acknowledged windows per segment of growth, if the target does not exceed the window.
 pub(super) const NO_GROWTH: f64 = 100.0;
 /// Maximum number of segments to acknowledge for one segment of growth before the first congestion.
 pub(super) const FIRST_GROWTH: f64 = 20.0;

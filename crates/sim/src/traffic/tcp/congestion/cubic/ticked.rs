@@ -159,8 +159,8 @@ mod tests {
         // K is 0. For the first tenth of a second, W_cubic is only a few thousandths of a segment above the window of
         // two segments, so the window does not grow.
         assert_eq!(at(2, 0), 200);
-        // The window of Reno grows by one segment per 15/8 acknowledged windows. The fourth acknowledged segment
-        // completes these, but the growth shows only at the next computation.
+        // The window of Reno grows by one segment per 15/8 acknowledged windows of two segments. It has grown at the
+        // fourth acknowledged segment, but N is computed again only after 1/32 s.
         assert_eq!([at(2, 4), at(2, 8), at(2, 12)], [200; 3]);
         assert_eq!(at(2, 32), 2);
     }

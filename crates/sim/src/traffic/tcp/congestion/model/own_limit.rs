@@ -12,8 +12,8 @@ pub struct OwnLimit {
 }
 
 impl OwnLimit {
-    /// Records that the control now holds the flow back. Segments sent before everything in flight is delivered count
-    /// as limited.
+    /// Records that the control now holds the flow back. Segments sent from now until all data now in flight are
+    /// delivered count as limited.
     pub fn mark(&mut self, delivered: u64, in_flight: u32) {
         if delivered > self.until {
             self.from = delivered;
@@ -21,7 +21,7 @@ impl OwnLimit {
         self.until = (delivered + u64::from(in_flight)).max(1);
     }
 
-    /// Returns true if the segment sent at `prior_delivered` was sent while held back.
+    /// Returns true if the segment sent at `prior_delivered` was sent while the control held the flow back.
     #[inline]
     pub fn covers(&self, prior_delivered: u64) -> bool {
         self.until > 0 && (self.from..=self.until).contains(&prior_delivered)

@@ -44,14 +44,14 @@ impl QueuingDelay {
         self.next = (self.next + 1) % MOST_SAMPLES;
     }
 
-    /// Minimum delay of the last `minutes` minutes; [`Time::NEVER`] before the first.
+    /// Minimum delay of the last `minutes` minutes; [`Time::NEVER`] before the first delay.
     pub fn base(&self, minutes: u32) -> Time {
         let last = |back: u32| self.base[(self.newest + MOST_MINUTES - back as usize) % MOST_MINUTES];
         (0..minutes.min(MOST_MINUTES as u32)).map(last).min().unwrap_or(Time::NEVER)
     }
 
-    /// FILTER(current_delays) - MIN(base_delays); `None` before the first delay. The filter is the minimum of the last
-    /// delay and those of the last `samples` delays that are not older than `age`.
+    /// FILTER(current_delays) - MIN(base_delays); `None` before the first delay. The filter takes the minimum of the
+    /// last `samples` delays, without those older than `age`. The last delay always counts.
     pub fn get(&self, minutes: u32, samples: u32, now: Time, age: Time) -> Option<Time> {
         let oldest = now.saturating_sub(age);
         let last = |back: u32| self.recent[(self.next + 2 * MOST_SAMPLES - 1 - back as usize) % MOST_SAMPLES];

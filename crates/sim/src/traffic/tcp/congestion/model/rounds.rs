@@ -15,7 +15,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// Implements UpdateRound for an ACK whose newest segment was sent at `prior_delivered`.
+    /// Implements UpdateRound for an ACK. C.delivered was `prior_delivered` when its newest segment was sent.
     #[inline]
     pub fn update(&mut self, prior_delivered: u64, delivered: u64) {
         self.started = prior_delivered >= self.end;

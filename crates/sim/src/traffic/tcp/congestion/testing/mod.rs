@@ -153,7 +153,7 @@ impl<C: Control> Flow<C> {
     }
 }
 
-/// Draws an integer below `bound`; small numbers are as likely as large ones.
+/// Draws an integer below `bound`. The number of bits is also random, so small numbers are as likely as large ones.
 pub fn any(random: &mut Rng, bound: u64) -> u64 {
     let bits = random.bits() % 64;
     (random.bits() >> bits) % bound

@@ -88,7 +88,7 @@ impl<C: Modelled> PathFlow<C> {
         self.control.on_event(OF, &self.params, &mut self.output, event, &at);
     }
 
-    /// Passes an ACK whose newest segment was sent at C.delivered = `prior`. Returns the new state of the control.
+    /// Passes an ACK. Its newest segment was sent when C.delivered was `prior`. Returns the new state of the control.
     pub fn ack(&mut self, prior: u64, told: Told) -> C::State {
         self.delivered += u64::from(told.acked);
         self.lost += u64::from(told.lost);

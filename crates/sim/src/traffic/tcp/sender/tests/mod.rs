@@ -29,12 +29,12 @@ fn established(params: &TcpParams, cwnd: u32) -> Sender {
     sender
 }
 
-/// Polls until no segment is left to send. Returns the data segments.
+/// Polls until no segment may be sent. Returns the numbers of the data segments.
 fn drain(sender: &mut Sender, params: &TcpParams, now: Time) -> Vec<u32> {
     std::iter::from_fn(|| sender.poll_transmit(params, now)).filter(|s| s.payload > 0).map(|s| s.seq).collect()
 }
 
-/// Passes an ACK with an RTT of 100 ms. Returns the data segments sent in response.
+/// Passes an ACK with an RTT of 100 ms. Returns the numbers of the data segments sent in response.
 fn ack(sender: &mut Sender, params: &TcpParams, number: u32, now: Time) -> Vec<u32> {
     sender.on_ack(params, &Ack { ack: number, echo: now.saturating_sub(ms(100)), ..Ack::default() }, now);
     drain(sender, params, now)
@@ -75,7 +75,7 @@ fn congestion_avoidance_with_delayed_acks_grows_half_a_segment_per_rtt() {
     // rounds W <= 10 + 60 / 2. A round has at least W - 1 segments, and the ACK of one segment may be delayed. So the
     // growth per round is dW/dt >= 1/2 - 1/W, and 60 = 2 (W - 10 + 2 ln((W - 2) / 8)) gives W >= 37.
     assert!((37.0..=40.0).contains(&window), "{window}");
-    // Each ACK adds 1 to W^2 / 2. The rounding to bytes loses less than 1/25 of this growth.
+    // Each ACK adds 1 / W to W, and so 1 to W^2 / 2. The rounding to bytes loses less than 1/25 of this growth.
     let acks = wire.events().filter(|e| matches!(e, Event::Acked(..))).count() as f64;
     let closed_form = (100.0 + 2.0 * acks).sqrt();
     assert!((window - closed_form).abs() < 0.04 * closed_form, "{window} {closed_form}");
@@ -116,8 +116,8 @@ fn a_single_drop_is_repaired_by_fast_retransmission() {
     assert_eq!(wire.sender.ssthresh(), segments(10));
     assert_eq!(wire.sender.cwnd(), segments(20));
     assert_eq!(wire.sender.recover, 43);
-    // 12 duplicate ACKs for segments 31 to 42 arrive, then ACK 43: inflight = 52 - 20 + (1 - 22) = 11 segments, and
-    // cwnd = min(10, 12).
+    // 12 duplicate ACKs for segments 31 to 42 arrive, then ACK 43. With 32 outstanding segments and 22 duplicate ACKs,
+    // inflight = 32 + (1 - 22) = 11 segments, and cwnd = min(10, 12).
     wire.run_until(ms(700));
     assert_eq!(wire.sender.cwnd(), segments(10));
     assert_eq!(wire.sender.phase, Phase::Open);
@@ -184,7 +184,8 @@ fn a_full_ack_beyond_recover_grows_the_window_by_what_is_beyond() {
         ack(&mut sender, &params, 0, ms(210));
     }
     // A cwnd of 13 500 bytes permits segment 12. ACK 13 covers one segment above `recover`: inflight = 13 + (1 - 9) = 5
-    // segments and cwnd = min(4500, 6000) bytes. This equals ssthresh, so the segment adds 10^6 / 4500 bytes.
+    // segments and cwnd = min(4500, 6000) = 4500 bytes. cwnd now equals ssthresh, so the segment above `recover` adds
+    // 10^6 / 4500 bytes.
     assert_eq!(sender.nxt, 13);
     ack(&mut sender, &params, 13, ms(300));
     assert_eq!(sender.cwnd(), 4500 + 222);
@@ -195,7 +196,8 @@ fn tail_loss_waits_for_the_minimum_rto() {
     // 1, 2, 4 and 3 segments are sent at 100, 200, 300 and 400 ms. The last of the ten segments is lost.
     let mut wire = Wire::new(ack_each(), Some(segments(10)), lose_once(&[9]));
     wire.run_to_completion();
-    // The last ACK of new data restarts the timer at 500 ms. RTO is max(1 s, at most 100 ms + 4 * 50 ms).
+    // The last ACK of new data restarts the timer at 500 ms. RTO is 1 s, since SRTT + 4 RTTVAR is at most 100 ms + 4 *
+    // 50 ms.
     assert_eq!(wire.sent_at(9), [ms(400), ms(1500)]);
     assert_eq!(wire.sender.stats().timeouts, 1);
     assert_eq!(wire.now, ms(1600));
@@ -241,7 +243,7 @@ fn rto_doubles_up_to_a_minute_and_recovers_with_the_next_ack() {
 #[test]
 fn a_kept_backoff_lasts_until_a_segment_that_was_sent_once_is_acknowledged() {
     let params = TcpParams { keep_backoff: true, ..ack_each() };
-    // There are three segments and the RTT is 100 ms. The first segment is lost twice.
+    // The transfer has two segments, and the RTT is 100 ms. The first segment is lost twice.
     let lose_two = |packet, times| match packet {
         Packet::Segment(segment) if segment.payload > 0 && segment.seq == 0 && times < 2 => None,
         _ => Some(Time::ZERO),
@@ -272,14 +274,14 @@ fn each_timeout_halves_the_window_of_the_time_if_so_told() {
             drain(&mut sender, &params, due + ms(100));
         }
     }
-    // Four segments are outstanding at the second timeout, and half of these is the minimum of two. One segment is
-    // outstanding at the third timeout.
+    // Four segments are outstanding at the second timeout. Half of them is two segments, the minimum of ssthresh.
     assert_eq!(sender.ssthresh(), segments(2));
 }
 
 #[test]
 fn a_fast_retransmit_restarts_the_timer_if_so_told() {
-    // The segment is sent at 100 ms with the minimum timeout of 1 s. The third duplicate ACK arrives at 600 ms.
+    // The first segment is sent at 100 ms, and the timeout is its minimum of 1 s. The third duplicate ACK, which starts
+    // the fast retransmit, arrives at 600 ms. `due` is the time at which the timer expires after it.
     for (restarts, sack, due) in [(false, false, 1100), (true, false, 1600), (false, true, 1100), (true, true, 1600)] {
         let params = TcpParams { retransmit_restarts_timer: restarts, sack, ..ack_each() };
         let mut sender = established(&params, 8);
@@ -388,7 +390,8 @@ fn an_ack_gives_no_sample_if_the_oldest_segment_was_sent_again() {
     assert_eq!(sender.srtt(), ms(100));
     sender.on_timer(&params, ms(1100));
     drain(&mut sender, &params, ms(1100));
-    // Karn's rule: the echo would give 500 ms, but segment 0 was sent twice, so there is no sample.
+    // Karn's rule: the echoed timestamp would give an RTT of 500 ms, but segment 0 was sent twice, so there is no
+    // sample.
     sender.on_ack(&params, &Ack { ack: 2, echo: ms(700), ..Ack::default() }, ms(1200));
     drain(&mut sender, &params, ms(1200));
     assert_eq!(sender.srtt(), ms(100));
@@ -403,7 +406,7 @@ fn an_ack_gives_no_sample_if_the_oldest_segment_was_sent_again() {
 
 #[test]
 fn the_delayed_ack_is_part_of_the_sample() {
-    // Segment 0 is acknowledged at once, with an RTT of 100 ms. In a transfer of two segments, the ACK of segment 1 is
+    // The transfer has two segments. Segment 0 is acknowledged at once, with an RTT of 100 ms. The ACK of segment 1 is
     // delayed by 200 ms.
     let mut wire = Wire::new(ns3(), Some(segments(2)), lose_nothing);
     wire.run_to_completion();
@@ -517,7 +520,7 @@ proptest! {
             wire
         };
         let (mut wire, mut reference) = (wire(true), wire(false));
-        // The fast paths leave the same state as the general ones.
+        // After each step, the fast paths have left the same state as the general functions.
         while !wire.sender.is_done() {
             prop_assert_eq!(format!("{:?}", (&wire.sender, &wire.receiver)),
                 format!("{:?}", (&reference.sender, &reference.receiver)));

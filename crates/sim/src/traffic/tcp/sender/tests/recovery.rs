@@ -9,7 +9,7 @@ fn sack_each() -> TcpParams {
     TcpParams { sack: true, flight_size: FlightSize::Outstanding, ..ack_each() }
 }
 
-/// Passes an ACK with blocks. Returns the data segments sent in response.
+/// Passes an ACK with blocks. Returns the numbers of the data segments sent in response.
 fn sack(sender: &mut Sender, params: &TcpParams, number: u32, blocks: &[(u32, u32)], now: Time) -> Vec<u32> {
     let blocks: Vec<_> = blocks.iter().map(|&(start, end)| SackBlock { start, end }).collect();
     let echo = now.saturating_sub(ms(100));
@@ -32,8 +32,8 @@ fn a_single_drop_is_repaired_by_its_third_sack() {
     assert_eq!((wire.sender.ssthresh(), wire.sender.cwnd(), wire.sender.recover), (10_500, 10_500, 43));
     // pipe = 23 outstanding - 10 SACKed - 1 lost + 1 retransmitted.
     assert_eq!(wire.sender.in_flight(&sack_each()), segments(13));
-    // Of the SACKs of 31 to 42, the fourth reduces the pipe to 9. Then 9 new segments leave, 43 to 51. The full ACK
-    // releases one more.
+    // Twelve SACKs arrive, of segments 31 to 42. The fourth reduces the pipe to 9 segments. Then 9 new segments leave,
+    // 43 to 51. The full ACK releases one more.
     wire.run_until(ms(700));
     assert_eq!((wire.sender.una, wire.sender.nxt, wire.sender.phase), (43, 53, Phase::Open));
     assert_eq!(wire.sender.cwnd(), 10_500);
@@ -85,7 +85,7 @@ fn prr_catches_up_to_ssthresh_when_most_of_the_window_is_lost() {
     // Segments 0 to 16 are lost, 17 to 19 arrive: pipe = 20 - 3 - 17 = 0 < ssthresh = 10. With the slow-start reduction
     // bound, limit = max(prr_delivered - prr_out, DeliveredData) + MSS = 3 + 1, so four segments instead of ten.
     assert_eq!(sack(&mut sender, &params, 0, &[(17, 20)], ms(200)), [0, 1, 2, 3]);
-    // Each ACK of one segment: limit = max(4 - 4, 1) + 1 = 2.
+    // Each of the next ACKs covers one segment: limit = max(4 - 4, 1) + 1 = 2.
     assert_eq!(sack(&mut sender, &params, 1, &[(17, 20)], ms(300)), [4, 5]);
     assert_eq!(sack(&mut sender, &params, 2, &[(17, 20)], ms(300)), [6, 7]);
     // Recovery without PRR fills the window at once.
@@ -114,9 +114,9 @@ fn a_lost_retransmission_waits_for_the_timeout() {
     wire.run_until(ms(1700));
     // The last ACK of new data restarted the timer of 1 s at 600 ms.
     assert_eq!(wire.sent_at(20), [500, 600, 1600].map(ms));
-    // The loss at 600 ms halves the window to 10.5 segments, the timeout to 5.25.
+    // The loss at 600 ms halves the window to 10.5 segments, and the timeout halves this to 5.25 segments.
     assert_eq!((wire.sender.stats().timeouts, wire.sender.ssthresh()), (1, 5250));
-    // New data was sent in the meantime, and the ACK of 20 covers all of them: no other segment is retransmitted.
+    // New data were sent in the meantime. The ACK of segment 20 covers them, so no other segment is retransmitted.
     assert_eq!((wire.resent(), wire.sender.phase), (vec![20, 20], Phase::Open));
 }
 
@@ -142,7 +142,8 @@ fn reordering_below_the_threshold_leaves_the_window_alone() {
 fn reordering_by_the_threshold_is_taken_for_a_loss_even_in_a_single_ack() {
     let params = sack_each();
     let mut sender = established(&params, 8);
-    // The two previous ACKs were lost: RFC 6675 section 5, step (2).
+    // The two previous ACKs were lost. This ACK shows three segments above segment 0, which is enough (RFC 6675 section
+    // 5, step (2)).
     assert_eq!(sack(&mut sender, &params, 0, &[(1, 4)], ms(200)), [0]);
     assert_eq!((sender.phase, sender.cwnd()), (Phase::Recovery, segments(4)));
     // Segment 0 was only late: the window stays reduced.
@@ -262,8 +263,8 @@ fn cubic_keeps_seven_tenths_and_epochs_start_after_recovery() {
     assert_eq!(wire.sender.ssthresh(), 14_700);
     wire.run_until(ms(3000));
     // K = (6.3 / 0.4)^(1/3) = 2.507 s. The Reno-friendly window starts with 14 whole segments and grows by 0.529 per
-    // RTT. After 23 RTTs, from 700 ms to 3000 ms, it is 26.2. The actual window has 26 whole segments and the initial
-    // 0.7. W_cubic is still below 21.
+    // RTT. After 23 RTTs, from 700 ms to 3000 ms, it is 26.2. The actual window has 26 whole segments, plus the
+    // fraction of 0.7 with which it started. W_cubic is still below 21.
     let window = wire.sender.cwnd() as f64 / f64::from(MSS);
     assert!((window - 26.7).abs() < 1.1, "{window}");
 }
@@ -295,7 +296,7 @@ fn after_a_timeout_an_ack_counts_what_it_delivers_and_not_what_was_sacked_before
     // The retransmission arrives. The ACK number advances by 50, but only one segment was delivered now.
     sack(&mut sender, &params, 50, &[], ms(1600));
     assert_eq!(sender.cwnd(), segments(2));
-    // The ACK that ends the loss state counts the delivered segments above its number.
+    // The ACK that ends the loss state covers no segment above `recover`, so the window does not grow.
     sack(&mut sender, &params, 74, &[], ms(1700));
     assert_eq!((sender.phase, sender.cwnd()), (Phase::Open, segments(2)));
     sack(&mut sender, &params, 75, &[], ms(1800));

@@ -68,7 +68,8 @@ pub(super) struct Wire<F> {
     pub(super) now: Time,
     pub(super) log: Vec<(Time, Event)>,
     fate: F,
-    /// Returns true if the data transmission with this number, from 0, gets a congestion mark. Used if ECN is on.
+    /// Returns true if a data transmission gets a congestion mark, with ECN. The argument is its number, counted from
+    /// 0.
     pub(super) marks: fn(u64) -> bool,
     /// True if both ends use their fast paths where possible.
     pub(super) fast: bool,
@@ -112,7 +113,7 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
         self.now = end;
     }
 
-    /// Runs until the transfer is done. Fails after 100 days.
+    /// Runs until the transfer is done. Fails if this takes 100 simulated days.
     pub(super) fn run_to_completion(&mut self) {
         while !self.sender.is_done() {
             self.step();
@@ -177,7 +178,8 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
         self.emit(Packet::Ack(ack), 0);
     }
 
-    /// RFC 2018 section 4: blocks are complete runs above a gap; the first block is the run of `seq`.
+    /// Checks the SACK blocks of the ACK of segment `seq` (RFC 2018 section 4). Each block must be a complete run of
+    /// segments above a gap. The first block must contain `seq`, unless the ACK number covers it.
     fn check_blocks(&self, ack: &Ack, seq: u32) {
         let arrived = |seq: u32| self.arrived.get(seq as usize).copied().unwrap_or(false);
         for block in ack.sacks.iter() {

@@ -12,8 +12,8 @@ use crate::traffic::tcp::{Ack, Prompt, Receiver, Segment, TcpParams, TcpProfile}
 pub(super) const MSS: u32 = 1000;
 pub(super) const MS: fn(u64) -> Time = Time::from_millis;
 
-/// Returns Linux parameters with segments of [`MSS`]. The clock is exact, SACKs are not delayed, and the window is
-/// filled at once, so that times can be computed by hand.
+/// Returns Linux parameters with segments of [`MSS`]. The clock is exact, SACKs are not delayed, and new data do not
+/// wait for a larger burst, so that times can be computed by hand.
 pub(super) fn linux() -> TcpParams {
     let profile = TcpParams::profile(TcpProfile::Linux);
     TcpParams { segment_payload: MSS, clock_tick: Time::ZERO, sack_delay: Time::ZERO, tso_defer: false, ..profile }
@@ -91,7 +91,7 @@ impl<F: FnMut(u32, u32) -> Lot> Path<F> {
         self.now = end;
     }
 
-    /// Runs until the transfer is done. Fails after a day.
+    /// Runs until the transfer is done. Fails if this takes a simulated day.
     pub(super) fn run_to_completion(&mut self) {
         while !self.sender.is_done() {
             self.step();

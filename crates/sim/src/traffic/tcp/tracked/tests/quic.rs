@@ -57,7 +57,7 @@ fn the_window_is_halved_once_until_a_packet_sent_in_recovery_is_acknowledged() {
 
 #[test]
 fn losses_over_three_probe_timeouts_leave_two_packets() {
-    // The 40 packets from segment 30 on, sent at 300 ms, are lost. The next six probes are also lost.
+    // The 40 packets from segment 30 on, sent at 300 ms, and the next six probes are lost.
     let mut gone = 0;
     let lossy = move |seq: u32, _| {
         if seq >= 30 && gone < 46 {

@@ -24,7 +24,7 @@ fn a_lost_segment_is_sent_again_when_three_above_it_are_delivered() {
 #[test]
 fn a_delayed_ack_that_comes_with_the_first_sack_delays_no_recovery() {
     // The profile delays ACKs after the first 16 segments. One of segments 10 to 29, sent at 200 ms, is lost. If the
-    // receiver delays the ACK of its predecessor, that ACK arrives with the first SACK.
+    // receiver delays the ACK of the segment before the lost one, that ACK arrives with the first SACK.
     for lost in 20..24 {
         let params = TcpParams { delayed_ack: linux().delayed_ack, ..plain() };
         let lossy = |seq, time| if (seq, time) == (lost, 0) { Lot::Lost } else { Lot::Arrives };
@@ -161,7 +161,8 @@ fn a_copy_by_a_probe_that_was_needless_reduces_nothing() {
 
 #[test]
 fn classic_hystart_serves_cubic_alone() {
-    // From the third window on the RTT is 130 ms. The increase is more than the 100 ms / 8 that ends slow start.
+    // From the third window on, the RTT of 130 ms exceeds the minimum of 100 ms by more than 1/8, which ends slow
+    // start.
     let threshold = |congestion_control| {
         let params = TcpParams { congestion_control, hystart: HyStartKind::Classic, ..plain() };
         let mut path = Path::new(params, None, |seq, _| if seq < 30 { Lot::Arrives } else { Lot::Late(MS(30)) });
@@ -279,8 +280,8 @@ fn a_copy_that_a_probe_has_sent_is_no_loss_but_disorder() {
 
 #[test]
 fn what_a_timer_took_for_lost_is_no_loss_of_the_next_ack() {
-    // Segment 45 is also lost, so three segments are lost when the timer expires. PRR retransmits the first of them.
-    // The ACK of this segment shows progress without new losses, so PRR then sends one segment more than was delivered.
+    // Segments 32, 45 and 46 are lost when the timer expires. PRR retransmits the first of them. Its ACK shows progress
+    // without new losses, so PRR then sends one segment more than was delivered.
     let lot = |seq, time| match (seq, time) {
         (k, 0) if k < 10 => Lot::Late(MS(2 * u64::from(k))),
         (10, 0) => Lot::Late(MS(1)),
@@ -309,8 +310,8 @@ fn recovery_in_a_window_that_marks_reduced_ends_at_the_threshold() {
     }
     let stats = path.sender.stats();
     assert_eq!((stats.ecn_reductions, stats.fast_recoveries), (1, 1));
-    // The window of 40 segments is halved only once. It then grows by one segment per 20 delivered segments. The ACK
-    // that ends recovery delivers the first of these.
+    // The window of 40 segments is halved only once. Then 20 delivered segments add one segment to the window.
+    // `counted` is 1, because the ACK that ends recovery delivers the first of them.
     assert_eq!((path.sender.ssthresh(), path.sender.cwnd(), path.sender.counted), (20_000, 20_000, 1));
 }
 

@@ -10,7 +10,7 @@ fn an_application_writes_once_its_connection_is_open() {
     let params = TcpParams { app_rate: Some(BitRate(800_000)), ..plain() };
     let mut path = Path::new(params, Some(3), |_, _| Lot::Arrives);
     path.run_to_completion();
-    // Each segment is sent a picosecond after it has been written, because times are rounded.
+    // Write times are rounded, so each segment is sent a picosecond after it has been written. The division drops this.
     let sent: Vec<_> = path.sent.iter().map(|&(at, seq, _)| (at.0 / 1_000_000_000, seq)).collect();
     assert_eq!(sent, [(110, 0), (120, 1), (130, 2)]);
 }

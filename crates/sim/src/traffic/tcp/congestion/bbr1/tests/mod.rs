@@ -105,8 +105,8 @@ fn the_phase_that_probes_lasts_an_rtt_and_until_its_gain_is_in_flight_or_somethi
         assert_eq!(flow.control.cycle_index, 0, "it has just begun");
         flow.now += RTT + Time(1);
         flow.within(told);
-        // 4.3.4.3: the target is 125 segments plus 6 for three quanta, rounded up to 132, plus 2
-        // (bbr_quantization_budget). The next quantum to be sent, of 2 segments, counts as in flight.
+        // 4.3.4.3: the target is 125 segments plus 6 for three quanta. This is rounded up to 132, an even number, plus
+        // 2 (bbr_quantization_budget). The next quantum to be sent, of 2 segments, counts as in flight.
         assert_eq!(flow.control.cycle_index == 1, ends, "{in_flight} in flight, {lost} lost");
     }
 }

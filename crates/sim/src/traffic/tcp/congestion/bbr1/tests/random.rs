@@ -6,7 +6,7 @@ use crate::traffic::tcp::congestion::testing::{MOST_RATE, never_leaves_its_bound
 #[test]
 fn window_and_rate_stay_positive_and_bounded_whatever_happens() {
     let params = Bbr1Params::default();
-    // Highest rate of a sample times the highest gain; at least one byte per second.
+    // Highest delivery rate of a sample, times the highest gain. The lowest rate is one byte per second.
     let most = (MOST_RATE as f64 * params.bbr1_high_gain) as u64;
     never_leaves_its_bounds::<Bbr1>(&params, |flow, _| {
         let rate = flow.output.pacing.expect("it paces").0;

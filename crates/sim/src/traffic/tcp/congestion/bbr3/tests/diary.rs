@@ -20,8 +20,7 @@ pub fn document(name: &str) -> Json {
     let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../examples/bbr3", name].iter().collect();
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut document: Json = toml::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
-    // Removes expectations of `fairlane check`, which the simulator does not know, and the time series that only they
-    // use.
+    // Removes the expectations, which only `fairlane check` knows, and the time series, which only they use.
     let keys = document.as_object_mut().expect("a table");
     keys.retain(|key, _| key != "expect" && key != "probes");
     document

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 /// Payload as a fraction of bytes on the wire: 1448 of 1500.
 const PAYLOAD: f64 = 1448.0 / 1500.0;
 
-/// Returns true if an estimate is within 2 % of a bit rate on the wire: the appendix's "close".
+/// Returns true if an estimate is within 2 % of a bit rate on the wire. The appendix only says "close".
 fn is_close(estimate: ByteRate, wire_bps: f64) -> bool {
     (estimate.0 * 8.0 / (wire_bps * PAYLOAD) - 1.0).abs() <= 0.02
 }
@@ -101,7 +101,7 @@ fn a4_drain_ends_after_three_rounds_though_more_than_a_bdp_is_in_flight() {
 fn a5_probe_up_ends_on_a_plateau_of_three_rounds_without_losses() {
     let (record, turns) = run(&document("05-up-plateau.toml"), |_, _| {});
     let end = turn(&turns, State::Up, State::Down);
-    // The estimator found the third round without growth, and Down starts at the end of this round.
+    // Down starts at the end of the third round without growth of the estimated bandwidth.
     assert!(end.after.bbr.full_bw_now && end.after.bbr.full_bw_count == 3);
     assert!(!end.after.bbr.prev_probe_too_high);
     assert_eq!(record.links[0].accounting.dropped, 0);
@@ -122,7 +122,7 @@ fn a7_without_losses_the_application_never_ends_startup_or_probe_up() {
     let mut document = document("07-app-limited.toml");
     let (mut last, turns) = final_page(&document);
     assert!(turns.is_empty() && last.bbr.state == State::Startup, "{:?}", states(&turns));
-    // Now the application limits the flow only from the first ProbeBW_UP on.
+    // In this variant, the application limits the flow only from the first ProbeBW_UP on.
     document["tcp"]["app_limited_from"] = "2.04 s".into();
     let (page, turns) = final_page(&document);
     last = page;
@@ -228,7 +228,8 @@ fn a13_cruise_fills_the_link_where_acks_come_in_clumps() {
         if after.bbr.state == State::Cruise {
             let bbr = &after.bbr;
             assert!(bbr.extra_acked > 0);
-            // Unless the model limits the window, it is 2 BDP plus the allowance for aggregation.
+            // Unless `inflight_longterm` limits the window, it is 2 BDP plus the allowance for aggregation, or at least
+            // 3 quanta.
             if after.output.cwnd == before.output.cwnd && bbr.inflight_longterm == UNBOUNDED {
                 let window = bbr.bdp(bbr.bw, 2.0) + bbr.extra_acked;
                 assert!(u64::from(after.output.cwnd) <= window.max(3 * u64::from(after.output.quantum)));

@@ -149,7 +149,7 @@ fn a_higher_volume_that_was_safe_raises_inflight_longterm_in_any_phase() {
     flow.control.inflight_longterm = u64::from(BDP);
     flow.round(Told { in_flight: BDP + 7 * MSS, ..CALM });
     assert_eq!(flow.control.inflight_longterm, u64::from(BDP + 7 * MSS));
-    // The bound does not grow in a round that lost more than 2 %.
+    // inflight_longterm does not grow in a round that lost more than 2 %.
     flow.round(Told { in_flight: BDP + 50 * MSS, lost: 4 * MSS, ..CALM });
     assert_eq!(flow.control.inflight_longterm, u64::from(BDP + 7 * MSS));
 }
@@ -159,7 +159,8 @@ fn after_a_probe_that_was_too_high_the_next_stops_at_inflight_longterm_and_probe
     let mut flow = Flow::probing_up(Bbr3Params::default());
     flow.control.inflight_longterm = u64::from(BDP);
     flow.control.prev_probe_too_high = true;
-    // 5.3.3.6, deceleration: Down ends within one quantum (2 segments) of its target (deviation 2).
+    // 5.3.3.6, deceleration: Up ends when the data in flight exceed inflight_longterm minus one quantum of 2 segments
+    // (deviation 2).
     assert_eq!(flow.within(Told { in_flight: BDP - 2 * MSS - 1, acked: 1, ..CALM }), State::Up);
     assert_eq!(flow.within(Told { in_flight: BDP - 2 * MSS, acked: 1, ..CALM }), State::Down);
     assert!(flow.control.prev_probe_precautionary && !flow.control.prev_probe_too_high);

@@ -15,7 +15,7 @@ fn window_and_rate_stay_positive_and_bounded_whatever_is_marked() {
 
 fn stays_within_its_bounds(bbr3_ecn: Bbr3Ecn) {
     let params = Bbr3Params { bbr3_ecn, ..Default::default() };
-    // Highest rate of a sample times the highest gain; at least one byte per second.
+    // Highest delivery rate of a sample, times the highest gain. The lowest rate is one byte per second.
     let most = (MOST_RATE as f64 * params.bbr3_startup_pacing_gain) as u64;
     never_leaves_its_bounds::<Bbr3>(&params, |flow, sample| {
         let rate = flow.output.pacing.expect("it paces").0;
