@@ -88,5 +88,5 @@ def rfq(*, rate_constant: str | None = ..., share_per: Literal['flow', 'user'] |
         share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "user".
         lowest_rate: Upper bound of the lowest colour. Default: "10 kbit/s".
         colours_per_octave: Number of colours per doubling of the rate. Default: 4.0.
-        colours: Number of colours; the highest has no upper bound. Default: 45.
+        colours: Number of colours; the highest layer is unbounded. Default: 45.
     """

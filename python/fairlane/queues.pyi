@@ -211,7 +211,7 @@ def ared(*, adaptation: Literal['floyd', 'feng'] | None = ..., min_th: str | Non
 
     Args:
         adaptation: Adaptation of `max_p`. Default: "floyd".
-        min_th: Average queue below which no packet is dropped early; 0 together with `max_th`: automatic. Default: "0
+        min_th: Average queue below which no packet is dropped early; automatic if this and `max_th` are 0. Default: "0
             packets".
         max_th: Average queue at which the drop probability reaches `max_p`. Default: "0 packets".
         max_p: Initial drop probability at `max_th`. Default: 0.02.
@@ -223,8 +223,8 @@ def ared(*, adaptation: Literal['floyd', 'feng'] | None = ..., min_th: str | Non
         raise_: Variant `feng`: factor when the average rises above `max_th`. Default: 2.0.
         lower: Variant `feng`: divisor when the average falls below `min_th`. Default: 3.0.
         weight: Weight of a new sample in the average queue, for `weight_rule = "given"`. Default: 0.002.
-        weight_rule: Source of the weight of the average. All values except `given` derive the weight from the rate of
-            the link. Default: "second".
+        weight_rule: Source of the weight of the average. All values except `given` derive the weight from the link's
+            rate. Default: "second".
         gentle: Gentle mode: between `max_th` and twice `max_th` the drop probability rises linearly to 1 instead of
             jumping. Default: True.
         wait: Wait mode: at least `1/p_b` packets between early drops. Default: True.
@@ -233,7 +233,7 @@ def ared(*, adaptation: Literal['floyd', 'feng'] | None = ..., min_th: str | Non
         target_delay: Automatic thresholds: `min_th = max(5, target_delay*C_pkt/2)`, `max_th = 3*min_th`. Default: "5
             ms".
         link_delay: One-way delay of the link, for `weight_rule = "ten_rtt"`. Default: "20 ms".
-        forced_restarts: Resets the count between early drops after a forced drop or a full queue. Default: True.
+        forced_restarts: A forced drop or a full queue resets the count since the last early drop. Default: True.
         ecn: Marks ECN-capable packets instead of dropping them early. Default: False.
         hard_drop: With ECN: still drops packets when the average is above the upper end of the drop curve. Default:
             True.
@@ -309,7 +309,7 @@ def cake(*, isolation: Literal['flow', 'host', 'dual', 'triple'] | None = ..., s
         quantum: Bytes that a queue may send per round, divided by the load of its host; absent: derived from the link's
             rate.
         target: Minimum of the target delay of the standing queue. Default: "5 ms".
-        interval: Minimum of the time for which the delay may exceed the target. Default: "100 ms".
+        interval: Minimum interval, the time for which the delay may exceed the target. Default: "100 ms".
         starts_at_once: Drops or marks as soon as a delay is too long, without waiting for an interval. Default: False.
         ecn: Marks ECN-capable packets instead of dropping them. Default: True.
         increment: Increment of BLUE's probability at an overflow. Default: 0.00390625.
@@ -332,7 +332,7 @@ def care(*, occasions: int | None = ..., counted_occasions: int | None = ..., ca
         counted_occasions: Number of most recent captures from which the number of flows is estimated. Default: 50.
         capture_probability: Probability that an arriving packet is captured. Default: 0.04.
         estimator: Estimator of the number of flows. Default: "jackknife_1".
-        gate: Queue below which no packet is dropped. Absent: a sixth of the limit, which is 50 of 300 packets.
+        gate: Queue below which no packet is dropped. Absent: a sixth of the limit (50 of 300 packets).
         share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
@@ -499,7 +499,7 @@ def csfq(*, aggregate_constant: str | None = ..., window: str | None = ..., q_th
             Default: "100 ms".
         q_threshold: Queue below which the link counts as uncongested. abc2018 gives no value. afpft Table II uses half
             of the limit, as abc2018 does for Q_min. Default: "12 packets".
-        q_min: Queue below which no packet is dropped early, an improvement of abc2018. 0 gives the original CSFQ.
+        q_min: Queue below which no packet is dropped early, an improvement by abc2018. 0 gives the original CSFQ.
             Default: "0 packets".
         variant: Version of the fair-rate estimation. Default: "amended".
         cut_budget: Events that allow further cuts of the fair rate after overflows. Default: "on_entry".
@@ -539,8 +539,8 @@ def docsis_qp(*, share_per: Literal['flow', 'user'] | None = ..., critical_delay
         alpha: Gain on the distance from the target, per second: `0.1*Tupdate/RTT_max^2` with RTT_max 100 ms. Default:
             0.15.
         beta: Gain on the change of the delay, per second: `0.3/RTT_max`. Default: 3.0.
-        coupling: Coupling factor: ratio of the L queue's marking probability to p'; both kinds get equal rates at k =
-            2. Default: 2.0.
+        coupling: Coupling factor: ratio of the L queue's marking probability to p'. At k = 2, all flows get equal
+            rates. Default: 2.0.
         classic_share: Minimum share of the link for the classic queue. Default: 0.0625.
         decision: Conversion of a probability into decisions. Default: "recur".
         full_packet: Length of a maximum-size packet. No packet is marked or dropped while less than two such packets
@@ -570,8 +570,8 @@ def drr(*, share_per: Literal['flow', 'user'] | None = ..., quantum: str | None 
 
     Args:
         share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "user".
-        quantum: Bytes that a queue of weight 1 may send per round. For O(1) cost, at least the size of a maximum-size
-            packet. Default: "1500 B".
+        quantum: Bytes that a queue of weight 1 may send per round. For O(1) cost, at least a maximum-size packet.
+            Default: "1500 B".
         drop_from: Packet of the longest queue that is dropped when the buffer is full. Default: "tail".
         limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
@@ -612,8 +612,8 @@ def dualpi2(*, target: str | None = ..., update_interval: str | None = ..., alph
         alpha: Gain on the distance from the target, per second: `0.1*Tupdate/RTT_max^2` with RTT_max 100 ms. Default:
             0.15.
         beta: Gain on the change of the delay, per second: `0.3/RTT_max`. Default: 3.0.
-        coupling: Coupling factor: ratio of the L queue's marking probability to p'; both kinds get equal rates at k =
-            2. Default: 2.0.
+        coupling: Coupling factor: ratio of the L queue's marking probability to p'. At k = 2, all flows get equal
+            rates. Default: 2.0.
         step_start: Waiting time above which L packets are marked by their own queue. Default: "800 us".
         step_end: Waiting time above which all L packets are marked. Default: "1200 us".
         classic_share: Minimum share of the link for the classic queue. Default: 0.0625.
@@ -639,7 +639,7 @@ def fdpa(*, share_per: Literal['flow', 'user'] | None = ..., queues: int | None 
         active_time: Time without packets after which a user is no longer active. Default: "0.3 s".
         steps_per_doubling: Priorities lost for each doubling of the rate. Default: 2.0.
         queue_part: Fraction of the buffer for all priorities below the first. All priorities below the second get this
-            fraction of that part, and so on; at least one packet. Default: 0.5.
+            fraction of that part, and so on; each part holds at least one packet. Default: 0.5.
         limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
@@ -718,7 +718,7 @@ def fred(*, min_th: str | None = ..., max_th: str | None = ..., max_p: float | N
         max_th: Average queue at which the drop probability reaches `max_p`. Absent: three quarters of the limit.
         max_p: Drop probability at `max_th`. Default: 0.1.
         weight: Weight of a new sample in the average queue. Default: 0.002.
-        minq: Packets that a flow may always queue without random drops. Default: 2.0.
+        minq: Number of packets that a flow may queue without random drops. Default: 2.0.
         many_flow: Supports many flows instead of dropping everything above `max_th`. Default: True.
         share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "flow".
         mean_packet: Mean length of a packet, for idle times and thresholds in bytes. Default: "500 B".
@@ -857,8 +857,8 @@ def pvpie(*, target: str | None = ..., update_interval: str | None = ..., alpha:
         beta: Gain on the change of the delay, per second. Default: 1.25.
         max_burst: Duration of a burst that passes without drops. Default: "150 ms".
         delay: Source of the queueing delay. Default: "sojourn".
-        mean_packet: Mean length of a packet. No packet is dropped while at most two of this length wait. Default: "1500
-            B".
+        mean_packet: Mean length of a packet. No packet is dropped while the queue is at most two such packets. Default:
+            "1500 B".
         histogram_memory: Time constant of the histogram of values. Default: "0.3 s".
         limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
@@ -894,7 +894,7 @@ def red(*, profile: Literal['ns', 'linux'] | None = ..., min_th: str | None = ..
         target_delay: Automatic thresholds: `min_th = max(5, target_delay*C_pkt/2)`, `max_th = 3*min_th`. Default: "5
             ms".
         link_delay: One-way delay of the link, for `weight_rule = "ten_rtt"`. Default: "20 ms".
-        forced_restarts: Resets the count between early drops after a forced drop or a full queue. Default: True.
+        forced_restarts: A forced drop or a full queue also resets the count between early drops. Default: True.
         ecn: Marks ECN-capable packets instead of dropping them early. Default: False.
         hard_drop: With ECN: still drops packets when the average is above the upper end of the drop curve. Default:
             True.
@@ -1079,7 +1079,7 @@ def wfq(*, share_per: Literal['flow', 'user'] | None = ..., clock: Literal['gps'
 
     Args:
         share_per: Unit that gets one share: `flow` or `user` (with all its flows). Default: "user".
-        clock: Clock that gives the virtual time of a flow that was idle. Default: "gps".
+        clock: Clock that sets the virtual start time of a flow that was idle. Default: "gps".
         limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.

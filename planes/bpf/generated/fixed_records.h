@@ -59,7 +59,7 @@ struct fair_csfq {
 	__u64 pending[2]; /* Bytes of the current tick, Q16. */
 	__u64 last_tick; /* Time since the start of the measurement. */
 	__u32 is_congested; /* True if A exceeds C. */
-	__u32 cuts_left; /* Cuts of the fair rate left until the window ends. */
+	__u32 cuts_left; /* Number of times that the fair rate may still be reduced in the current window. */
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct fair_csfq) == 72, "fair_csfq");
 _Static_assert(__builtin_offsetof(struct fair_csfq, log2_alpha) == 0, "fair_csfq.log2_alpha");

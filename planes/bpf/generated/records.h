@@ -163,7 +163,7 @@ struct user {
 	__u32 port; /* For an address: slot of the port at which it first arrived. */
 	__u32 addresses; /* For a user: number of its per-address meters. */
 	__u32 reserved; /* Zero. */
-	__u64 late_amount; /* Amount in bytes, Q16, that the next packet with the lock adds to the meter. */
+	__u64 late_amount; /* Amount in bytes, Q16, to be added to the meter by the next packet that gets the lock. */
 	__u64 late_packets; /* Packets metered without the lock. */
 	__u64 late_bytes; /* Bytes of these packets. */
 } __attribute__((aligned(8)));
@@ -215,12 +215,12 @@ struct port_config {
 	__u32 unit; /* Unit of the queue. */
 	__u32 made_clsact; /* True if the tool created the clsact qdisc. */
 	__u32 user_is; /* Role of users in arriving packets: source or destination. */
-	__u32 address_limit; /* Maximum number of per-address meters for addresses that arrive here. */
+	__u32 address_limit; /* Maximum number of per-address meters for addresses that arrive at this port. */
 	__u32 is_layer3; /* True if packets begin with their IP header. */
 	__u32 marks_ecn; /* True if the AQM marks ECN-capable packets instead of dropping them. */
 	struct mark_bits mark_bits; /* Position of labels in marks. */
 	__u32 qdisc_class[2]; /* skb->priority of each class; 0 leaves it unchanged. */
-	__u32 asks; /* True if labels wait until the far end announces that it reads them. */
+	__u32 asks; /* True if no labels are written until the far end announces that it reads them. */
 	__u32 reserved; /* Zero. */
 	__u64 quiet_until_ns; /* Time until which a port that reads labels does not announce this; 0 if it does. */
 	__s64 q_min; /* Q_min. */
@@ -283,7 +283,7 @@ _Static_assert(__builtin_offsetof(struct port_counts, control_excess) == 56, "po
 /* State of a port. The fields `late` count packets that arrived while the state was locked. */
 struct port_state {
 	__u32 lock; /* Lock of all fields except `late`. Only programs use it; the tool writes zero. */
-	__s32 average; /* A_avg before the last packet. For CSFQ, log2 of the fair rate, or the lowest label without an estimate. */
+	__s32 average; /* A_avg before the last packet. For CSFQ, log2 of the fair rate, or the lowest label if there is no estimate. */
 	struct fair_averager averager; /* A_avg. */
 	__u64 free_at_ns; /* Time at which the virtual queue will be empty. */
 	__s64 queue; /* Queue at the arrival of the last packet, in the unit of the port. */
@@ -292,10 +292,10 @@ struct port_state {
 	__u64 control_at_ns; /* Theoretical arrival time of the control rate limiter. */
 	struct fair_csfq csfq; /* State of CSFQ. */
 	struct port_counts late; /* Packets counted without the lock. */
-	__u64 late_sum; /* Amount that the next packet with the lock adds to the averager's sum. */
-	__u64 late_count; /* Amount that the next packet with the lock adds to the averager's count. */
-	__u64 late_ns; /* Time that the next packet with the lock adds to the virtual queue, in ns. */
-	__u64 late_pending[2]; /* For CSFQ, bytes that the next packet with the lock adds, Q16: arrived, accepted. */
+	__u64 late_sum; /* Amount to be added to the averager's sum by the next packet that gets the lock. */
+	__u64 late_count; /* Amount to be added to the averager's count by the next packet that gets the lock. */
+	__u64 late_ns; /* Time in ns to be added to the virtual queue by the next packet that gets the lock. */
+	__u64 late_pending[2]; /* For CSFQ, arrived and accepted bytes, Q16, to be added by the next packet that gets the lock. */
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct port_state) == 304, "port_state");
 _Static_assert(__builtin_offsetof(struct port_state, lock) == 0, "port_state.lock");

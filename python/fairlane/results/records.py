@@ -50,7 +50,7 @@ class Performance(TypedDict):
     """Amount of simulated work."""
 
     delivered_packets: int
-    """Packets that crossed links other than access links, including the warm-up."""
+    """Packets sent by all links except access links, including the warm-up."""
     events: int
     """Events handled."""
 
@@ -670,7 +670,7 @@ class GroupRecord(TypedDict):
     user_goodput_bps: list[float]
     """Goodput of each user."""
     user_summary: NotRequired[UsersRecord | None]
-    """Distribution of users' values; absent if each has a row."""
+    """Distribution of users' values; absent if each user has a row."""
     max_min_share_bps: float
     """Max-min fair share of each user, weighted by `weight` times `reference_rate`: bits on the wire per second. TCP
     flows have unlimited demand, UDP flows their mean rate, and web sessions their offered load. The access link limits

@@ -45,7 +45,7 @@ class TcpKeys(TypedDict, total=False):
     min_rto: str
     """Minimum retransmission timeout, at most `max_rto`."""
     max_rto: str
-    """Upper limit when the retransmission timeout doubles. As in ns-3, it does not limit the estimate."""
+    """Maximum to which doublings raise the retransmission timeout. As in ns-3, RTT samples may give more."""
     initial_rto: str
     """Retransmission timeout before the first RTT sample, at least `min_rto`. Rarely used, since the handshake provides
     a sample."""
@@ -103,9 +103,8 @@ class TcpKeys(TypedDict, total=False):
     impatient_timer: bool
     """Lets only the first ACK of new data in a recovery restart the retransmission timer."""
     recovery_sends_at_once: bool
-    """Sends some segments immediately, regardless of window and pacing. These are the first retransmission of a
-    recovery and, for each ACK in recovery up to a segment that was not retransmitted, a lost segment or else a new
-    one."""
+    """Sends the first retransmission of a recovery regardless of window and pacing. Does the same with a lost segment,
+    or else a new one, for each partial ACK up to a segment that was not retransmitted."""
     sack_duplicates: bool
     """Treats an ACK with new SACK information as a duplicate even if its number advances. Such an ACK does not make the
     window grow or restart the timer. A recovery starts with the third such ACK in a row, or with one that shows the
@@ -272,7 +271,7 @@ class TcpKeys(TypedDict, total=False):
     bbr3_loss_threshold: float
     """Loss rate of a round trip above which BBRv3 considers a probe too high."""
     bbr3_startup_full_losses: int
-    """Minimum number of lost ranges in a round for losses to end BBRv3's Startup."""
+    """Number of lost ranges in a round from which losses end BBRv3's Startup."""
     bbr3_beta: float
     """Minimum share of its model that BBRv3 keeps after a round trip with losses."""
     bbr3_headroom: float
@@ -339,7 +338,7 @@ class WebKeys(TypedDict, total=False):
     min_rto: str
     """Minimum retransmission timeout, at most `max_rto`."""
     max_rto: str
-    """Upper limit when the retransmission timeout doubles. As in ns-3, it does not limit the estimate."""
+    """Maximum to which doublings raise the retransmission timeout. As in ns-3, RTT samples may give more."""
     initial_rto: str
     """Retransmission timeout before the first RTT sample, at least `min_rto`. Rarely used, since the handshake provides
     a sample."""
@@ -397,9 +396,8 @@ class WebKeys(TypedDict, total=False):
     impatient_timer: bool
     """Lets only the first ACK of new data in a recovery restart the retransmission timer."""
     recovery_sends_at_once: bool
-    """Sends some segments immediately, regardless of window and pacing. These are the first retransmission of a
-    recovery and, for each ACK in recovery up to a segment that was not retransmitted, a lost segment or else a new
-    one."""
+    """Sends the first retransmission of a recovery regardless of window and pacing. Does the same with a lost segment,
+    or else a new one, for each partial ACK up to a segment that was not retransmitted."""
     sack_duplicates: bool
     """Treats an ACK with new SACK information as a duplicate even if its number advances. Such an ACK does not make the
     window grow or restart the timer. A recovery starts with the third such ACK in a row, or with one that shows the
@@ -566,7 +564,7 @@ class WebKeys(TypedDict, total=False):
     bbr3_loss_threshold: float
     """Loss rate of a round trip above which BBRv3 considers a probe too high."""
     bbr3_startup_full_losses: int
-    """Minimum number of lost ranges in a round for losses to end BBRv3's Startup."""
+    """Number of lost ranges in a round from which losses end BBRv3's Startup."""
     bbr3_beta: float
     """Minimum share of its model that BBRv3 keeps after a round trip with losses."""
     bbr3_headroom: float
@@ -612,6 +610,6 @@ class ProbesKeys(TypedDict, total=False):
     delay_distribution: bool
     """Records the distribution of the one-way delay of each group, in addition to its quantiles."""
     transfer_times: list[str]
-    """Lower bounds of the classes of transfers by time, in ascending order; the first class starts at zero."""
+    """Lower bounds of the classes of transfers by duration, in ascending order; the first class starts at zero."""
     transfer_sizes: list[str]
     """Lower bounds of the classes of transfers by payload, in ascending order; the first class starts at zero."""
