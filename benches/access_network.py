@@ -158,10 +158,10 @@ def cases() -> dict[str, Scenario]:
 
 
 def homes() -> dict[str, Scenario]:
-    """Returns scenarios of twenty subscribers that only their plans limit, with right and with wrong plans.
+    """Returns two scenarios with subscribers whose only bottleneck is their plan.
 
-    In ten homes somebody plays a game, somebody downloads, and somebody uploads. In the second scenario, four other
-    homes download with wrongly configured plans.
+    In both, somebody plays a game, somebody downloads and somebody uploads in each of ten homes. In the second, four
+    other homes also download, with wrongly configured plans.
     """
 
     def home(name: str, direction: str, bulk: str, game: str) -> dict[str, Any]:

@@ -443,8 +443,8 @@ fn what_a_killed_tool_left_half_done_is_done_by_the_next_one() {
     };
     assert_eq!(import(), "imported: 2 new or changed, 0 removed\n");
     finds(2);
-    // The file is complete, so importing the same list changes no subscriber. Nevertheless the import finishes the
-    // interrupted change.
+    // Imitates an import that was killed after it had written the subscriber file and before it had written the rules.
+    // The next import of the list changes no subscriber, but restores the rules.
     forget_rules(&node.lab);
     std::fs::write(&mark, "").unwrap();
     assert_eq!(import(), "imported: 0 new or changed, 0 removed\n");

@@ -33,14 +33,13 @@ class Entry(Variant):
         return None
 
     def canonical(self, one: SuiteScenario) -> str:
-        """Returns the scenario under this scheme, with the same buffer and with the entry's parameters.
+        """Returns the scenario under this scheme, with the entry's parameters and the scenario's buffer.
 
-        All other parameters have their defaults.
-
-        Schemes that order packets themselves have no scheduler for traffic classes, so they get `fifo`.
+        All other parameters have their defaults. If the scheme orders packets itself and so rejects `queue.scheduler`,
+        this key becomes `fifo`.
 
         Raises:
-            UserError: The scheme does not have a parameter.
+            UserError: The scheme lacks one of the entry's parameters.
         """
         base = one.scenario
         try:

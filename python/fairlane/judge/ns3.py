@@ -59,7 +59,7 @@ def load(file: Path) -> Ns3 | None:
 
 
 def with_ns3(verdict: ClaimVerdict, claim: Claim, tables: Mapping[str, Table], ns3: Ns3 | None) -> ClaimVerdict:
-    """Adds the result of ns-3 to a verdict, and changes "differs" to "as ns-3" if the claim agrees with ns-3."""
+    """Adds the result of ns-3 to a verdict; changes "differs" to "as ns-3" if ns-3 differs as much as we do."""
     if verdict.verdict != "differs" or ns3 is None or claim["id"] not in ns3.rows:
         return verdict
     rows, shipped = ns3.rows[claim["id"]], ns3.shipped.get(claim["id"], {})

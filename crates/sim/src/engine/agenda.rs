@@ -125,7 +125,7 @@ impl Agenda {
         self.others.next().0
     }
 
-    /// Returns the flow with the earliest event of all entities that are not busy; `None` if that event is not a flow's.
+    /// Returns the flow with the earliest event of all entities that are not busy; `None` if this event is no flow's.
     #[must_use]
     pub fn next_flow(&self) -> Option<u32> {
         self.others.next().1.checked_sub(self.flows)

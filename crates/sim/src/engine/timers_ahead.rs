@@ -57,8 +57,8 @@ impl TimersAhead {
         }
     }
 
-    /// Prefetches more data of the next timer, after the cache lines of [`TimersAhead::after`] have arrived. Call it
-    /// when other events are handled.
+    /// Prefetches the data to which the next timer's flow points. By now, the lines that [`TimersAhead::after`]
+    /// prefetched should be in the cache. Call it while handling other events.
     #[inline]
     pub fn between(&mut self, network: &Network) {
         if let Some(flow) = self.single.take() {

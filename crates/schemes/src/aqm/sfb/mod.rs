@@ -20,9 +20,9 @@
 //!
 //! By SFB's definition, rules (3) and (4) may drop a packet at an idle port.
 //!
-//! Cost: per level, one hash at an arrival and one at a departure (two each while all flows update both sets); one
-//! random number. State: 24 bytes per bin and set. No state per flow, except with `penalty = "per_flow"` a token bucket
-//! for each flow of rule (3). These buckets are deleted when the hash functions change.
+//! Cost: per packet and level, one hash at the arrival and one at the departure (two each while all flows update both
+//! sets); one random number per arrival. State: 24 bytes per bin and set. Only `penalty = "per_flow"` keeps state per
+//! flow: a token bucket for each flow of rule (3), until the hash functions change.
 //!
 //! Deviations:
 //! 1. When a packet leaves, its bins are computed again from its flow, and its enqueueing time shows which sets have

@@ -134,8 +134,8 @@ impl Receiver {
         self.delay_ack(params, now)
     }
 
-    /// Acknowledges a segment at once if it widens the receive window (tcp_grow_window), or if it ends a burst and is in
-    /// order (ICSK_ACK_PUSHED).
+    /// Acknowledges a segment at once if it widens the receive window (tcp_grow_window), or if it ends a burst in order
+    /// (ICSK_ACK_PUSHED).
     #[inline]
     fn hurry(&mut self, prompt: Prompt, in_order: bool) {
         match prompt {

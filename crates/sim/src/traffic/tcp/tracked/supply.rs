@@ -25,8 +25,8 @@ impl Supply {
         self.written
     }
 
-    /// Updates the number of segments written by `now`. At the start of the period, it is `sent`, the number of segments
-    /// sent so far.
+    /// Updates the number of segments written by `now`. At the start of the period it is `sent`, the number of sent
+    /// segments.
     #[inline]
     pub(super) fn update(&mut self, params: &TcpParams, sent: u32, now: Time) {
         let Some(rate) = params.app_rate else { return };

@@ -38,7 +38,7 @@ params! {
         bbr3_full_bw_rounds: u32 = 3, in 1..=100, source "draft-ietf-ccwg-bbr 5.3.1.2";
         /// Loss rate of a round trip above which BBRv3 considers a probe too high.
         bbr3_loss_threshold: f64 = 0.02, in 0.0..=0.5, symbol "LossThresh", source "draft-ietf-ccwg-bbr 2.8";
-        /// Number of lost ranges in a round from which losses end BBRv3's Startup.
+        /// Minimum number of lost ranges in a round for which losses end BBRv3's Startup.
         bbr3_startup_full_losses: u32 = 6, in 1..=1000, symbol "StartupFullLossCnt",
             source "draft-ietf-ccwg-bbr 5.3.1.3";
         /// Minimum share of its model that BBRv3 keeps after a round trip with losses.
