@@ -1,4 +1,4 @@
-"""Compares the simulator with a Linux kernel in virtual time on a grid of 246 cells (`make kernel` first; an hour).
+"""Compares the simulator with a Linux kernel in virtual time on a grid of 246 cells (`make kernel` first; two hours).
 
 On one side the kernel provides senders, receivers and queue; on the other side the simulator does. Finished runs are
 stored below `--out`, so an interrupted command can be repeated and continues.
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TOLERANCE = 0.05
-RUNS = {SIMULATOR: 10, LINUX: 5}
+RUNS = {SIMULATOR: 24, LINUX: 16}
 PACKET_BYTES = 1500
 RECORDED = Path(__file__).with_name("recorded.json")
 Recorded = Mapping[str, Mapping[str, Sequence[float]]]

@@ -278,8 +278,7 @@
 //!     tick. Undo restores the previous threshold; Linux sets it to at least 3/4 of cwnd (tcp_current_ssthresh).
 //! 33. tcp_cwnd_application_limited is not implemented. The function shrinks a window that has not been full for the
 //!     duration of a timeout. This never happens: tcp_cong_avoid restarts this duration at each ACK, and without ACKs
-//!     the connection is idle. On Linux 6.18 a window of 134 segments was unchanged after 10 s with 17 segments in
-//!     flight.
+//!     the connection is idle.
 //!
 //! # Deviations of the profile `quic` from RFC 9000 and 9002
 //!
