@@ -277,6 +277,9 @@ def test_a_note_says_which_figure_is_left_out(cli: Cli, workdir: Path) -> None:
     settings = [word for one in ["run.measure=1 ms", *brief] for word in ("--set", one)]
     assert "note: figures: none of delay" in cli(*arguments, *settings).stderr
     assert "delay.png" not in files(workdir / "out")
+    lab = ["lab", "compare", "short.toml", "--queues", "abc", "--plane", "simulator", "--out", "lab"]
+    assert "note: figures: none of delay" in cli(*lab, *settings, "--set", "run.warmup=0 s").stderr
+    assert "delay.png" not in files(workdir / "lab")
 
 
 def test_a_figure_that_a_reader_saves_has_the_same_fonts(comparison: Comparison, tmp_path: Path) -> None:

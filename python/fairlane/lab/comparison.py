@@ -211,7 +211,7 @@ def write(found: Sequence[PlaneResult], folder: Path) -> list[str]:
     figures = by_plane(found[0].result.scenario["name"], means)
     if "delay" not in figures:
         warnings.warn(
-            "figures: none of delay, since the planes measured different delays", ScenarioWarning, stacklevel=2
+            "figures: none of delay, since no delay was measured on all planes", ScenarioWarning, stacklevel=2
         )
     with staged(folder) as stage:
         for name, figure in figures.items():
