@@ -40,6 +40,7 @@ def test_sentences_say_who_is_best_and_by_how_much() -> None:
         "(0.250 ± 0.010, light)."
     )
     # A percentile is exact to its bin, so the half width is 1 % of 100 ms and half a bin.
+    assert delay.startswith("Worst group's delay (one-way, 99th percentile): ")
     assert f"FQ-CoDel is best (100.0 ± {1 + 100 * BIN:.1f} ms, heavy), 100 ms less than DropTail" in delay
     assert use.startswith("Use of the link: no difference beyond the intervals, 90.0 ± 1.0 % under")
 

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import fairlane
-from conftest import Cli, Process, single_flow_goodput, wait_until
+from conftest import Cli, Process, files, single_flow_goodput, wait_until
 from fairlane import _fairlane
 from fairlane.base.errors import UserError
 from fairlane.judge.library import papers
@@ -262,12 +262,20 @@ def test_a_scenario_of_ones_own_is_run_under_each_queue(cli: Cli, workdir: Path)
         assert (row["plane"], row["metrics"]["goodput_bps.light"]["mean"]) == ("simulator", pytest.approx(light))
     assert [row["queue"] for row in rows] == ["droptail", "abc"]
     assert pl.read_parquet(workdir / "out" / "runs.parquet").height == 6
+    assert {"delay.png", "delay.svg", "shares.png", "shares.svg"} <= set(files(workdir / "out"))
+    svg = (workdir / "out" / "shares.svg").read_text()
+    assert all(f">{text}<" in svg for text in ("DropTail", "ABC", "simulator", "throughput over max-min share"))
     both = cli.document("lab", "compare", "short.toml", "--queues", "abc", "--planes", "simulator,simulator")["rows"]
     assert both == [row for row in rows if row["queue"] == "abc"]
     assert "--planes" not in cli.output("lab", "compare", "--help")
     for file in (workdir / "out").glob("*.parquet"):
         assert set(pl.read_parquet(file)["lab_plane"]) == {"simulator"}
-    text = cli.output("lab", "compare", "short.toml", *options)
+    cli.output("lab", "compare", "short.toml", *options, "--table", "t.csv")
+    table = pl.read_csv(workdir / "t.csv").filter(plane="simulator", queue="abc", group="light", metric="goodput_bps")
+    assert table["mean"].to_list() == [pytest.approx(light)]
+    assert "neither .csv nor .tex" in cli.error("lab", "compare", "short.toml", *options, "--table", "t.pdf")
+    text = cli.output("lab", "compare", "short.toml", *options, "--table", "t.tex")
+    assert (workdir / "t.tex").read_text().splitlines()[2] == r" & DropTail on simulator & ABC on simulator \\"
     assert "light" in text  # a heading may wrap
     assert "Mbit/s" in text
     # The first table, printed in two parts, has a row per queue. The second has a row per queue and group.

@@ -19,8 +19,9 @@ from conftest import EXAMPLES, SETTINGS, SHORT_SCENARIO, Cli, files
 from fairlane import Comparison, Result, SweepResult
 from fairlane.base.planes import PLANES
 from fairlane.evaluate import figures as pareto
-from fairlane.lab import experiments
+from fairlane.lab import drawing, experiments
 from fairlane.report import pairs_figure, result_page, sweep_page
+from fairlane.results.frames import estimates
 from fairlane.results.intervals import Interval
 from fairlane.results.names import display_name
 from fairlane.results.plots import COLOURS, COLUMN_IN, FIRST, LEAST_FONT, as_bytes, colours_of
@@ -56,6 +57,11 @@ def access(store: Path) -> Result:
     return fairlane.run(scenario, replications=2, store=store)
 
 
+def on_planes(comparison: Comparison, planes: Sequence[str]) -> dict[str, dict[str, dict[str, Interval]]]:
+    """Means of a comparison as if all planes had measured the same."""
+    return {queue: dict.fromkeys(planes, estimates(result.runs)) for queue, result in comparison.items()}
+
+
 def pictures(
     comparison: Comparison, swept: SweepResult, access: Result, reproduced: Path
 ) -> Iterator[tuple[str, Figure]]:
@@ -87,6 +93,8 @@ def pictures(
         for picture in page.pictures:
             yield f"page {page.stem}{picture.stem}", picture.wide()
             yield f"page {page.stem}{picture.stem}, narrow", picture.narrow()
+    for name, drawn in drawing.by_plane("two_users", on_planes(comparison, PLANES)).items():
+        yield f"planes {name}", drawn
     run = {"run.warmup": "0 s", "run.measure": "1200 ms"}
     pairs = fairlane.pairs(["reno", "bbr1"], ["fq_codel"], settings=run, replications=2)
     yield "pairs", pairs_figure.draw(pairs.document())
@@ -169,6 +177,33 @@ def test_a_scheme_has_its_name_and_colour_in_every_picture(comparison: Compariso
     assert {one.get_label(): to_hex(one[0].get_facecolor()) for one in bars.containers[1::2]} == colours
 
 
+def test_a_plane_has_one_colour_in_every_picture(comparison: Comparison) -> None:
+    seen: dict[str, set[str]] = {}
+    for planes in (PLANES, ["linux", "simulator"]):
+        for drawn in drawing.by_plane("x", on_planes(comparison, planes)).values():
+            for axes in drawn.axes:
+                assert axes.get_ylim()[0] == 0
+                for bars in axes.containers[1::2]:
+                    seen.setdefault(str(bars.get_label()), set()).add(to_hex(bars[0].get_facecolor()))
+    assert sorted(seen) == ["Linux", "P4 switch", "forwarder", "kernel", "simulator"]
+    assert len({colour for colours in seen.values() for colour in colours}) == len(PLANES) == len(seen)
+
+
+def test_planes_are_compared_by_what_all_of_them_measured(comparison: Comparison) -> None:
+    def labels(*left_out: str) -> dict[str, str]:
+        found = on_planes(comparison, ["simulator", "forwarder"])
+        for planes in found.values():
+            planes["forwarder"] = {
+                column: mean for column, mean in planes["forwarder"].items() if column.partition(".")[0] not in left_out
+            }
+        return {name: drawn.get_supylabel() for name, drawn in drawing.by_plane("x", found).items()}
+
+    p99, mean, share = "one_way_delay_p99_s", "one_way_delay_mean_s", "normalised_throughput"
+    assert labels() == {"shares": "throughput over max-min share", "delay": "one-way delay p99 (ms)"}
+    assert labels(p99, share) == {"shares": "goodput of a user (Mbit/s)", "delay": "one-way delay mean (ms)"}
+    assert list(labels(p99, mean)) == ["shares"]
+
+
 def test_a_label_has_the_colour_of_its_scheme(comparison: Comparison) -> None:
     labels = {"deep": "droptail", "mine": "abc:gamma=8 packets", "abc": "abc", "fq": "fq_codel"}
     colours = colours_of(QUEUES)
@@ -242,6 +277,9 @@ def test_a_note_says_which_figure_is_left_out(cli: Cli, workdir: Path) -> None:
     settings = [word for one in ["run.measure=1 ms", *brief] for word in ("--set", one)]
     assert "note: figures: none of delay" in cli(*arguments, *settings).stderr
     assert "delay.png" not in files(workdir / "out")
+    lab = ["lab", "compare", "short.toml", "--queues", "abc", "--plane", "simulator", "--out", "lab"]
+    assert "note: figures: none of delay" in cli(*lab, *settings, "--set", "run.warmup=0 s").stderr
+    assert "delay.png" not in files(workdir / "lab")
 
 
 def test_a_figure_that_a_reader_saves_has_the_same_fonts(comparison: Comparison, tmp_path: Path) -> None:

@@ -22,6 +22,9 @@ from fairlane.cli.options import (
     parse_settings,
     path_option,
     split_names,
+    table_option,
+    write_table,
+    written_out,
 )
 from fairlane.cli.output import print_json, say
 
@@ -184,7 +187,8 @@ def run(
 @click.option(
     "--replications", type=click.IntRange(min=1), metavar="N", help="Runs [default: run.replications of the scenario]."
 )
-@path_option("--out", help="Write all runs as Parquet.")
+@path_option("--out", help="Write all runs as Parquet, and figures.")
+@table_option
 @_plane_options
 def compare_command(
     file: Path,
@@ -193,6 +197,7 @@ def compare_command(
     settings: tuple[str, ...],
     store: Path | None,
     out: Path | None,
+    table: Path | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -200,7 +205,6 @@ def compare_command(
 
     A run in real time takes as long as the scenario's simulated time.
     """
-    from fairlane.base.files import written_below
     from fairlane.base.folders import check_replaceable
     from fairlane.cli.printing import print_planes
     from fairlane.lab.comparison import compare, document, write
@@ -219,8 +223,9 @@ def compare_command(
         progress=True,
         **options,
     )
+    write_table(found, table)
     if out is not None:
-        with written_below(out, "--out"):
+        with written_out(out):
             write(found, out)
     if as_json:
         print_json(json.dumps(document(found), allow_nan=False, ensure_ascii=False))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tomllib
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,10 +14,11 @@ import click
 from click.core import ParameterSource
 
 from fairlane.base import toml
-from fairlane.base.errors import ScenarioError, UserError
+from fairlane.base.errors import ScenarioError, ScenarioWarning, UserError
 from fairlane.base.files import written_below
 from fairlane.base.planes import SIMULATOR, VIRTUAL, problem_of_virtual
 from fairlane.base.text import near, quoted
+from fairlane.cli.output import say
 from fairlane.simulate.catalogue import schemes
 from fairlane.simulate.replications import MOST_THREADS
 
@@ -64,6 +66,16 @@ def write_table(result: Summarised, path: Path | None) -> None:
     if path is not None:
         with written_below(path, "--table"):
             result.write_table(path)
+
+
+@contextmanager
+def written_out(folder: Path) -> Iterator[None]:
+    """Reports errors of the folder of `--out`, and prints warnings about what is written as notes."""
+    with written_below(folder, "--out"), warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always", ScenarioWarning)
+        yield
+    for note in notes:
+        say(f"note: {note.message}", error=True)
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")

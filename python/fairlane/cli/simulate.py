@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Any
 
 import click
 
 import fairlane
-from fairlane.base.errors import ScenarioWarning, UserError
-from fairlane.base.files import written_below
+from fairlane.base.errors import UserError
 from fairlane.base.folders import check_replaceable
 from fairlane.base.text import quoted
 from fairlane.cli.options import (
@@ -30,8 +28,9 @@ from fairlane.cli.options import (
     split_names,
     table_option,
     write_table,
+    written_out,
 )
-from fairlane.cli.output import print_json, say
+from fairlane.cli.output import print_json
 from fairlane.simulate.external import SCHEMES, load_scheme_lib
 from fairlane.simulate.external_control import CONTROLS
 from fairlane.simulate.modules import Registry
@@ -224,11 +223,8 @@ def _deliver(
 ) -> None:
     write_table(result, table)
     if out:
-        with written_below(out, "--out"), warnings.catch_warnings(record=True) as notes:
-            warnings.simplefilter("always", ScenarioWarning)
+        with written_out(out):
             result.write(out, pdf=pdf)
-        for note in notes:
-            say(f"note: {note.message}", error=True)
     if as_json:
         print_json(result.json())
     else:

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlane import _fairlane
+from fairlane.base.errors import ScenarioWarning
 from fairlane.base.folders import staged
 from fairlane.base.planes import FORWARDER, SIMULATOR
 from fairlane.judge.grid import Measured
 from fairlane.lab.experiments import check_planes, own_settings, prepare
+from fairlane.lab.page import TITLES
 from fairlane.lab.schedule import check, engines_of, run_in_lab
 from fairlane.results import frames
+from fairlane.results.answers import differences
 from fairlane.results.intervals import Interval, interval
 from fairlane.results.kept import Kept
 from fairlane.results.metrics import jain, path_metrics, shown
+from fairlane.results.names import display_name
 from fairlane.results.notes import joined
-from fairlane.results.result import Result
+from fairlane.results.result import Result, Summarised
 from fairlane.results.summary import dropped_share
 from fairlane.runs.run import under
 from fairlane.simulate.replications import tell_of_expectations
@@ -29,6 +34,8 @@ from fairlane.store.simulate import simulate
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from fairlane.results.table import Table
 
 OF_PATHS = {metric.name: metric for metric in shown("lab", "group")}
 """Metrics of a group's packets in tables of the lab. Not every plane measures them."""
@@ -55,7 +62,7 @@ class PlaneResult:
         return {name: interval(values) for name, values in samples.items() if len(values) == len(runs)}
 
 
-class PlaneResults(list[PlaneResult]):
+class PlaneResults(Summarised, list[PlaneResult]):
     """Results by queue, then by plane."""
 
     def summary_frame(self) -> pl.DataFrame:
@@ -65,6 +72,12 @@ class PlaneResults(list[PlaneResult]):
         return pl.concat(
             [one.result.summary_frame().select(pl.lit(one.plane).alias("plane"), pl.all()) for one in self]
         )
+
+    def _table(self, *, paper: bool = False) -> Table:
+        found = {f"{one.queue} on {one.plane}": frames.estimates(one.result.runs) for one in self}
+        table = differences(found, everything=True).table
+        names = (f"{display_name(one.queue)} on {TITLES[one.plane]}" for one in self)
+        return replace(table, heads=["", *names]) if paper else table
 
 
 def _metrics(run: Mapping[str, Any]) -> dict[str, float | None]:
@@ -179,18 +192,30 @@ def document(found: Sequence[PlaneResult]) -> dict[str, Any]:
 
 
 def write(found: Sequence[PlaneResult], folder: Path) -> list[str]:
-    """Writes the frames of all runs as Parquet, each with the column `lab_plane`.
+    """Writes the frames of all runs as Parquet, each with the column `lab_plane`, and figures as PNG and SVG.
 
     Returns:
         The names of the files.
     """
     import polars as pl  # takes longer to load than most commands run
 
+    from fairlane.lab.drawing import by_plane  # slow: loads matplotlib
+    from fairlane.results import plots
+
+    means: dict[str, dict[str, Mapping[str, Interval]]] = {}
     tables: dict[str, list[pl.DataFrame]] = {}
     for one in found:
+        means.setdefault(one.queue, {})[one.plane] = frames.estimates(one.result.runs)
         for name, frame in frames.all_frames([one.result]).items():
             tables.setdefault(name, []).append(frame.with_columns(pl.lit(one.plane).alias("lab_plane")))
+    figures = by_plane(found[0].result.scenario["name"], means)
+    if "delay" not in figures:
+        warnings.warn(
+            "figures: none of delay, since no delay was measured on all planes", ScenarioWarning, stacklevel=2
+        )
     with staged(folder) as stage:
+        for name, figure in figures.items():
+            plots.save(figure, stage / name)
         for name, parts in tables.items():
             # Planes and schemes have different columns.
             frames.write(pl.concat(parts, how="diagonal_relaxed"), stage / f"{name}.parquet")

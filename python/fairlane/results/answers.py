@@ -31,7 +31,7 @@ MAIN = (
 """Metrics to show if they differ, in this order."""
 MEASURES = {
     "normalised_throughput": "worst share (1 is fair)",
-    "one_way_delay_p99_s": "delay (one-way, 99th percentile)",
+    "one_way_delay_p99_s": "worst group's delay (one-way, 99th percentile)",
     "utilisation": "use of the link",
 }
 """Metrics of the sentences, for the worst group or the first link."""

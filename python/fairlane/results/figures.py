@@ -385,24 +385,13 @@ def _panels(
 def _bars(results: Sequence[Replications], metric: Metric, fair: float | None) -> Figure:
     with _figure(results, metric.title, "bars: 95% intervals") as (drawn, axes):
         groups = [for_figure(group["name"]) for group in results[0].scenario["groups"]]
-        width = 0.8 / len(results)
-        for number, (result, colour) in enumerate(_coloured(results)):
-            means, half_widths = zip(*_estimates(result, metric), strict=True)
-            axes.bar(
-                [index + (number - (len(results) - 1) / 2) * width for index in range(len(groups))],
-                means,
-                0.9 * width,
-                yerr=[half_width or 0 for half_width in half_widths],
-                capsize=3,
-                color=colour,
-                ecolor="0.45",
-                label=_queue_name(result),
-            )
-        if fair is not None:
-            axes.axhline(fair, color="0.4", linewidth=1, linestyle="--")
-        axes.set_xticks(range(len(groups)), groups)
+        plots.bars(
+            axes,
+            groups,
+            [(_queue_name(result), colour, _estimates(result, metric)) for result, colour in _coloured(results)],
+            fair,
+        )
         axes.set(ylabel=metric.label, ylim=(0, None))
-        axes.grid(visible=False, axis="x")
     return drawn
 
 

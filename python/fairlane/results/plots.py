@@ -188,6 +188,32 @@ def error_bars(axes: Axes, places: Sequence[float], means: Sequence[Interval], *
     axes.errorbar(places, heights, yerr=slacks, capsize=2, **style)
 
 
+def bars(
+    axes: Axes,
+    groups: Sequence[str],
+    series: Sequence[tuple[str, str, Sequence[tuple[float, float | None]]]],
+    fair: float | None = None,
+) -> None:
+    """Draws a bar per group for each label and colour, with its mean and half width, and a line at the fair value."""
+    width = 0.8 / len(series)
+    for number, (label, colour, estimates) in enumerate(series):
+        means, half_widths = zip(*estimates, strict=True)
+        axes.bar(
+            [index + (number - (len(series) - 1) / 2) * width for index in range(len(groups))],
+            means,
+            0.9 * width,
+            yerr=[half_width or 0 for half_width in half_widths],
+            capsize=3,
+            color=colour,
+            ecolor="0.45",
+            label=label,
+        )
+    if fair is not None:
+        axes.axhline(fair, color="0.4", linewidth=1, linestyle="--")
+    axes.set_xticks(range(len(groups)), groups)
+    axes.grid(visible=False, axis="x")
+
+
 def from_zero(axes: Sequence[Axes], name: Literal["x", "y"]) -> None:
     """Begins an axis of all panels at zero and ends it above the greatest value, so that no mark is cut."""
     ends = [
