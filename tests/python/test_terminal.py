@@ -138,7 +138,7 @@ def test_init_writes_a_scenario_that_runs(cli: Cli, workdir: Path) -> None:
     assert scenario["topology"]["bottleneck_delay"] == "19900 us"
     assert scenario["tcp"] == {"profile": "ns3"}
     short = ["--set", "run.warmup=15 s", "--set", "run.measure=0.1 s"]
-    assert "mine: 1 replications" in cli.output("run", "mine.toml", *short, "--replications", "1")
+    assert "mine: 1 replication of " in cli.output("run", "mine.toml", *short, "--replications", "1")
 
 
 def test_keys_in_its_comments_have_their_defaults() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from fairlane.base.progress import duration
-from fairlane.base.text import name, visible
+from fairlane.base.text import counted, name, visible
 from fairlane.checks.junit import measured
 from fairlane.cli.output import say
 from fairlane.cli.terminal import Numbers, Terminal, lines, texts
@@ -299,8 +299,8 @@ def print_plan(plan: PlanDocument) -> None:
     cost = plan["cpu_seconds"]
     time = "CPU time not yet known" if cost is None else f"about {duration(cost)} of CPU time"
     out.print(
-        f"{plan['name']}: {len(plan['points'])} points, {plan['stored']} runs stored in {plan['store']}, "
-        f"{plan['missing']} missing ({time})"
+        f"{plan['name']}: {counted(len(plan['points']), 'point')}, {counted(plan['stored'], 'run')} stored in "
+        f"{plan['store']}, {plan['missing']} missing ({time})"
     )
     if any(point["most"] > point["stored"] + point["missing"] for point in plan["points"]):
         out.print("[stop] may require more, up to `most` at every point")
@@ -312,7 +312,7 @@ def print_sweep(result: SweepResult, folder: Path) -> None:
     out = Terminal()
     _print_tables(out, [points_table(document, list(result.plan.stop.targets))])
     out.print(
-        f"{document['name']}: {len(document['points'])} points, {document['runs']} runs; "
+        f"{document['name']}: {counted(len(document['points']), 'point')}, {counted(document['runs'], 'run')}; "
         f"means ± half width of the 95% interval; runs and points (Parquet, CSV) and sweep.json are in {folder}"
     )
     _print_notes(out, document["notes"])
@@ -335,7 +335,7 @@ def print_pairs(result: Pairs, folder: Path) -> None:
     out.numbers(table)
     run = document["scenario"]["run"]
     out.print(
-        f"{len(rows)} pair{'s' * (len(rows) != 1)}, {run['replications']} runs of {run['measure']} each; means ± half "
+        f"{counted(len(rows), 'pair')}, {counted(run['replications'], 'run')} of {run['measure']} each; means ± half "
         f"width of the 95% interval; > or <: it excludes equal shares; tables (Parquet, CSV), figure and pairs.json "
         f"are in {folder}"
     )
@@ -387,7 +387,7 @@ def print_check(check: Check) -> None:
     scenarios = check.scenarios
     for scenario in scenarios:
         file = f"{scenario['file']}: " if scenario["file"] else ""
-        out.head(f"{file}{scenario['scenario']}", f": {scenario['replications']} replications")
+        out.head(f"{file}{scenario['scenario']}", f": {counted(scenario['replications'], 'replication')}")
         table = texts("metric", "expected", "measured", "verdict")
         for one in scenario["expectations"]:
             verdict = Text.assemble((one.verdict, EXPECTATIONS[one.verdict]))
@@ -416,7 +416,7 @@ def print_store(entries: Sequence[Entry]) -> None:
         table.add_row(*about, f"{row['cpu_seconds']:.2f}", f"{row['bytes'] / 1e3:.0f}", state)
     out = Terminal()
     out.numbers(table)
-    out.print(f"{len(entries)} points, {sum(len(entry.runs) for entry in entries)} runs")
+    out.print(f"{counted(len(entries), 'point')}, {counted(sum(len(entry.runs) for entry in entries), 'run')}")
 
 
 def print_kernels(kernels: Sequence[Mapping[str, Any]]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fairlane.base.text import name
+from fairlane.base.text import counted, name
 from fairlane.results.access import access_tables, applications, is_access, user_shares, worst_nodes
 from fairlane.results.links import MANY_LINKS, OF_AN_OVERVIEW, busiest, link_tables, of_how_many
 from fairlane.results.metric import Metric
@@ -31,7 +31,7 @@ def headline(document: Json) -> str:
     """Description of the runs of a result document, written after the name of the scenario."""
     run, summary, plane = document["scenario"]["run"], document["summary"], plane_of(document)
     return (
-        f"{plane and f' on {plane}'}: {summary['replications']} replications of {run['measure']} "
+        f"{plane and f' on {plane}'}: {counted(summary['replications'], 'replication')} of {run['measure']} "
         f"after {run['warmup']}, seed {run['seed']}; "
         f"means ± half width of the {100 * summary['confidence']:g}% interval"
     )
