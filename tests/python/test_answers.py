@@ -151,12 +151,14 @@ def test_without_pandas_its_extra_is_named(comparison: Comparison, monkeypatch: 
 def test_tables_for_papers_escape_what_latex_reads() -> None:
     table = Table(["a_b", "50 %"])
     table.add_row("x & y", "1 ± 2")
+    table.add_row("FQ-CoDel, share_per=user", "a_b")
     assert table.latex().splitlines() == [
         r"\begin{tabular}{lr}",
         r"\toprule",
         r"a b & 50 \% \\",
         r"\midrule",
         r"x \& y & 1 $\pm$ 2 \\",
+        r"FQ-CoDel, share\_per=user & a b \\",
         r"\bottomrule",
         r"\end{tabular}",
     ]
