@@ -23,7 +23,7 @@ from fairlane.results.notes import joined, notes_in
 from fairlane.results.table import Table as NamesAndNumbers
 from fairlane.results.table import cell as text_of
 from fairlane.results.table import mean
-from fairlane.results.tables import MOST_QUEUES, headline, overview_tables, summary_tables
+from fairlane.results.tables import every_table, headline, summary_tables
 from fairlane.simulate.display import PARAMETER_HEADS, parameter_cells
 from fairlane.sweeps.table import points_table
 
@@ -79,13 +79,15 @@ def print_comparison(comparison: Comparison, *, everything: bool = False) -> Non
     first = next(iter(documents.values()))
     out = Terminal()
     out.head(first["scenario"]["name"], headline(first))
-    if everything and len(documents) > MOST_QUEUES:
-        _print_tables(out, overview_tables(document))
-    elif everything:
-        _print_tables(out, summary_tables(documents))
+    if everything:
+        _print_tables(out, every_table(document), gap=2, most=None if out.is_terminal else COLUMNS_OF_FILES)
     else:
         _print_differences(out, documents)
     _print_notes(out, joined({name: notes_in(document) for name, document in documents.items()}))
+
+
+COLUMNS_OF_FILES = 80
+"""Width of the many tables of a comparison in a file or a pipe."""
 
 
 def _print_differences(out: Terminal, documents: Mapping[str, Any]) -> None:
@@ -100,13 +102,13 @@ def _print_differences(out: Terminal, documents: Mapping[str, Any]) -> None:
     out.print("; ".join(filter(None, [found.left_out, "--all has every table"])))
 
 
-def _print_tables(out: Terminal, tables: Iterable[NamesAndNumbers], gap: int = 3) -> None:
+def _print_tables(out: Terminal, tables: Iterable[NamesAndNumbers], gap: int = 3, most: int | None = None) -> None:
     for table in tables:
         heads = (lines(*head) if isinstance(head, tuple) else head for head in table.heads)
         shown = Numbers(*heads, keys=table.keys, gap=gap)
         for row in table.rows:
             shown.add_row(*row)
-        out.numbers(shown)
+        out.numbers(shown, most)
         if table.note:
             out.print(table.note)
 

@@ -172,11 +172,7 @@ def differences(found: Measured, *, everything: bool = False) -> Differences:
     """
     if len(found) > SIDE_BY_SIDE and not everything:
         return _of_many(found)
-    known = [
-        column
-        for column in dict.fromkeys(itertools.chain.from_iterable(found.values()))
-        if set(metric_of(column).shown) - {"columns"} and not column.startswith("state_")
-    ]
+    known = shown_columns(found)
     main = [column for wanted in MAIN for column in known if column.partition(".")[0] == wanted]
     differ = [column for column in known if _differs([one[column] for one in found.values() if column in one])]
     columns = known if everything else [column for column in main if column in differ][:MOST_ROWS]
@@ -189,6 +185,15 @@ def differences(found: Measured, *, everything: bool = False) -> Differences:
     return Differences(
         table, [heads[column] for column in main if column not in differ], f"{more} more metrics differ" if more else ""
     )
+
+
+def shown_columns(found: Measured) -> list[str]:
+    """The columns that people see, except readings of the state of a queue."""
+    return [
+        column
+        for column in dict.fromkeys(itertools.chain.from_iterable(found.values()))
+        if set(metric_of(column).shown) - {"columns"} and not column.startswith("state_")
+    ]
 
 
 def _of_many(found: Measured) -> Differences:
