@@ -115,10 +115,18 @@ def test_the_summary_of_a_sweep_has_what_varies(tmp_path: Path) -> None:
     assert [line.split()[:2] for line in str(swept).splitlines()[-2:]] == [["0", "abc"], ["1", "red"]]
     swept.write_table(tmp_path / "points.tex")
     lines = (tmp_path / "points.tex").read_text().splitlines()
-    assert lines[2].startswith(r"point & scheme & n & ")
-    assert r"utilisation bottleneck (\%)" in lines[2]
-    assert [line.split(" & ")[1] for line in lines[4:6]] == ["ABC", "RED"]
-    assert lines[6] == r"\bottomrule"
+    assert lines[2].split(" & ") == [
+        "scheme",
+        "group",
+        "throughput over max-min share",
+        "one-way delay p99 (ms)",
+        r"utilisation (\%)",
+        r"runs \\",
+    ]
+    rows = [line.split(" & ") for line in lines[4:8]]
+    assert [row[:2] for row in rows] == [[scheme, group] for scheme in ("ABC", "RED") for group in ("heavy", "light")]
+    assert all(r"$\pm$" in row[2] + row[3] for row in rows)
+    assert lines[8] == r"\bottomrule"
 
 
 def test_a_comparison_is_a_mapping_of_its_queues(comparison: Comparison) -> None:
@@ -152,12 +160,14 @@ def test_without_pandas_its_extra_is_named(comparison: Comparison, monkeypatch: 
 def test_tables_for_papers_escape_what_latex_reads() -> None:
     table = Table(["a_b", "50 %"])
     table.add_row("x & y", "1 ± 2")
+    table.add_row("FQ-CoDel, share_per=user", "a_b")
     assert table.latex().splitlines() == [
         r"\begin{tabular}{lr}",
         r"\toprule",
         r"a b & 50 \% \\",
         r"\midrule",
         r"x \& y & 1 $\pm$ 2 \\",
+        r"FQ-CoDel, share\_per=user & a b \\",
         r"\bottomrule",
         r"\end{tabular}",
     ]

@@ -110,7 +110,7 @@ def test_a_number_that_some_replications_lack_leaves_it_open() -> None:
     (expectation,) = expectations([expect("throughput_ratio", max=9)])
     verdict = judge(expectation, [run_with(2.0), run_with(2.0), run_with(None)])
     assert (verdict.verdict, verdict.n) == ("inconclusive", 2)
-    assert verdict.reason == "only 2 of 3 replications have such a number"
+    assert verdict.reason == "only 2 of 3 replications with such a number"
     nothing = judge(expectation, [run_with(None)])
     assert (nothing.verdict, nothing.mean, nothing.n) == ("inconclusive", None, 0)
 

@@ -53,7 +53,7 @@ def test_a_sweep_on_a_full_disk_keeps_what_it_has_and_goes_on_later(cli: Cli, wo
     command = ["sweep", "sweep.toml", "--store", "kept", "--out", "out"]
     assert cli(*command, before=limited(32)).returncode == 2
     assert "30 runs" in cli.output(*command)
-    assert cli.output("store", "verify", "--store", "kept") == "1 points with 30 runs: 0 damaged, 0 differ\n"
+    assert cli.output("store", "verify", "--store", "kept") == "1 point with 30 runs: 0 damaged, 0 differ\n"
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])

@@ -290,6 +290,11 @@ def test_a_limit_in_bytes_is_one_where_the_kernel_has_it(name: str, limit: str, 
         assert 'Cannot find device "nosuchdevice"' in done.stderr, (command, done.stderr)
 
 
+def test_a_scenario_of_init_runs_on_this_plane_too(cli: Cli, workdir: Path) -> None:
+    cli.output("init", "mine.toml", "--scheme", "droptail")
+    plan.check(Scenario.from_toml(workdir / "mine.toml").canonical())
+
+
 def test_all_keys_that_the_plane_has_not_are_in_one_message() -> None:
     changes = {
         "tcp.delayed_ack": 1,

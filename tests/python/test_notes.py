@@ -96,7 +96,7 @@ def test_notebooks_show_the_notes() -> None:
 
 def test_results_in_python_have_their_notes(result: fairlane.Result) -> None:
     assert [note[: len(NOTE)] for note in result.notes] == [NOTE]
-    assert repr(result) == "<Result of short: 1 runs, 1 to note>"
+    assert repr(result) == "<Result of short: 1 run, 1 to note>"
 
 
 def test_a_comparison_of_planes_tells_what_all_share_once(

@@ -18,6 +18,11 @@ MOST_NAMES = 16
 """Maximum number of names in a message."""
 
 
+def counted(number: int, word: str) -> str:
+    """`1 run` or `2 runs`."""
+    return f"{number} {word}{'s' if number != 1 else ''}"
+
+
 def visible(text: str, keep: str = "") -> str:
     r"""Escapes unprintable characters: `\x1b`, `\n`, `\u202e`; characters in `keep` stay."""
     if text.isprintable():

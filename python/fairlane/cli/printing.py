@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from fairlane.base.progress import duration
-from fairlane.base.text import name, visible
+from fairlane.base.text import counted, name, visible
 from fairlane.checks.junit import measured
 from fairlane.cli.output import say
 from fairlane.cli.terminal import Numbers, Terminal, lines, texts
@@ -23,7 +23,7 @@ from fairlane.results.notes import joined, notes_in
 from fairlane.results.table import Table as NamesAndNumbers
 from fairlane.results.table import cell as text_of
 from fairlane.results.table import mean
-from fairlane.results.tables import MOST_QUEUES, headline, overview_tables, summary_tables
+from fairlane.results.tables import every_table, headline, summary_tables
 from fairlane.simulate.display import PARAMETER_HEADS, parameter_cells
 from fairlane.sweeps.table import points_table
 
@@ -79,13 +79,15 @@ def print_comparison(comparison: Comparison, *, everything: bool = False) -> Non
     first = next(iter(documents.values()))
     out = Terminal()
     out.head(first["scenario"]["name"], headline(first))
-    if everything and len(documents) > MOST_QUEUES:
-        _print_tables(out, overview_tables(document))
-    elif everything:
-        _print_tables(out, summary_tables(documents))
+    if everything:
+        _print_tables(out, every_table(document), gap=2, most=None if out.is_terminal else COLUMNS_OF_FILES)
     else:
         _print_differences(out, documents)
     _print_notes(out, joined({name: notes_in(document) for name, document in documents.items()}))
+
+
+COLUMNS_OF_FILES = 80
+"""Width of the many tables of a comparison in a file or a pipe."""
 
 
 def _print_differences(out: Terminal, documents: Mapping[str, Any]) -> None:
@@ -100,13 +102,13 @@ def _print_differences(out: Terminal, documents: Mapping[str, Any]) -> None:
     out.print("; ".join(filter(None, [found.left_out, "--all has every table"])))
 
 
-def _print_tables(out: Terminal, tables: Iterable[NamesAndNumbers], gap: int = 3) -> None:
+def _print_tables(out: Terminal, tables: Iterable[NamesAndNumbers], gap: int = 3, most: int | None = None) -> None:
     for table in tables:
         heads = (lines(*head) if isinstance(head, tuple) else head for head in table.heads)
         shown = Numbers(*heads, keys=table.keys, gap=gap)
         for row in table.rows:
             shown.add_row(*row)
-        out.numbers(shown)
+        out.numbers(shown, most)
         if table.note:
             out.print(table.note)
 
@@ -299,8 +301,8 @@ def print_plan(plan: PlanDocument) -> None:
     cost = plan["cpu_seconds"]
     time = "CPU time not yet known" if cost is None else f"about {duration(cost)} of CPU time"
     out.print(
-        f"{plan['name']}: {len(plan['points'])} points, {plan['stored']} runs stored in {plan['store']}, "
-        f"{plan['missing']} missing ({time})"
+        f"{plan['name']}: {counted(len(plan['points']), 'point')}, {counted(plan['stored'], 'run')} stored in "
+        f"{plan['store']}, {plan['missing']} missing ({time})"
     )
     if any(point["most"] > point["stored"] + point["missing"] for point in plan["points"]):
         out.print("[stop] may require more, up to `most` at every point")
@@ -312,7 +314,7 @@ def print_sweep(result: SweepResult, folder: Path) -> None:
     out = Terminal()
     _print_tables(out, [points_table(document, list(result.plan.stop.targets))])
     out.print(
-        f"{document['name']}: {len(document['points'])} points, {document['runs']} runs; "
+        f"{document['name']}: {counted(len(document['points']), 'point')}, {counted(document['runs'], 'run')}; "
         f"means ± half width of the 95% interval; runs and points (Parquet, CSV) and sweep.json are in {folder}"
     )
     _print_notes(out, document["notes"])
@@ -335,7 +337,7 @@ def print_pairs(result: Pairs, folder: Path) -> None:
     out.numbers(table)
     run = document["scenario"]["run"]
     out.print(
-        f"{len(rows)} pair{'s' * (len(rows) != 1)}, {run['replications']} runs of {run['measure']} each; means ± half "
+        f"{counted(len(rows), 'pair')}, {counted(run['replications'], 'run')} of {run['measure']} each; means ± half "
         f"width of the 95% interval; > or <: it excludes equal shares; tables (Parquet, CSV), figure and pairs.json "
         f"are in {folder}"
     )
@@ -387,7 +389,7 @@ def print_check(check: Check) -> None:
     scenarios = check.scenarios
     for scenario in scenarios:
         file = f"{scenario['file']}: " if scenario["file"] else ""
-        out.head(f"{file}{scenario['scenario']}", f": {scenario['replications']} replications")
+        out.head(f"{file}{scenario['scenario']}", f": {counted(scenario['replications'], 'replication')}")
         table = texts("metric", "expected", "measured", "verdict")
         for one in scenario["expectations"]:
             verdict = Text.assemble((one.verdict, EXPECTATIONS[one.verdict]))
@@ -416,7 +418,7 @@ def print_store(entries: Sequence[Entry]) -> None:
         table.add_row(*about, f"{row['cpu_seconds']:.2f}", f"{row['bytes'] / 1e3:.0f}", state)
     out = Terminal()
     out.numbers(table)
-    out.print(f"{len(entries)} points, {sum(len(entry.runs) for entry in entries)} runs")
+    out.print(f"{counted(len(entries), 'point')}, {counted(sum(len(entry.runs) for entry in entries), 'run')}")
 
 
 def print_kernels(kernels: Sequence[Mapping[str, Any]]) -> None:

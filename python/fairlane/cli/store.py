@@ -10,6 +10,7 @@ import click
 from fairlane import _fairlane
 from fairlane.base.files import written_below
 from fairlane.base.folders import check_replaceable
+from fairlane.base.text import counted
 from fairlane.cli.options import Group, json_option, path_option
 from fairlane.cli.output import print_document, say
 from fairlane.documents import StoreDocument
@@ -85,8 +86,8 @@ def verify(keys: tuple[str, ...], again: int, folder: Path | None, as_json: bool
             say(f"{entry.key}: {entry.damage}")
         for key, numbers in wrong.items():
             say(f"{key}: simulated again, replications {', '.join(map(str, numbers))} differ")
-        runs = sum(len(entry.runs) for entry in found)
-        say(f"{len(found)} points with {runs} runs: {len(damaged)} damaged, {len(wrong)} differ")
+        runs = counted(sum(len(entry.runs) for entry in found), "run")
+        say(f"{counted(len(found), 'point')} with {runs}: {len(damaged)} damaged, {len(wrong)} differ")
     if damaged or wrong:
         click.get_current_context().exit(EXIT_DAMAGED)
 

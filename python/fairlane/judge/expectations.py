@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+from fairlane.base.text import counted
 from fairlane.judge.rule import Comparison, Outcome, near, within
 from fairlane.results.intervals import Interval, interval, is_quantile, with_bin
 from fairlane.results.metrics import metrics, series, unit_of
@@ -47,7 +48,7 @@ def judge(expectation: Expectation, runs: Sequence[Mapping[str, Any]]) -> Expect
     if measured and is_quantile(expectation.metric):
         measured = with_bin(measured)
     verdict: VerdictName = "inconclusive"
-    reason = f"only {len(samples)} of {len(runs)} replications have such a number"
+    reason = f"only {len(samples)} of {counted(len(runs), 'replication')} with such a number"
     if measured and len(samples) == len(runs):
         verdict = _NAMES[_compared(expectation, measured).outcome]
         open_ = "one replication has no interval" if len(runs) == 1 else "more replications would narrow the interval"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 
-from fairlane.base.text import for_figure
+from fairlane.base.text import counted, for_figure
 from fairlane.results import plots
 from fairlane.results.names import display_name
 
@@ -65,7 +65,7 @@ def draw(document: PairsDocument, columns: int = MOST_COLUMNS) -> Figure:
     title = "share of the row's sender against the column's (%)"
     subtitle = "\n".join(
         [
-            f"one flow each, {run['replications']} runs of {run['measure']}",
+            f"one flow each, {counted(run['replications'], 'run')} of {run['measure']}",
             "bold, coloured: the 95 % interval excludes equal shares",
         ]
     )

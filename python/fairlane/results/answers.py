@@ -172,15 +172,11 @@ def differences(found: Measured, *, everything: bool = False) -> Differences:
     """
     if len(found) > SIDE_BY_SIDE and not everything:
         return _of_many(found)
-    known = [
-        column
-        for column in dict.fromkeys(itertools.chain.from_iterable(found.values()))
-        if set(metric_of(column).shown) - {"columns"} and not column.startswith("state_")
-    ]
+    known = shown_columns(found)
     main = [column for wanted in MAIN for column in known if column.partition(".")[0] == wanted]
     differ = [column for column in known if _differs([one[column] for one in found.values() if column in one])]
     columns = known if everything else [column for column in main if column in differ][:MOST_ROWS]
-    heads = {column: _head(column, known, long=everything) for column in known}
+    heads = {column: head(column, known, long=everything) for column in known}
     table = Table(["", *found], keys=1)
     for column in columns:
         show = _cell if everything else _short
@@ -189,6 +185,15 @@ def differences(found: Measured, *, everything: bool = False) -> Differences:
     return Differences(
         table, [heads[column] for column in main if column not in differ], f"{more} more metrics differ" if more else ""
     )
+
+
+def shown_columns(found: Measured) -> list[str]:
+    """The columns that people see, except readings of the state of a queue."""
+    return [
+        column
+        for column in dict.fromkeys(itertools.chain.from_iterable(found.values()))
+        if set(metric_of(column).shown) - {"columns"} and not column.startswith("state_")
+    ]
 
 
 def _of_many(found: Measured) -> Differences:
@@ -223,7 +228,7 @@ def _short(metric: Metric, found: Interval | None) -> str:
     return format_interval(mean, half_width, digits=4 if abs(mean) >= 1 else 3)
 
 
-def _head(column: str, known: Sequence[str], *, long: bool) -> str:
+def head(column: str, known: Sequence[str], *, long: bool) -> str:
     """Heading of a column's metric with its unit, after its group, link or class.
 
     Leaves out a link or class if it is the only one.

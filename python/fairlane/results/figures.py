@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fairlane.base.errors import UserError
-from fairlane.base.text import for_figure
+from fairlane.base.text import counted, for_figure
 from fairlane.results import plots
 from fairlane.results.frames import columns_like, estimates
 from fairlane.results.intervals import interval
@@ -450,4 +450,4 @@ def _titles(results: Sequence[Replications], what: str, how: str = OF_RUNS) -> t
     """Title and subtitle."""
     count = len(results[0].runs_json)
     name = for_figure(results[0].scenario["name"])
-    return f"{name}: {what}", f"{count} replication{'s' if count != 1 else ''}, {how}"
+    return f"{name}: {what}", f"{counted(count, 'replication')}, {how}"

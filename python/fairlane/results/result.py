@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from fairlane import _fairlane
 from fairlane.base.errors import ScenarioWarning, UserError
 from fairlane.base.folders import staged
-from fairlane.base.text import near, quoted
+from fairlane.base.text import counted, near, quoted
 from fairlane.results import frames
 from fairlane.results.answers import differences
 from fairlane.results.intervals import CONFIDENCE
@@ -139,7 +139,7 @@ class Result(Replications, Framed):
 
     def __repr__(self) -> str:
         notes = f", {len(self.notes)} to note" if self.notes else ""
-        return f"<Result of {self.scenario['name']}: {len(self.runs_json)} runs{notes}>"
+        return f"<Result of {self.scenario['name']}: {counted(len(self.runs_json), 'run')}{notes}>"
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,8 +11,7 @@ from fairlane.results.intervals import PointEstimate, format_interval, format_qu
 from fairlane.results.metric import Metric
 
 Json = Mapping[str, Any]
-_TEX = {character: rf"\{character}" for character in "&%$#{}"} | {
-    "_": " ",
+_TEX = {character: rf"\{character}" for character in "&%$#{}_"} | {
     "±": r"$\pm$",
     "∞": r"$\infty$",
     "–": "--",
@@ -65,7 +64,9 @@ class Table:
 
 
 def _tex(text: str) -> str:
-    return _TEX_SPECIAL.sub(lambda found: _TEX[found[0]], text)
+    """Text for LaTeX: `_` becomes a space, except in parameters such as `share_per=user`."""
+    words = " ".join(word if "=" in word else word.replace("_", " ") for word in text.split(" "))
+    return _TEX_SPECIAL.sub(lambda found: _TEX[found[0]], words)
 
 
 def mean(estimate: Mapping[str, Any] | None, factor: float = 1.0) -> str:

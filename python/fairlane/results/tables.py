@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from fairlane.base.text import name
+from fairlane.base.text import counted, name
 from fairlane.results.access import access_tables, applications, is_access, user_shares, worst_nodes
+from fairlane.results.answers import head, means_of, shown_columns
 from fairlane.results.links import MANY_LINKS, OF_AN_OVERVIEW, busiest, link_tables, of_how_many
 from fairlane.results.metric import Metric
-from fairlane.results.metrics import APPLICATIONS, of_applications, shown
+from fairlane.results.metrics import APPLICATIONS, metric_of, of_applications, shown
 from fairlane.results.paths import path_tables
 from fairlane.results.summary import key
 from fairlane.results.table import Json, Table, cell, mean, quantile
@@ -17,8 +19,9 @@ from fairlane.results.table import Json, Table, cell, mean, quantile
 if TYPE_CHECKING:
     from fairlane.results.intervals import PointEstimate
 
-#: With more queues than this, a comparison is one table.
+#: With more queues than this, a notebook shows a comparison as one table.
 MOST_QUEUES = 3
+WIDTH_OF_HEADS = 20
 
 
 def plane_of(document: Json) -> str:
@@ -31,7 +34,7 @@ def headline(document: Json) -> str:
     """Description of the runs of a result document, written after the name of the scenario."""
     run, summary, plane = document["scenario"]["run"], document["summary"], plane_of(document)
     return (
-        f"{plane and f' on {plane}'}: {summary['replications']} replications of {run['measure']} "
+        f"{plane and f' on {plane}'}: {counted(summary['replications'], 'replication')} of {run['measure']} "
         f"after {run['warmup']}, seed {run['seed']}; "
         f"means ± half width of the {100 * summary['confidence']:g}% interval"
     )
@@ -159,6 +162,19 @@ def summary_tables(documents: Mapping[str, Json]) -> list[Table]:
         *link_tables(documents),
     ]
     return [table for table in tables if table.rows]
+
+
+def every_table(document: Json) -> list[Table]:
+    """All tables of a comparison: the overview, those of `summary_tables`, and the metrics that neither has."""
+    documents = document["results"]
+    found = means_of(documents)
+    few_links = len(document["overview"]["max_min"]["links"]) <= MANY_LINKS
+    known = [column for column in shown_columns(found) if few_links or metric_of(column).scope != "link"]
+    others = [column for column in known if set(metric_of(column).shown) <= {"columns", "summary"}]
+    rest = Table(["queue", *(tuple(wrap(head(column, known, long=True), WIDTH_OF_HEADS)) for column in others)])
+    for queue, of in found.items():
+        rest.add_row(queue, *(cell(metric_of(one), of[one].document()) if one in of else "" for one in others))
+    return [overview_table(document["overview"]), *summary_tables(documents), *([rest] if others else [])]
 
 
 def _whole(estimate: PointEstimate | None) -> str:

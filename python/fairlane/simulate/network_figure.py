@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch, Rectangle
 from matplotlib.text import Text
 
-from fairlane.base.text import for_figure
+from fairlane.base.text import counted, for_figure
 from fairlane.results import plots
 from fairlane.results.access import LEVELS
 from fairlane.results.names import display_name
@@ -269,9 +269,9 @@ def _words_of(group: Json, layout: Json, route: _Route) -> str:
     kinds = Counter[str]()
     for source in group["sources"]:
         kinds[source["kind"]] += source.get("flows", 1)
-    sends = [f"{_count(number, KINDS.get(kind, kind))}" for kind, number in kinds.items()]
+    sends = [f"{counted(number, KINDS.get(kind, kind))}" for kind, number in kinds.items()]
     each = " each" if count > 1 else ""
-    lines = [for_figure(group["name"]), f"{_count(count, 'user')}", ", ".join(sends) + each]
+    lines = [for_figure(group["name"]), f"{counted(count, 'user')}", ", ".join(sends) + each]
     return "\n".join(textwrap.shorten(line, LETTERS, placeholder="…") for line in lines)
 
 
@@ -348,7 +348,7 @@ def _level_words(nodes: Sequence[int], links: Sequence[Json], row: int) -> str:
     schemes = ", ".join(dict.fromkeys(for_figure(display_name(links[2 * node]["queue"]["scheme"])) for node in nodes))
     delays = sorted({links[2 * node]["delay_ps"] / 1e12 for node in nodes})
     delay = _time(delays[0]) if len(delays) == 1 else f"{_time(delays[0])} to {_time(delays[-1])}"
-    return f"{_count(len(nodes), kind)}: {schemes}\n{rates}, {delay}"
+    return f"{counted(len(nodes), kind)}: {schemes}\n{rates}, {delay}"
 
 
 def _span(rates: Sequence[float]) -> str:
@@ -378,10 +378,6 @@ def _letter_in(font: float) -> float:
 def _empty(axes: Axes, across: tuple[float, float], up: tuple[float, float]) -> None:
     axes.set(xlim=across, ylim=up)
     axes.set_axis_off()
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'s' if number != 1 else ''}"
 
 
 def _rate(bps: float) -> str:

@@ -96,7 +96,6 @@ def scenario_file(
             *(line for param in own.values() for line in _commented(param["name"], param["default"], param["doc"])),
             "",
             *_table("tcp", {"profile": profile or profiles()[1]}, properties["tcp"]["properties"]),
-            *_table("probes", {"series_interval": "0.5 s"}, properties["probes"]["properties"]),
             _GROUPS,
         ]
     )

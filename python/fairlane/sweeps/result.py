@@ -18,7 +18,7 @@ from fairlane.results.notes import joined, notes_of
 from fairlane.results.result import Summarised
 from fairlane.store import Store
 from fairlane.sweeps.plan import Plan, Point
-from fairlane.sweeps.table import points_table
+from fairlane.sweeps.table import paper_table, points_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -95,7 +95,7 @@ class SweepResult(Summarised):
         return frames.frame(rows, schema_overrides=frames.SUMMARY_TYPES)
 
     def _table(self, *, paper: bool = False) -> Table:
-        return points_table(self.document(), list(self.plan.stop.targets), paper=paper)
+        return (paper_table if paper else points_table)(self.document(), list(self.plan.stop.targets))
 
     def document(self) -> SweepDocument:
         """Everything except single runs, ready for JSON (`fairlane schema sweep-result`)."""
