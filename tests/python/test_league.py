@@ -224,6 +224,26 @@ def test_the_page_has_the_first_entries_by_each_criterion_without_the_site() -> 
     assert all(f"| {criterion} | {entries} |" in page for criterion, entries in rows.items())
 
 
+def test_the_page_has_the_fairest_schemes_for_each_limit_before_other_tables() -> None:
+    found, rows = evaluation.standing(), evaluation.choice()[1]
+    limits = [["no labels"], ["no per-flow state"], ["no labels", "no per-flow state"], ["marks for ECN hosts"]]
+    assert [row[0].split(", ") for row in rows] == limits
+    about = {scheme["name"]: scheme for scheme in fairlane.schemes()}
+    for names, (_, cell) in zip(limits, rows, strict=True):
+        advised = re.findall(r"\[`(.*?)`]\(schemes/(\w+)\.md\) \((.*?), (.*?)\)", cell)
+        assert len({scheme for _, scheme, *_ in advised}) == 3
+        for label, scheme, share, delay in advised:
+            assert "no labels" not in names or about[scheme]["marker"] == "none"
+            assert "no per-flow state" not in names or about[scheme]["flow_state"] == "none"
+            assert float(share) == pytest.approx(found.values[label]["worst_share"].mean, abs=0.005)
+            assert float(delay) == pytest.approx(1000 * found.values[label]["delay_p99"].mean, abs=0.5)
+        shares = [float(share) for *_, share, _ in advised]
+        assert shares == sorted(shares, reverse=True)
+    page = (ROOT / "docs" / "evaluation.md").read_text()
+    assert page.split("\n| --- |")[0].endswith("| network | fairest schemes (worst share, delay p99 in ms) |")
+    assert all(f"| {network} | {schemes} |" in page for network, schemes in rows)
+
+
 def test_sentences_are_made_from_numbers() -> None:
     shares = [0.9, 0.5, 0.5, 0.5, 0.2]
     placed = {

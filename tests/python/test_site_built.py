@@ -246,7 +246,8 @@ def test_a_cell_shows_its_interval_to_pointer_and_keys(open_page: Open, size: tu
         page.locator(".detail"),
         page.locator("table.heat tbody tr", has=page.get_by_text("FQ-CoDel", exact=True)),
     )
-    words = ["FQ-CoDel", "share of the worst user", "0.7090 ± 0.0098", "of 76"]
+    value = str(evaluation.standing().values["fq_codel"]["worst_share"])
+    words = ["FQ-CoDel", "share of the worst user", value, "of 76"]
     row.first.locator("td").first.hover()
     assert all(word in box.inner_text() for word in words)
     page.keyboard.press("Escape")
@@ -254,7 +255,7 @@ def test_a_cell_shows_its_interval_to_pointer_and_keys(open_page: Open, size: tu
     row.first.locator(".pin").focus()
     page.keyboard.press("ArrowRight")
     assert all(word in box.inner_text() for word in words)
-    assert "0.7090 ± 0.0098, place" in str(page.evaluate("document.activeElement.ariaLabel"))
+    assert f"{value}, place" in str(page.evaluate("document.activeElement.ariaLabel"))
     for _ in range(40):
         page.keyboard.press("ArrowDown")
     page.wait_for_timeout(500)
@@ -265,7 +266,10 @@ def test_a_cell_shows_its_interval_to_pointer_and_keys(open_page: Open, size: tu
     )
     assert min(left, right, top, bottom) >= 0
     page.keyboard.press("End")
-    assert page.evaluate("document.activeElement.closest('td').cellIndex") == page.locator("thead .sort").count() - 1
+    assert (
+        page.evaluate("document.activeElement.closest('td').cellIndex")
+        == page.locator("table.heat thead .sort").count() - 1
+    )
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -285,6 +289,40 @@ def test_pinned_entries_are_compared(open_page: Open, size: tuple[int, int]) -> 
     page.locator("table.heat tbody td").nth(40).focus()
     page.keyboard.press("Enter")
     assert comparison.is_visible()
+
+
+@pytest.mark.parametrize("values", ["", "values"])
+@pytest.mark.parametrize("width", [1400, 1300, 1024, 390])
+def test_the_league_fits_the_window_or_scrolls(open_page: Open, width: int, values: str) -> None:
+    page = heat_map(open_page, (width, 844))
+    page.get_by_label("Numbers", exact=True).select_option(values)
+    wrapper = page.locator(".table-wrapper", has=page.locator("table.heat.league"))
+    last = wrapper.locator("thead .sort").last
+    hidden = wrapper.evaluate("(one) => one.scrollWidth - one.clientWidth")
+    assert hidden == 0 or values or width == 390
+    last.scroll_into_view_if_needed()
+    for part in (wrapper, last):
+        left, right = part.evaluate("(one) => (({ left, right }) => [left, right])(one.getBoundingClientRect())")
+        assert 0 <= left < right <= width
+
+
+def test_the_table_of_limits_agrees_with_the_questions(open_page: Open) -> None:
+    page = heat_map(open_page, SIZES[0])
+    edge, core, hosts = (
+        page.get_by_label(question)
+        for question in (
+            "Can the edge write a label into every packet?",
+            "What can a core port remember of flows or users?",
+            "Should packets of ECN hosts be marked, not dropped?",
+        )
+    )
+    page.get_by_label("What matters most?").select_option("worst_share")
+    for limits, (_, cell) in zip(evaluation.LIMITS, evaluation.choice()[1], strict=True):
+        edge.select_option("no labels" if "no labels" in limits else "")
+        core.select_option("no flow state" if "no flow state" in limits else "")
+        hosts.select_option("marks" if "marks" in limits else "")
+        advised = page.locator(".advice-answer ol > li > a").evaluate_all("(all) => all.map((one) => one.pathname)")
+        assert [Path(path).stem for path in advised] == re.findall(r"schemes/(\w+)\.md", cell)
 
 
 def test_questions_lead_to_schemes_that_fit_the_answers(open_page: Open) -> None:

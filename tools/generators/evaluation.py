@@ -64,18 +64,18 @@ CAPABILITIES: Mapping[str, tuple[str, str, str, Callable[[Entry], bool]]] = {
 
 The test tells whether an entry can be used in spite of the limit.
 """
+LIMITS = (("no labels",), ("no flow state",), ("no labels", "no flow state"), ("marks",))
+"""Limits of networks for which the page recommends schemes, as keys of `CAPABILITIES`."""
 GUARDS = ("worst_share", "delay_p99", "completion", "use")
 """Criteria against one-sided advice: an entry in the last quarter by at least two of them is recommended last."""
 _COUNTED = (leagues.COST_CORE, leagues.COST_EDGE)
 """Criteria that are not measured in scenarios."""
 ADVICE = """
-## Which scheme should I take?
-
 Answer five questions to get the three schemes that fit best. Schemes and picture come from the league's data.
 
 <div class="advice-place"><p>The questions need JavaScript.</p></div>
 """
-"""A section of the site; `site/static/pictures.js` fills it."""
+"""A part of the site's page; `site/static/pictures.js` fills it."""
 _NONE = "\nNo results yet: `make league` evaluates all schemes on the whole suite and writes the results here.\n"
 
 
@@ -119,6 +119,31 @@ def league() -> Table | str:
         for label, of_entry in sorted(found.values.items())
     ]
     return ["entry", *(CRITERIA[key].head for key in keys), "asks"], rows
+
+
+def choice() -> Table:
+    """Returns a row for each of `LIMITS` with the three fairest schemes, chosen as the site's questions choose."""
+    found = standing()
+    rows = []
+    for limits in LIMITS:
+        able = [label for label in found.values if all(CAPABILITIES[key][-1](parsed(label)) for key in limits)]
+        schemes: dict[str, str] = {}
+        for label in sorted(able, key=lambda label: _order(found, label)):
+            schemes.setdefault(parsed(label).scheme, label)
+        cells = [_advised(scheme, label, found.values[label]) for scheme, label in list(schemes.items())[:3]]
+        rows.append([", ".join(CAPABILITIES[key][1] for key in limits), ", ".join(cells)])
+    return ["network", "fairest schemes (worst share, delay p99 in ms)"], rows
+
+
+def _order(found: Standing, label: str) -> tuple[bool, int]:
+    """Sorts entries by worst share; those in the last quarter by at least two other `GUARDS` are last."""
+    share, *others = (found.places[key][label] for key in GUARDS)
+    return sum(one.rank > 0.75 * one.of for one in others) >= 2, share.rank
+
+
+def _advised(scheme: str, label: str, values: Mapping[str, Interval]) -> str:
+    share, delay = values["worst_share"].mean, values["delay_p99"].mean
+    return f"[`{label}`](schemes/{scheme}.md) ({share:.2f}, {1000 * delay:.0f})"
 
 
 def first() -> Table:

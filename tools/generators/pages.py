@@ -29,6 +29,7 @@ the folder `crates` next to `docs`. The number in `**34 schemes**` is generated,
     pairs                 shares of all pairs of senders, from `figures/pairs.csv` in `docs`
     evaluation criteria   the criteria of the evaluation
     evaluation suite      the families of the suite with their scenarios
+    evaluation choice     the fairest schemes without labels, without state for each flow, with marks
     evaluation advice     five questions that lead to three schemes
     evaluation first      the first entries by each criterion
     evaluation league     all entries by all criteria, with the data of the heat map
@@ -549,6 +550,7 @@ _CATALOGUES: Mapping[str, Callable[[], str]] = {
     "evaluation criteria": lambda: _table(*evaluation.criteria()),
     "evaluation suite": lambda: _table(*evaluation.suite()),
     "evaluation advice": lambda: evaluation.ADVICE,
+    "evaluation choice": lambda: _table(*evaluation.choice()),
     "evaluation first": lambda: _table(*evaluation.first()),
     "evaluation league": lambda: evaluation.embedded() + _league(evaluation.league()),
     "evaluation pictures": evaluation.pictures,
