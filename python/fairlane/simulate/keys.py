@@ -271,7 +271,7 @@ class TcpKeys(TypedDict, total=False):
     bbr3_loss_threshold: float
     """Loss rate of a round trip above which BBRv3 considers a probe too high."""
     bbr3_startup_full_losses: int
-    """Number of lost ranges in a round from which losses end BBRv3's Startup."""
+    """Minimum number of lost ranges in a round for which losses end BBRv3's Startup."""
     bbr3_beta: float
     """Minimum share of its model that BBRv3 keeps after a round trip with losses."""
     bbr3_headroom: float
@@ -564,7 +564,7 @@ class WebKeys(TypedDict, total=False):
     bbr3_loss_threshold: float
     """Loss rate of a round trip above which BBRv3 considers a probe too high."""
     bbr3_startup_full_losses: int
-    """Number of lost ranges in a round from which losses end BBRv3's Startup."""
+    """Minimum number of lost ranges in a round for which losses end BBRv3's Startup."""
     bbr3_beta: float
     """Minimum share of its model that BBRv3 keeps after a round trip with losses."""
     bbr3_headroom: float
