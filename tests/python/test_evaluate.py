@@ -274,7 +274,7 @@ PAGE = (ROOT / "docs" / "howto" / "evaluate.md").read_text()
 
 def report_card_of_the_page(cli: Cli, *more: str) -> Any:
     """Report card that the command in docs/howto/evaluate.md prints for the scheme in that page."""
-    file, code = re.search(r"of your own, (\S+\.py):\n\n```python\n(.*?)```", PAGE, re.DOTALL).groups()  # type: ignore[union-attr]
+    file, code = re.search(r"into a file, (\S+\.py):\n\n```python\n(.*?)```", PAGE, re.DOTALL).groups()  # type: ignore[union-attr]
     assert len([line for line in code.splitlines() if line.strip()]) <= 20
     (cli.folder / file).write_text(code)
     (command,) = re.findall(r"One command gives its report card:\n\n```sh\n(.*)\n```", PAGE)

@@ -2,7 +2,6 @@
 
 use fairlane_schemes::base::units::Time;
 
-use super::micros;
 use crate::traffic::tcp::TcpParams;
 
 /// Maximum delay (TCP_DELACK_MAX).
@@ -79,6 +78,11 @@ impl AckDelay {
         self.ticks = ticks.min(in_ticks(MOST, tick)) as u8;
         self.is_long = u64::from(self.ticks) > in_ticks(params.delayed_ack_timeout, tick);
     }
+}
+
+/// Microseconds, modulo 2^32.
+pub(super) fn micros(time: Time) -> u32 {
+    (time.0 / Time::from_micros(1).0) as u32
 }
 
 /// Unit of time (jiffy); at least a millisecond, so that a delay in ticks fits into 8 bits.

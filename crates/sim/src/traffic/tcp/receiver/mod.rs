@@ -7,7 +7,7 @@ mod tests;
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::packet::Ecn;
 
-use ack_delay::AckDelay;
+use ack_delay::{AckDelay, micros};
 
 use super::blocks::{SackBlock, SackBlocks};
 use super::ring::BitRing;
@@ -446,9 +446,4 @@ impl Receiver {
         }
         None
     }
-}
-
-/// Microseconds, modulo 2^32.
-fn micros(time: Time) -> u32 {
-    (time.0 / Time::from_micros(1).0) as u32
 }
