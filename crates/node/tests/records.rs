@@ -39,7 +39,7 @@ fn the_page_says_what_state_takes() {
     let (user, port) = (size_of::<UserState>(), size_of::<PortState>());
     let said = format!(
         "A configured user has two meters of {user} bytes, and an address has one meter and a hash table entry. A port \
-         takes {port} bytes, and each processor's cache of recent addresses {} KiB.",
+         needs {port} bytes, and each processor's cache of recent addresses {} KiB.",
         bytes("recents") / 1024
     );
     assert!(page.contains(&said), "docs/node.md must say: {said}");
