@@ -32,6 +32,19 @@ def test_the_notebook_is_that_of_the_page() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_the_notebook_has_its_outputs() -> None:
+    text = NOTEBOOK.read_text("utf-8")
+    cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+    shown = [{kind for output in cell["outputs"] for kind in output.get("data", output)} for cell in cells]
+    # The scenario, a printed text, three figures of the comparison and one of the sweep; the last cell writes files.
+    for kinds, kind in zip(shown[:-1], ["text/html", "text", *["image/png"] * 4], strict=True):
+        assert kind in kinds
+    assert not shown[-1]
+    assert len(text.encode()) < 400_000
+    assert not re.search(r"stderr|iopub|/tmp/|/home/", re.sub(r'"image/png": ".*"', "", text))
+
+
 def test_the_code_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     cells = [cell for cell in json.loads(NOTEBOOK.read_text("utf-8"))["cells"] if cell["cell_type"] == "code"]
