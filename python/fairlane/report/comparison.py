@@ -11,6 +11,7 @@ from fairlane.base.text import for_figure
 from fairlane.results.intervals import format_interval
 from fairlane.results.metric import Metric
 from fairlane.results.metrics import APPLICATIONS, of_applications, shown
+from fairlane.results.names import display_name
 from fairlane.results.notes import joined, notes_in
 from fairlane.results.plots import for_column, logarithmic, rows_of_schemes
 from fairlane.results.summary import key
@@ -189,6 +190,6 @@ def describe(view: ComparisonView) -> str:
     """Text alternative of the figure, with its numbers."""
     lines = []
     for index, metric in _drawn(view):
-        numbers = ", ".join(f"{scheme} {view.text(scheme, index)}" for scheme in view.schemes)
+        numbers = ", ".join(f"{display_name(scheme)} {view.text(scheme, index)}" for scheme in view.schemes)
         lines.append(f"{metric.head}: {numbers}.")
     return " ".join(lines)

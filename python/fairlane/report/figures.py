@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
+from matplotlib.container import BarContainer
 
 from fairlane.results import plots
 from fairlane.results.intervals import format_number
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _STYLED = re.compile(r"(fill|stroke): (#[0-9a-f]{6})")
@@ -118,11 +120,21 @@ def describe(drawn: Figure) -> str:
     for axes in drawn.axes:
         across = _words(axes.get_xlabel() or drawn.axes[-1].get_xlabel())
         up = _words(axes.get_ylabel() or (axes.get_title("left") if len(drawn.axes) > 1 else ""))
-        sentences.append(f"Plot of {up} against {across}." if up else f"Plot against {across}.")
+        of, against = f" of {up}" if up else "", f" against {across}" if across else ""
+        sentences.append(f"Plot{of}{against}.")
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            if points := _points(handle):
+            if isinstance(handle, BarContainer):
+                sentences.append(f"{_words(label)}: {_heights(handle, axes)}.")
+            elif points := _points(handle):
                 sentences.append(f"{_words(label)}: {_course(points)}.")
     return " ".join(sentences)
+
+
+def _heights(bars: BarContainer, axes: Axes) -> str:
+    """Heights of bars with the names below them, which are at 0, 1, 2 and so on."""
+    names = [label.get_text() for label in axes.get_xticklabels()]
+    found = [(names[round(bar.get_x() + bar.get_width() / 2)], bar.get_height()) for bar in bars.patches]
+    return ", ".join(f"{name} {format_number(height)}" for name, height in found if math.isfinite(height))
 
 
 def _points(handle: Any) -> list[tuple[float, float]]:

@@ -20,6 +20,8 @@ from fairlane.results import plots
 
 PAIRS = "pairs"
 """Stem of the page of pairs and of its figure."""
+MOST_OPENED = 3
+"""Maximum number of documents whose sentences and main figures open the index; of more, only the first does."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,8 @@ def _tables(stage: Path, collected: Sequence[Collected], papers: Sequence[PaperV
 
 def _pages(pages: Pages, papers: Sequence[PaperView], own: Sequence[OwnPage], pairs: PairsView | None) -> None:
     total = Counts.of([claim for paper in papers for experiment in paper.experiments for claim in experiment.claims])
-    pages.write("index", "index", here="index", total=total)
+    opened = own if len(own) <= MOST_OPENED else own[:1]
+    pages.write("index", "index", here="index", total=total, opened=opened)
     for page in own:
         pages.write("own", page.stem, here=page.stem, page=page)
     for paper in papers:
