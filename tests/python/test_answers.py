@@ -106,6 +106,11 @@ def test_the_summary_is_tidy(comparison: Comparison) -> None:
     assert (row["mean"], row["n"]) == (mean["mean"], 3)
     assert row["high"] - row["mean"] == pytest.approx(mean["half_width"])
     assert row["mean"] - row["low"] == pytest.approx(mean["half_width"])
+    # A percentile has the interval of the printed table, which includes half a bin.
+    (row,) = frame.filter(queue="abc", group="light", metric="one_way_delay_p99_s").to_dicts()
+    delay = comparison["abc"].summary["groups"][1]["path"]["one_way_delay"]["p99_s"]
+    assert row["high"] - row["mean"] == pytest.approx(delay["half_width"] + BIN * delay["mean"])
+    assert row["mean"] - row["low"] == pytest.approx(delay["half_width"] + BIN * delay["mean"])
     (ratio,) = frame.filter(queue="abc", metric="throughput_ratio").to_dicts()
     assert ratio["group"] is None
 
