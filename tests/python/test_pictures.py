@@ -177,13 +177,6 @@ def test_a_scheme_has_its_name_and_colour_in_every_picture(comparison: Compariso
     assert {one.get_label(): to_hex(one[0].get_facecolor()) for one in bars.containers[1::2]} == colours
 
 
-def test_legends_name_parameters_in_words(store: Path) -> None:
-    queues = ["fq_codel:share_per=user", "abc:gamma=8 packets"]
-    axes = fairlane.compare(SHORT_SCENARIO, queues, replications=1, store=store).plot.users().axes[0]
-    labels = [line.get_label() for line in axes.get_lines()]
-    assert labels == ["FQ-CoDel, share per user", "ABC, gamma 8 packets"]
-
-
 def test_a_plane_has_one_colour_in_every_picture(comparison: Comparison) -> None:
     seen: dict[str, set[str]] = {}
     for planes in (PLANES, ["linux", "simulator"]):
