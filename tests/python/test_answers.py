@@ -45,6 +45,11 @@ def test_sentences_say_who_is_best_and_by_how_much() -> None:
     assert use.startswith("Use of the link: no difference beyond the intervals, 90.0 ± 1.0 % under")
 
 
+def test_one_point_is_singular() -> None:
+    found = {queue: {"utilisation.core": Interval(use, 0.0, 3)} for queue, use in (("abc", 1.0), ("csfq", 0.99))}
+    assert sentences(found) == ["Use of the link: ABC is best (100 %), 1 point more than CSFQ (99 %)."]
+
+
 def test_sentences_name_whose_intervals_overlap() -> None:
     share, *_ = sentences({"droptail": means(0.25, 0.2), "abc": means(0.49, 0.1), "fq_codel": means(0.5, 0.1)})
     assert share.endswith("; the intervals of ABC overlap it.")
@@ -101,6 +106,11 @@ def test_the_summary_is_tidy(comparison: Comparison) -> None:
     assert (row["mean"], row["n"]) == (mean["mean"], 3)
     assert row["high"] - row["mean"] == pytest.approx(mean["half_width"])
     assert row["mean"] - row["low"] == pytest.approx(mean["half_width"])
+    # A percentile has the interval of the printed table, which includes half a bin.
+    (row,) = frame.filter(queue="abc", group="light", metric="one_way_delay_p99_s").to_dicts()
+    delay = comparison["abc"].summary["groups"][1]["path"]["one_way_delay"]["p99_s"]
+    assert row["high"] - row["mean"] == pytest.approx(delay["half_width"] + BIN * delay["mean"])
+    assert row["mean"] - row["low"] == pytest.approx(delay["half_width"] + BIN * delay["mean"])
     (ratio,) = frame.filter(queue="abc", metric="throughput_ratio").to_dicts()
     assert ratio["group"] is None
 

@@ -105,7 +105,7 @@ def test_a_scheme_of_a_sweep_may_have_parameters_as_in_compare(tmp_path: Path) -
     with pytest.raises(UserError, match=r"'gama' is no parameter of its own; did you mean gamma"):
         Plan.of(SHORT_SCENARIO, grid={"queue.scheme": ["abc:gama=8 packets"]})
     swept = fairlane.sweep(SHORT_SCENARIO, grid={"queue.scheme": queues}, replications=2, store=tmp_path)
-    assert "ABC, gamma=8 packets" in str(
+    assert "ABC, gamma 8 packets" in str(
         [text.get_text() for text in swept.plot("jain_index").axes[0].get_xticklabels()]
     )
 

@@ -10,6 +10,7 @@ import pytest
 import fairlane
 from conftest import SHORT_SCENARIO, Cli
 from fairlane import Comparison
+from fairlane.base.text import for_figure
 from fairlane.report.comparison import view
 from fairlane.results.figures import result_figures
 from fairlane.results.names import display_name
@@ -74,7 +75,9 @@ def test_documents_and_figures_call_variants_by_their_names(compared: Comparison
     assert [row["queue"] for row in document["overview"]["queues"]] == list(compared.results)
     throughput = result_figures(list(compared.results.values()))["throughput"]
     (legend,) = throughput.legends
-    assert [text.get_text() for text in legend.get_texts()] == list(map(display_name, compared.results))
+    assert [text.get_text() for text in legend.get_texts()] == [
+        for_figure(display_name(queue)) for queue in compared.results
+    ]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -38,8 +39,8 @@ def name(text: str) -> str:
 
 
 def for_figure(text: str) -> str:
-    r"""A name for a figure: `_` becomes a space, and `$` becomes `\$`, since `$` would begin a formula."""
-    return name(text).replace("_", " ").replace("$", r"\$")
+    r"""A name for a figure: `share_per=user` becomes `share per user`, and `$`, which begins a formula, `\$`."""
+    return re.sub(r"_|(?<=\w)=(?=\S)", " ", name(text)).replace("$", r"\$")
 
 
 def for_page(value: Any) -> Any:

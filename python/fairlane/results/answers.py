@@ -119,7 +119,7 @@ def _sentence(words: str, metric: Metric, ranked: Sequence[_Found]) -> str:
     is_best = best is ranked[0]
     gap = format_number(metric.factor * abs(best.interval.mean - last.interval.mean), 2)
     more = "more" if metric.better == "high" else "less"
-    points = "points" if metric.suffix == "%" else metric.suffix
+    points = metric.suffix.replace("%", "point" if gap == "1" else "points")
     close = [one.queue for one in ranked if one is not best and one.overlaps(best)]
     overlap = f"; the intervals of {_listed(close)} overlap it" if close else ""
     by = " ".join(filter(None, [gap, points, more]))

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from fairlane import _fairlane
 from fairlane.base.errors import UserError
 from fairlane.base.text import near, quoted
-from fairlane.results.intervals import Interval, interval
-from fairlane.results.metrics import link_metrics, metrics, path_metrics, series, slowdown_metrics, unit_of
+from fairlane.results.intervals import Interval, interval, with_bin
+from fairlane.results.metrics import link_metrics, metric_of, metrics, path_metrics, series, slowdown_metrics, unit_of
 from fairlane.results.replications import Replications
 
 if TYPE_CHECKING:
@@ -175,14 +175,15 @@ def summary_rows(found: Mapping[str, Interval], queue: str, point: int | None = 
     """Rows of `summary_frame` for one queue: one per metric and group, or link and class."""
     for column, of in found.items():
         metric, _, group = column.partition(".")
+        shown = with_bin(of) if metric_of(column).is_quantile else of
         yield {
             "queue": queue,
             "point": point,
             "group": group or None,
             "metric": metric,
             "mean": of.mean,
-            "low": None if of.half_width is None else of.mean - of.half_width,
-            "high": None if of.half_width is None else of.mean + of.half_width,
+            "low": None if shown.half_width is None else of.mean - shown.half_width,
+            "high": None if shown.half_width is None else of.mean + shown.half_width,
             "n": of.n,
         }
 
