@@ -26,7 +26,7 @@ fn by(scenario: &Scenario, partition: &Partition) -> String {
     bytes(&run_by(scenario, 0, partition, &AtomicBool::new(false), &mut NoObserver).expect("nobody cancels"))
 }
 
-/// Generates a link. Delays are whole milliseconds and rates are multiples of each other, so many events are
+/// Generates a link. Delays are whole milliseconds and rates are multiples of each other, which makes many events
 /// simultaneous.
 fn link() -> impl Strategy<Value = Json> {
     let queue = prop_oneof![

@@ -6,8 +6,6 @@ use crate::traffic::tcp::TcpParams;
 
 /// Maximum delay (TCP_DELACK_MAX).
 const MOST: Time = Time::from_millis(200);
-/// Gaps shorter than this never lengthen the delay: half of `delayed_ack_timeout`, minus a tick, in microseconds.
-const SHORT_US: u32 = 16_000;
 
 /// State of the delay.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,8 +25,10 @@ impl AckDelay {
     pub(super) fn on_segment(&mut self, params: &TcpParams, rtt: Time, now: Time) -> bool {
         let now_us = micros(now);
         let gap_us = now_us.wrapping_sub(std::mem::replace(&mut self.arrival_us, now_us));
-        let is_short = gap_us < SHORT_US && !self.is_long;
-        !is_short && self.follow(params, rtt, now, Time::from_micros(u64::from(gap_us)))
+        // Such a gap has at most half of the minimum in ticks, so it changes nothing.
+        let is_short = gap_us < micros(Time(params.delayed_ack_timeout.0 / 2)) / 2;
+        let is_settled = self.ticks > 0 && !self.is_long;
+        !(is_short && is_settled) && self.follow(params, rtt, now, Time::from_micros(u64::from(gap_us)))
     }
 
     #[cold]
@@ -116,6 +116,18 @@ mod tests {
         // If a gap is shorter than the delay, the new delay is half of the old one plus the gap: 20 + 36, 28 + 52 and
         // 40 + 72 ms. The gaps of 4 ms count as 20 ms. Halves are rounded down to ticks of 4 ms.
         assert_eq!([100, 1, 36, 52, 72, 4, 4].map(&mut after), [40, 40, 56, 80, 112, 76, 56].map(MS));
+    }
+
+    #[test]
+    fn gaps_count_from_the_start_of_a_run_and_by_the_configured_minimum() {
+        let (params, mut delay) = (TcpParams { delayed_ack_timeout: MS(20), ..params() }, AckDelay::default());
+        // The first segment arrives at 1 ms. The gap of 12 ms lengthens the delay of 20 ms (5 ticks) to 2 + 3 ticks,
+        // which is the same; the gap of 16 ms to 2 + 4 ticks.
+        let delays = [1, 13, 29].map(|ms| {
+            delay.on_segment(&params, RTT, MS(ms));
+            delay.delay(&params, RTT)
+        });
+        assert_eq!(delays, [20, 20, 24].map(MS));
     }
 
     #[test]
