@@ -25,10 +25,10 @@ impl AckDelay {
     pub(super) fn on_segment(&mut self, params: &TcpParams, rtt: Time, now: Time) -> bool {
         let now_us = micros(now);
         let gap_us = now_us.wrapping_sub(std::mem::replace(&mut self.arrival_us, now_us));
-        // Such a gap has at most half of the minimum in ticks, so it changes nothing.
-        let is_short = gap_us < micros(Time(params.delayed_ack_timeout.0 / 2)) / 2;
-        let is_settled = self.ticks > 0 && !self.is_long;
-        !(is_short && is_settled) && self.follow(params, rtt, now, Time::from_micros(u64::from(gap_us)))
+        // Gaps of at most half of the minimum, in ticks, never lengthen the delay.
+        let half = Time(params.delayed_ack_timeout.0 / 2);
+        let is_short = gap_us < micros(half.saturating_sub(tick(params))) && !self.is_long;
+        !is_short && self.follow(params, rtt, now, Time::from_micros(u64::from(gap_us)))
     }
 
     #[cold]
@@ -119,11 +119,11 @@ mod tests {
     }
 
     #[test]
-    fn gaps_count_from_the_start_of_a_run_and_by_the_configured_minimum() {
+    fn gaps_count_by_the_configured_minimum() {
         let (params, mut delay) = (TcpParams { delayed_ack_timeout: MS(20), ..params() }, AckDelay::default());
-        // The first segment arrives at 1 ms. The gap of 12 ms lengthens the delay of 20 ms (5 ticks) to 2 + 3 ticks,
-        // which is the same; the gap of 16 ms to 2 + 4 ticks.
-        let delays = [1, 13, 29].map(|ms| {
+        // The gap of 12 ms changes the delay of 20 ms (5 ticks) to 2 + 3 ticks, which is the same; the gap of 16 ms to
+        // 2 + 4 ticks.
+        let delays = [101, 113, 129].map(|ms| {
             delay.on_segment(&params, RTT, MS(ms));
             delay.delay(&params, RTT)
         });
