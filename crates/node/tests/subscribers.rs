@@ -73,16 +73,24 @@ fn a_port_meters_who_receives_if_it_says_so() {
 #[test]
 fn ip_is_found_behind_tags_pppoe_and_mpls() {
     skip_unless_possible!();
-    let users = json!([{"prefix": ["10.0.0.0/24", "fd00::/8"]}]);
-    let plain = [ipv4([10, 0, 0, 1], 0, 1000), ipv6([0xfd; 16], 0, 1000)];
+    // Each way has its own users, whose meters are new.
+    const PLAIN: u8 = 9;
+    let prefix_of = [|way: u8| format!("10.0.{way}.0/24"), |way: u8| format!("fd{way:02x}::/16")];
+    let users: Vec<Json> = prefix_of.iter().flat_map(|of| (0..=PLAIN).map(|way| json!({"prefix": of(way)}))).collect();
+    let programs = node(&json!({}), &json!({"users": users}));
+    let plain_of = |family: usize, way: u8| match family {
+        0 => ipv4([10, 0, way, 1], 0, 1000),
+        _ => ipv6([&[0xfd, way][..], &[0xfd; 14]].concat().try_into().unwrap(), 0, 1000),
+    };
     let tag = |ethertype: u16, number: u16| [ethertype.to_be_bytes(), number.to_be_bytes()].concat();
     let (c, s, q) = (tag(0x8100, 7), tag(0x88a8, 9), tag(0x9100, 9));
-    for (i, frame) in plain.iter().enumerate() {
-        let kind = frame[12..14].to_vec();
-        let ppp: [u8; 2] = [[0x00, 0x21], [0x00, 0x57]][i];
+    for family in 0..2 {
+        let plain = plain_of(family, PLAIN);
+        let kind = plain[12..14].to_vec();
+        let ppp: [u8; 2] = [[0x00, 0x21], [0x00, 0x57]][family];
         let session = [&[0x88, 0x64, 0x11, 0, 0, 42, 3, 232][..], &ppp].concat();
         let label = |last: u8| [0, 1, 0x10 | last, 64];
-        let ways: [Vec<Vec<u8>>; 9] = [
+        let ways: [Vec<Vec<u8>>; PLAIN as usize] = [
             vec![c.clone(), kind.clone()],
             vec![s.clone(), c.clone(), kind.clone()],
             vec![c.clone(), c.clone(), kind.clone()],
@@ -93,30 +101,32 @@ fn ip_is_found_behind_tags_pppoe_and_mpls() {
             vec![vec![0x88, 0x47], label(0).to_vec(), label(0).to_vec(), label(0).to_vec(), label(1).to_vec()],
             vec![s.clone(), vec![0x88, 0x47], label(0).to_vec(), label(1).to_vec()],
         ];
-        let expected = meter(&node(&json!({}), &json!({"users": users})), frame);
-        for way in ways {
-            let programs = node(&json!({}), &json!({"users": users}));
+        let expected = meter(&programs, &plain);
+        for (number, way) in (0..).zip(ways) {
             let parts: Vec<&[u8]> = way.iter().map(Vec::as_slice).collect();
+            let whole = behind(&plain_of(family, number), &parts);
+            let unparsed = packets(&programs, &UserKey::UNPARSED);
             // Headers below IP do not count as bytes of the user, so the label equals that of the plain packet.
-            assert_eq!(meter(&programs, &behind(frame, &parts)), expected, "{way:x?}");
-            assert_eq!(packets(&programs, &prefix("10.0.0.0/24")), 1, "{way:x?}");
+            assert_eq!(meter(&programs, &whole), expected, "{way:x?}");
             // Truncated anywhere before the end of the IP header, a packet belongs to no user, and no byte beyond its
             // end is read.
-            let whole = behind(frame, &parts);
-            let header = whole.len() - 1000 + if i == 0 { 20 } else { 40 };
+            let header = whole.len() - 1000 + if family == 0 { 20 } else { 40 };
             for length in 14..header {
                 // The kernel accepts such a test frame because it does not begin with the ethertype of IP. After that
                 // ethertype it would reject an incomplete IP header.
                 meter(&programs, &whole[..length]);
             }
-            assert_eq!(packets(&programs, &UserKey::UNPARSED), header as u64 - 14, "{way:x?}");
+            assert_eq!(packets(&programs, &prefix(&prefix_of[family](number))), 1, "{way:x?}");
+            assert_eq!(packets(&programs, &UserKey::UNPARSED), unparsed + header as u64 - 14, "{way:x?}");
         }
+        assert_eq!(packets(&programs, &UserKey::DEFAULT), 0);
     }
     // The parser skips at most four MPLS labels, and a control packet of PPP is not IP.
     let programs = node(&json!({}), &json!({"users": users}));
-    let deep = behind(&plain[0], &[&[0x88, 0x47], &[0, 1, 0, 64].repeat(4), &[0, 1, 1, 64]]);
+    let plain = plain_of(0, PLAIN);
+    let deep = behind(&plain, &[&[0x88, 0x47], &[0, 1, 0, 64].repeat(4), &[0, 1, 1, 64]]);
     meter(&programs, &deep);
-    meter(&programs, &behind(&plain[0], &[&[0x88, 0x64, 0x11, 0, 0, 42, 0, 10, 0xc0, 0x21]]));
+    meter(&programs, &behind(&plain, &[&[0x88, 0x64, 0x11, 0, 0, 42, 0, 10, 0xc0, 0x21]]));
     let stats = programs.ingress_stats().unwrap();
     assert_eq!((stats.mpls_not_ip, stats.pppoe_not_ip), (1, 1));
     assert_eq!(packets(&programs, &UserKey::UNPARSED), 2);
