@@ -3,16 +3,17 @@
 set -eu
 cd "$(dirname "$0")/.."
 set -x
-# Benchmarks, examples and the extension, which has no tests, are compiled by the lints and not here again. The live
-# tests select the same packages, since another selection would make cargo compile libraries again with other features.
-tested="--workspace --exclude fairlane-bench --exclude fairlane-py ${EBPF:=}"
+# Benchmarks and examples are compiled by the lints and not here again. All tests select the same packages, since another
+# selection would make cargo compile libraries again with other features. The extension has no tests, but is selected
+# for its features, so that it can use the libraries of the tests.
+tested="--workspace --exclude fairlane-bench ${EBPF:=}"
 case $1 in
     test-build)
-        cargo test $tested --lib --bins --tests --quiet --no-run
+        cargo test $tested --tests --quiet --no-run
         cargo test $tested --test live --quiet --no-run ;;
     test-rust)
         [ -n "$EBPF" ] || echo "kernel programs: not tested, needs clang, libelf, zlib and pkg-config"
-        PROPTEST_RNG_SEED=1 cargo test $tested --lib --bins --tests --no-fail-fast --quiet
+        PROPTEST_RNG_SEED=1 cargo test $tested --tests --no-fail-fast --quiet
         cargo test $tested --doc --no-fail-fast --quiet ;;
     test-live-rust)
         cargo test $tested --test live --no-fail-fast --quiet -- --test-threads 4 ;;
