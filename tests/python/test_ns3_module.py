@@ -61,7 +61,7 @@ def test_abc_shares_what_droptail_does_not(programs: Path) -> None:
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_every_scheme_runs_and_loses_account_of_no_packet(programs: Path, scheme: str) -> None:
-    options = ["--rate=10Mbps", "--flows0=4", "--warmup=0s", "--measure=4s"]
+    options = ["--rate=10Mbps", "--flows0=4", "--warmup=0s", "--measure=2s"]
     printed = sharing(programs, scheme, SCHEMES[scheme], *options)
     pattern = r"received (\d+), sent (\d+), dropped (\d+), waiting (\d+) packets"
     received, sent, dropped, waiting = numbers(printed, pattern)

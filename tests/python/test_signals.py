@@ -74,7 +74,7 @@ def kept_runs(workdir: Path) -> int:
 def test_what_is_finished_is_kept(cli: Cli, workdir: Path, command: str, number: signal.Signals) -> None:
     process = start(cli, command, "default")
     if command in ("run", "compare", "check"):
-        wait_for_simulated_work(process.pid, 1)  # finished runs are only in memory; a run takes about 0.01 s
+        wait_for_simulated_work(process.pid, 0.3)  # finished runs are only in memory; a run takes about 0.01 s
     else:
         wait_for_a_kept_run(workdir / "kept")
     process.send_signal(number)
@@ -151,7 +151,7 @@ def test_a_terminal_that_is_closed_loses_nothing(workdir: Path) -> None:
         os.chdir(workdir)
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
         os.execv(FAIRLANE, [str(FAIRLANE), *COMMANDS["run"], "--store", "kept"])
-    wait_for_simulated_work(pid, 1)
+    wait_for_simulated_work(pid, 0.3)
     os.close(terminal)  # the kernel sends SIGHUP, and writes to the terminal now fail
     _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == 128 + signal.SIGHUP
