@@ -31,7 +31,7 @@ case $1 in
         (cd examples/scheme-lib && cargo clippy --quiet --locked --target-dir "$target" -- -D warnings)
         if [ -n "$EBPF" ]; then
             FAIRLANE_KILLS=120 cargo test $tested --test integration kills --quiet
-            cargo test $tested --test integration sweep --quiet -- --ignored
+            cargo test $tested --test integration --quiet -- --ignored sweep parsers
             FAIRLANE_SOAK_SECONDS=600 cargo test $tested --test live soak --quiet
             cargo test $tested --test live -- pop pilot --ignored --nocapture --test-threads 1
             cargo test $tested --test live live_labels --quiet -- --ignored --test-threads 1

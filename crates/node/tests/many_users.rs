@@ -1,4 +1,4 @@
-//! Tests that the time to load, change and remove a hundred thousand users is proportional to their number.
+//! Tests that the time to load, change and remove many users is proportional to their number.
 #![cfg(feature = "ebpf")]
 
 use crate::common::{LOOPBACK, START_NS, config, ipv4, replayed_later};
@@ -8,7 +8,7 @@ use fairlane_node::records::UserKey;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value as Json, json};
 
-const USERS: u32 = 100_000;
+const USERS: u32 = 50_000;
 
 fn users(count: u32, rate: &str) -> Json {
     let of = |i: u32| {
@@ -27,7 +27,7 @@ fn cpu_time_s() -> f64 {
 }
 
 #[test]
-fn a_hundred_thousand_users_are_loaded_and_changed() {
+fn fifty_thousand_users_are_loaded_and_changed() {
     skip_unless_possible!();
     let tables = |count, rate| json!({"users_table": {"configured": USERS}, "users": users(count, rate)});
     let (first, second) = (tables(USERS, "10 kbit/s"), tables(USERS - 1, "20 kbit/s"));
@@ -40,17 +40,17 @@ fn a_hundred_thousand_users_are_loaded_and_changed() {
     };
     let config = |tables| config(&json!({}), tables);
     let first = config(&first);
-    // A step with quadratic cost took a minute of CPU time. Steps with linear cost take a second, even without
-    // optimization.
-    assert!(lap("checked") < 10.0);
+    // With twice as many users, a step with quadratic cost took a minute of CPU time. A step with linear cost takes a
+    // second, even without optimization.
+    assert!(lap("checked") < 6.0);
     let programs = replayed_later(&first);
-    assert!(lap("loaded") < 10.0);
+    assert!(lap("loaded") < 6.0);
     configure(&programs, &first, &[LOOPBACK], START_NS).unwrap();
-    assert!(lap("loaded again, nothing changed") < 10.0);
+    assert!(lap("loaded again, nothing changed") < 6.0);
     let second = config(&second);
     lap("checked");
     configure(&programs, &second, &[LOOPBACK], START_NS).unwrap();
-    assert!(lap("all changed, one removed") < 10.0);
+    assert!(lap("all changed, one removed") < 6.0);
     // The last remaining user, and the removed one.
     for (last, is_there) in [(USERS - 2, true), (USERS - 1, false)] {
         let [_, b, c, d] = last.to_be_bytes();
