@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import contents, files, wait_until
+from conftest import FAIRLANE, contents, files, wait_until
 from fairlane.results.kept import Kept
 from fairlane.store import point
 from fairlane.store.journal import read
@@ -31,17 +31,18 @@ max_replications = 60
 relative_half_width = { utilisation.bottleneck = 0.001 }
 """
 
-PLAIN = "import fairlane, sys; fairlane.sweep('kill.toml', store=sys.argv[1])"
-"""The command without its tables and figures, which take longer than the runs."""
-
-OFTEN = f"import fairlane.store.folder as folder; folder.SETTLE_BYTES = 20_000; {PLAIN}"
-"""The same with a journal that is moved into the files many times per second, so that kills also interrupt this
+OFTEN = [
+    sys.executable,
+    "-c",
+    "import fairlane.store.folder as folder, fairlane.cli.main as cli; folder.SETTLE_BYTES = 20_000; cli.main()",
+]
+"""The command with a journal that is moved into the files many times per second, so that kills also interrupt this
 move."""
 
 
-def start(code: str, workdir: Path, store: str) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-c", code, store]
-    return subprocess.Popen(command, cwd=workdir, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def start(command: list[str | Path], workdir: Path, store: str) -> "subprocess.Popen[bytes]":
+    arguments = ["sweep", "kill.toml", "--store", store, "--out", f"{store}-out"]
+    return subprocess.Popen([*command, *arguments], cwd=workdir, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def wait_for_a_file(process: "subprocess.Popen[bytes]", store: Path) -> None:
@@ -63,7 +64,7 @@ def finished(store: Path) -> set[tuple[str, int]]:
 def test_killed_at_random_moments_and_resumed_it_ends_with_the_same_bytes(least: int, workdir: Path) -> None:
     (workdir / "kill.toml").write_text(SWEEP)
     begin = time.monotonic()
-    assert start(PLAIN, workdir, "reference").wait(120) == 0
+    assert start([FAIRLANE], workdir, "reference").wait(120) == 0
     whole_s = time.monotonic() - begin
     reference = contents(workdir / "reference")
     assert len(reference) == 4
@@ -75,7 +76,8 @@ def test_killed_at_random_moments_and_resumed_it_ends_with_the_same_bytes(least:
         store = workdir / f"store-{trial}"
         before: set[tuple[str, int]] = set()
         while True:
-            process = start(PLAIN if kills % 2 else OFTEN, workdir, store.name)
+            command: list[str | Path] = [FAIRLANE] if kills % 2 else list(OFTEN)
+            process = start(command, workdir, store.name)
             if kills < least:
                 wait_for_a_file(process, store)  # earlier kills prove little
                 time.sleep(moments.uniform(0, whole_s / 2))
