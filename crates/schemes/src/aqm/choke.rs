@@ -21,7 +21,7 @@
 //!
 //! Deviations:
 //! 1. Every drawn packet that matches is dropped, not only the first. A packet that is not dropped may be drawn again.
-//! 2. Any waiting packet can be drawn, including the head. One waiting packet is enough for a draw; Linux requires two.
+//! 2. Any waiting packet can be drawn, including the head. One waiting packet is enough for a draw.
 //! 3. A drop of the arrival for any reason restarts RED's count.
 //! 4. Above `max_th` RED's gentle mode decides unless `gentle` is false; the paper drops every arrival.
 //! 5. For self-adjusting CHOKe, the AFC paper does not specify the draws above `max_th`. Five heavy sources keep the
