@@ -1,7 +1,8 @@
-"""Compares finite TCP transfers with those of a Linux kernel in virtual time: 40 cells (`make kernel` first).
+"""Compares finite TCP transfers with those of a Linux kernel in virtual time: 61 cells (`make kernel` first).
 
-In a cell the transfers are alone or next to other traffic. A cell agrees if all measures agree by the criterion of
-the bench `linux-tcp`. Finished runs are kept in the store of `--out` and not repeated.
+In a cell the transfers are alone or next to other traffic, or the link or the application changes under way. A cell
+agrees if all measures agree by the criterion of the bench `linux-tcp`. Finished runs are kept in the store of `--out`
+and not repeated.
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ ALONE, BULK, INCAST, WRITES, STEP = (
     "written in 5 s, next to a bulk flow",
     "through a burst of UDP",
 )
+OUTAGES = {f"through an outage of {length} s": length for length in (0.3, 2)}
+PAUSES = {f"with a pause of {length} s": length for length in (0.5, 5)}
+"""Lengths in s; they begin 2 s after the start of the transfer. In an outage the link sends 1 kbit/s."""
+DOWN, UP = "across a step to a quarter of the rate", "across a step from a quarter of the rate"
+"""These are 2 s after the start of the transfer."""
 CONTROLS, RATES_MBPS, RTTS_MS = ("reno", "cubic", "bbr1"), (10, 100), (5, 40, 160)
 SIZES = (1, 3, 10, 30, 100, 300, 1000)
 """Segments of a transfer."""
@@ -69,8 +75,12 @@ class Cell(grid.Cell):
         """Scenario for Fairlane."""
         source = {"kind": "tcp", "congestion_control": self.mix[0], "ecn": self.asks(self.mix[0])}
         sized = source | {"transfer": f"{PAYLOAD * self.segments} B", "repeat": self.repeat, "pause": "0.2 s"}
+        event_s = WARM_UP_S + 2
         if self.kind == WRITES:
             sized["app_rate"] = WRITE_RATE
+        if length_s := PAUSES.get(self.kind):
+            period = {"app_limited_from": f"{event_s} s", "app_limited_until": f"{event_s + length_s:g} s"}
+            sized |= {"app_rate": "0 bit/s", **period}
         spread_ms = 1 if self.kind == INCAST else 100
         first = {
             "name": TRANSFERS,
@@ -82,10 +92,24 @@ class Cell(grid.Cell):
         others = [{"name": "bulk", "start_until": "0.1 s", "sources": [source]}] if self.flows[1] else []
         if self.kind == STEP:
             burst = {"kind": "cbr", "rate": f"{UDP_SHARE * self.rate_mbps:g} Mbit/s", "stop": f"{WARM_UP_S + 3} s"}
-            start = {"start_from": f"{WARM_UP_S + 2} s", "start_until": f"{1000 * WARM_UP_S + 2001} ms"}
+            start = {"start_from": f"{event_s} s", "start_until": f"{1000 * event_s + 1} ms"}
             others = [{"name": "burst", **start, "sources": [burst]}]
         run = {"warmup": f"{WARM_UP_S} s", "measure": f"{120 if self.flows[1] else 60} s"}
-        return {**super(Cell, self).scenario(), "run": run, "groups": [first, *others]}
+        table = {**super(Cell, self).scenario(), "run": run, "groups": [first, *others]}
+        return {**table, "topology": {**table["topology"], **self._course(event_s)}}
+
+    def _course(self, event_s: int) -> grid.Table:
+        """Keys of the bottleneck whose rate changes."""
+        rate, quarter = f"{self.rate_mbps} Mbit/s", f"{self.rate_mbps / 4:g} Mbit/s"
+        if length_s := OUTAGES.get(self.kind):
+            steps = [(event_s, "1 kbit/s"), (event_s + length_s, rate)]
+        elif self.kind in (DOWN, UP):
+            rate, after = (rate, quarter) if self.kind == DOWN else (quarter, rate)
+            steps = [(event_s, after)]
+        else:
+            return {}
+        schedule = [{"at": f"{time_s:g} s", "rate": after} for time_s, after in steps]
+        return {"bottleneck_rate": rate, "bottleneck_schedule": schedule}
 
 
 def measures(record: Run) -> dict[str, float]:
@@ -109,7 +133,7 @@ def _cell(kind: str, segments: int, control: str, rate: int, rtt: int, **others:
 
 
 def cells() -> list[Cell]:
-    """All 40 cells."""
+    """All 61 cells."""
     found = []
     for (row, segments), (column, kind), copy in itertools.product(
         enumerate(SIZES), enumerate((ALONE, BULK)), range(2)
@@ -119,13 +143,14 @@ def cells() -> list[Cell]:
         found.append(_cell(kind, segments, control, rate, rtt))
     paths = tuple(zip(CONTROLS, (10, 100, 10), (5, 40, 160), strict=True))
     found += [_cell(WRITES, 100, control, rate, rtt, repeat=10) for control, rate, rtt in paths]
-    for control, rate, rtt in paths:
+    for kind, (control, rate, rtt) in itertools.product((STEP, *OUTAGES, *PAUSES, DOWN, UP), paths):
         seconds = 4  # at the full rate
-        found.append(_cell(STEP, seconds * rate * 10**6 // WIRE_BITS, control, rate, rtt, repeat=1))
+        found.append(_cell(kind, seconds * rate * 10**6 // WIRE_BITS, control, rate, rtt, repeat=1))
     for senders, (control, rate, rtt) in zip((8, 32, 64), paths, strict=True):
         many: dict[str, Any] = {"flows": (senders, 0), "repeat": 1}
         found.append(_cell(INCAST, 20, control, rate, rtt, **many))
         found.append(_cell(INCAST, 20, "dctcp", 110 - rate, min(rtt, 40), scheme="red", ecn=True, **many))
+        found.append(_cell(INCAST, 20, control, rate, rtt, scheme="fq_codel", **many))
     return found
 
 

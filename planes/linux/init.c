@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <math.h>
 #include <net/if.h>
@@ -25,7 +26,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
-#include <sys/random.h>
 #include <sys/reboot.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
@@ -40,19 +40,44 @@
 #define RUN "/run/fairlane"
 #define MOST_HOSTS 4096
 #define MOST_FLOWS 16384
+#define MOST_STREAMS 2048
 #define MOST_WORDS 64
 #define LONGEST_LINE 500
 #define FIRST_ADDRESS 0x0a010001u
 #define FIRST_PORT 10000
 #define UNSENT_BYTES (128 << 10) /* data that waits in a socket beyond the window */
 #define CHUNK_BYTES (64 << 10)
-#define CHUNK_OF_STOPPING (4 * SEGMENT_BYTES) /* a flow that stops leaves little unsent */
 #define MOST_READ (1 << 30)
 #define SEGMENT_BYTES 1448
 #define BATCH 64 /* datagrams whose times the kernel gets at once */
+#define DRAWS 256 /* random numbers that the kernel gets at once */
+#define MOST_DEVIATIONS 4.0 /* range of netem's tables */
+#define EARLY_NS 1000 /* so much before the first datagram the kernel gets its time */
+#define OPTIONS_BYTES 12 /* which TCP_MAXSEG includes */
 
-enum kind { TCP, CBR, POISSON };
-enum ending { TIMER, RECEIVER, SENDER, LISTENER };
+enum kind { TCP, CBR, POISSON, ON_OFF };
+enum ending { TIMER, RECEIVER, SENDER, LISTENER, STREAMS };
+
+/* Generator of a random stream of the simulator: xoshiro256++, as crates/schemes/src/base/rng.rs. */
+struct generator {
+	uint64_t s[4];
+};
+
+/* Random numbers of the impairments of a link, or of all access links of a group. */
+struct stream {
+	struct generator generator;
+	uint64_t ahead; /* the next number */
+	char distribution; /* of the jitter, by its first letter */
+	double deviation_ps;
+	bool is_full; /* the kernel has not taken the last numbers */
+	struct {
+		uint32_t index, count;
+		struct {
+			uint64_t bits;
+			int64_t deviation_ns;
+		} drawn[DRAWS];
+	} next;
+};
 
 struct transfer {
 	uint64_t start_ns, end_ns;
@@ -64,20 +89,24 @@ struct flow {
 	uint64_t start_ns, stop_ns;
 	char control[16];
 	bool ecn;
-	uint64_t bytes, pause_ns, cap_bps;
+	uint64_t bytes, pause_ns;
+	uint64_t app_bps, limit_from_ns, limit_until_ns; /* rate of the application, and when it applies */
 	uint64_t back_ns; /* from the last byte to its ACK at the sender */
 	uint64_t repeat; /* transfers still to come, without the present one; ENDLESS: without end */
 	int mss;
-	uint64_t rate_bps, gap_ppm;
-	int packet_bytes, ect;
+	struct generator generator;
+	uint64_t gap_ps, off_ps, burst_left;
+	double jitter, burst_gaps, shape; /* shape of a Pareto distribution of bursts; 0 for an exponential one */
 	/* State. */
 	int fd, listener, accepted;
 	bool open, waits;
+	bool connected;
+	bool limited; /* the application has its rate now */
+	uint64_t clock_ns, writes; /* since then, so many segments were written; 0: not yet */
 	uint64_t allowed, written; /* of the present transfer */
 	uint64_t received, received_now;
-	uint64_t next_send_ns;
 	uint32_t connection; /* its number: writes that were planned for an older one are dropped */
-	double send_at_ns;
+	uint64_t send_at_ps;
 	struct tcp_info before;
 	uint64_t past_segments, past_retransmitted; /* of connections that ended within the window */
 	uint64_t received_before;
@@ -86,7 +115,7 @@ struct flow {
 };
 #define ENDLESS UINT64_MAX
 
-enum action { START, STOP, WRITE, SEND, BEGIN, END, SAMPLE };
+enum action { START, STOP, WRITE, LIMIT, UNLIMIT, SEND, BEGIN, END, SAMPLE };
 
 struct event {
 	uint64_t at_ns, order;
@@ -100,8 +129,11 @@ static struct flow flows[MOST_FLOWS];
 static int flow_count;
 static struct event *heap;
 static size_t heap_size, heap_room;
-static uint64_t order, epoch_ns, begin_ns, end_ns, sample_ns, random_state;
-static int poll_fd, timer_fd, source_fd, datagrams_fd;
+static uint64_t order, epoch_ns, begin_ns, end_ns, sample_ns;
+static struct generator pauses; /* between transfers, of all flows */
+static struct stream *streams[MOST_STREAMS];
+static int stream_count;
+static int poll_fd, timer_fd, source_fd, datagrams_fd, draws_fd;
 static FILE *samples;
 
 /* ---- Errors ------------------------------------------------------------------------------------------------------ */
@@ -180,14 +212,48 @@ static struct event next_event(void)
 	return first;
 }
 
-/* Uniform in (0, 1]: splitmix64. */
-static double uniform(void)
+/* SplitMix64. */
+static uint64_t split(uint64_t *state)
 {
-	uint64_t z = random_state += 0x9e3779b97f4a7c15;
+	uint64_t z = *state += 0x9e3779b97f4a7c15;
 
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
 	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-	return ((z >> 11) + 1) * 0x1p-53;
+	return z ^ (z >> 31);
+}
+
+static struct generator seeded(uint64_t seed)
+{
+	struct generator of;
+
+	for (int word = 0; word < 4; word++)
+		of.s[word] = split(&seed);
+	return of;
+}
+
+static uint64_t rotated(uint64_t word, int by)
+{
+	return word << by | word >> (64 - by);
+}
+
+/* The next 52 bits. */
+static uint64_t draw(struct generator *of)
+{
+	uint64_t *s = of->s, result = rotated(s[0] + s[3], 23) + s[0], t = s[1] << 17;
+
+	s[2] ^= s[0];
+	s[3] ^= s[1];
+	s[1] ^= s[2];
+	s[0] ^= s[3];
+	s[2] ^= t;
+	s[3] = rotated(s[3], 45);
+	return result >> 12;
+}
+
+/* Uniform in (0, 1). */
+static double open01(uint64_t bits)
+{
+	return (bits + 0.5) * 0x1p-52;
 }
 
 /* ---- Hosts ------------------------------------------------------------------------------------------------------- */
@@ -336,37 +402,44 @@ static void open_flow(int index)
 {
 	struct flow *flow = &flows[index];
 	struct sockaddr_in to = address_of(flow->receiver, FIRST_PORT + index);
-	int unsent = flow->stop_ns ? CHUNK_OF_STOPPING : UNSENT_BYTES, one = 1;
+	int unsent = UNSENT_BYTES, at_once = flow->limited;
 
 	flow->fd = new_socket(flow->sender, flow);
 	flow->written = flow->received_now = 0;
 	flow->connection++;
 	memset(&flow->before, 0, sizeof(flow->before));
 	setsockopt(flow->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
-	if (flow->cap_bps)
-		setsockopt(flow->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	setsockopt(flow->fd, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof(at_once));
+	flow->connected = false;
+	flow->clock_ns = 0;
 	if (connect(flow->fd, (void *)&to, sizeof(to)) && errno != EINPROGRESS)
 		fail("flow %d cannot connect: %s", index, strerror(errno));
 	flow->open = true;
 }
 
+static int payload_of(const struct flow *flow)
+{
+	return flow->mss ? flow->mss - OPTIONS_BYTES : SEGMENT_BYTES;
+}
+
 static void write_more(int index)
 {
 	struct flow *flow = &flows[index];
-	uint64_t left, most = flow->stop_ns && !flow->bytes ? CHUNK_OF_STOPPING : CHUNK_BYTES;
+	/* After a period with a rate the window may be longer than a chunk, whose end is sent as it is. */
+	uint64_t left, most = flow->limit_until_ns ? CHUNK_BYTES / payload_of(flow) * payload_of(flow) : CHUNK_BYTES;
 
 	while (flow->open) {
 		off_t offset = 0;
 		ssize_t wrote;
 
 		left = flow->bytes ? flow->bytes - flow->written : UINT64_MAX;
-		if (flow->cap_bps && left > flow->allowed)
+		if (flow->limited && left > flow->allowed)
 			left = flow->allowed;
 		if (!left)
 			break;
 		wrote = sendfile(flow->fd, source_fd, &offset, left < most ? left : most);
 		if (wrote <= 0) {
-			if (errno == EAGAIN && !flow->waits && !flow->cap_bps) {
+			if (errno == EAGAIN && !flow->waits && !flow->limited) {
 				flow->waits = true;
 				watch(flow->fd, EPOLLOUT, SENDER, index);
 			}
@@ -375,7 +448,7 @@ static void write_more(int index)
 			return;
 		}
 		flow->written += wrote;
-		flow->allowed -= flow->cap_bps ? wrote : 0;
+		flow->allowed -= flow->limited ? wrote : 0;
 	}
 	if (flow->waits) {
 		flow->waits = false;
@@ -383,17 +456,86 @@ static void write_more(int index)
 	}
 }
 
-/* An application of a constant rate writes a segment at a time. What does not fit waits for the next time. */
+static void wait_for_room(int index)
+{
+	flows[index].waits = true;
+	watch(flows[index].fd, EPOLLOUT, SENDER, index);
+}
+
+static void plan_write(int index)
+{
+	struct flow *flow = &flows[index];
+	unsigned __int128 bits = (unsigned __int128)8000000000 * payload_of(flow) * (flow->writes + 1);
+
+	if (flow->app_bps)
+		at(flow->clock_ns + (uint64_t)(bits / flow->app_bps), WRITE, index);
+}
+
+/* An application of a constant rate has written a first segment so many bits later. */
+static void start_writing(int index)
+{
+	struct flow *flow = &flows[index];
+
+	flow->clock_ns = now_ns();
+	flow->writes = flow->allowed = 0;
+	plan_write(index);
+	write_more(index); /* nothing: no longer waits for room */
+}
+
+/* It writes a segment at a time. What does not fit waits for the next time. */
 static void accrue(int index)
 {
 	struct flow *flow = &flows[index];
 
-	flow->allowed += SEGMENT_BYTES;
-	flow->next_send_ns += 8000000000ull * SEGMENT_BYTES / flow->cap_bps;
+	if (!flow->open || !flow->limited)
+		return;
+	flow->allowed += payload_of(flow);
+	flow->writes++;
+	write_more(index);
+	plan_write(index);
+}
+
+/* The application takes back what it has written and TCP has not sent. */
+static void take_back(struct flow *flow)
+{
+	char command[32];
+	int unsent = 0;
+
+	ioctl(flow->fd, SIOCOUTQNSD, &unsent);
+	snprintf(command, sizeof(command), "unsent %d", flow->fd);
+	write_file("/proc/fairlane", command);
+	flow->written -= unsent;
+}
+
+static void limit(int index, bool is_limited)
+{
+	struct flow *flow = &flows[index];
+	int at_once = is_limited;
+
+	flow->limited = is_limited;
 	if (!flow->open)
 		return;
-	write_more(index);
-	at(flow->next_send_ns, WRITE, index);
+	setsockopt(flow->fd, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof(at_once));
+	if (!flow->connected)
+		return;
+	if (is_limited) {
+		take_back(flow);
+		start_writing(index);
+	} else {
+		wait_for_room(index);
+	}
+}
+
+/* There is room in the socket, for the first time because it is connected. */
+static void writable(int index)
+{
+	struct flow *flow = &flows[index];
+
+	flow->connected = true;
+	if (flow->limited && !flow->clock_ns)
+		start_writing(index);
+	else
+		write_more(index);
 }
 
 static void start_transfer(int index)
@@ -406,20 +548,38 @@ static void start_transfer(int index)
 		flow->transfers[flow->transfer_count++] = (struct transfer){ now_ns(), 0 };
 	}
 	open_flow(index);
-	if (flow->cap_bps) {
-		flow->allowed = 0;
-		flow->next_send_ns = now_ns();
-		at(flow->next_send_ns, WRITE, index);
-		return;
-	}
-	flow->waits = true;
-	watch(flow->fd, EPOLLOUT, SENDER, index);
+	wait_for_room(index);
 }
 
-/* Time from one datagram to the next: constant, or exponential. */
-static double gap_ns(const struct flow *flow)
+static double exponential(struct flow *flow, double mean)
 {
-	return 8e9 * flow->packet_bytes / flow->rate_bps * (flow->kind == POISSON ? -log(uniform()) : 1);
+	return -mean * log(open01(draw(&flow->generator)));
+}
+
+/* Length of a burst or silence. */
+static double drawn_length(struct flow *flow, double mean)
+{
+	if (!flow->shape)
+		return exponential(flow, mean);
+	return mean * (flow->shape - 1) / flow->shape * pow(open01(draw(&flow->generator)), -1 / flow->shape);
+}
+
+/* Time from one datagram to the next, as in crates/sim/src/traffic/udp_source.rs. */
+static uint64_t drawn_gap_ps(struct flow *flow)
+{
+	double width = flow->jitter * flow->gap_ps;
+	uint64_t silence_ps = 0;
+
+	if (flow->kind == POISSON)
+		return exponential(flow, flow->gap_ps);
+	if (flow->kind == CBR)
+		return width ? flow->gap_ps + width * (open01(draw(&flow->generator)) - 0.5) : flow->gap_ps;
+	if (!flow->burst_left) {
+		flow->burst_left = fmin(fmax(round(drawn_length(flow, flow->burst_gaps)), 1), UINT32_MAX);
+		silence_ps = drawn_length(flow, flow->off_ps);
+	}
+	flow->burst_left--;
+	return flow->gap_ps + silence_ps;
 }
 
 /* Gives the kernel the times of the next datagrams, which are drawn here, where there are floating-point numbers. */
@@ -432,14 +592,12 @@ static void send_batch(int index)
 	} batch = { index, 0, { 0 } };
 
 	while (batch.count < BATCH) {
-		double at_ns = flow->send_at_ns;
+		uint64_t at_ns = flow->send_at_ps / 1000;
 
-		if (flow->kind == CBR)
-			at_ns += gap_ns(flow) * flow->gap_ppm / 1e6 * (uniform() - 0.5);
 		if (flow->stop_ns && at_ns >= flow->stop_ns)
 			break;
-		batch.at_ns[batch.count++] = epoch_ns + (uint64_t)at_ns;
-		flow->send_at_ns += gap_ns(flow);
+		batch.at_ns[batch.count++] = epoch_ns + at_ns;
+		flow->send_at_ps += drawn_gap_ps(flow);
 	}
 	if (!batch.count)
 		return;
@@ -457,10 +615,60 @@ static void start(int index)
 		start_transfer(index);
 		return;
 	}
-	flow->send_at_ns = flow->start_ns;
-	if (flow->kind == POISSON)
-		flow->send_at_ns += gap_ns(flow);
 	send_batch(index);
+}
+
+/* ---- Random numbers for links ------------------------------------------------------------------------------------ */
+
+/* Deviation of the delay that this number gives, as in crates/sim/src/network/impairment.rs. */
+static double deviation(const struct stream *of, double uniform)
+{
+	switch (of->distribution) {
+	case 'u': return 2 * uniform - 1;
+	case 'n':
+		return fmax(-MOST_DEVIATIONS, fmin(MOST_DEVIATIONS, sqrt(-2 * log(uniform)) * cos(2 * M_PI * open01(of->ahead))));
+	case 'p': return fmin(MOST_DEVIATIONS, (pow(uniform, -1.0 / 3) - 1.5) * (4.0 / 3));
+	}
+	return 0;
+}
+
+static void fill(struct stream *of)
+{
+	for (;; of->is_full = false) {
+		if (!of->is_full) {
+			for (of->next.count = 0; of->next.count < DRAWS; of->next.count++) {
+				uint64_t bits = of->ahead;
+
+				of->ahead = draw(&of->generator);
+				of->next.drawn[of->next.count].bits = bits;
+				of->next.drawn[of->next.count].deviation_ns =
+					llround(deviation(of, open01(bits)) * of->deviation_ps / 1000);
+			}
+		}
+		of->is_full = true;
+		if (write(draws_fd, &of->next, sizeof(of->next)) != sizeof(of->next))
+			break;
+	}
+	check(errno == EAGAIN, "random numbers of stream", of->next.index);
+}
+
+static void add_stream(uint64_t seed, char distribution, uint64_t deviation_ps, uint64_t links)
+{
+	struct stream *of = calloc(1, sizeof(*of));
+	char command[96];
+
+	check(of && stream_count < MOST_STREAMS, "memory for stream", stream_count);
+	of->generator = seeded(seed);
+	of->ahead = draw(&of->generator);
+	of->distribution = distribution;
+	of->deviation_ps = deviation_ps;
+	of->next.index = stream_count;
+	/* All links may need four numbers at one instant, in which the kernel has no time to ask for more. */
+	snprintf(command, sizeof(command), "stream %d %" PRIu64 " %d", stream_count, 16 * (DRAWS + links),
+		 distribution == 'n' ? 2 : 1);
+	write_file("/proc/fairlane", command);
+	streams[stream_count++] = of;
+	fill(of);
 }
 
 static struct tcp_info info_of(int fd)
@@ -497,7 +705,7 @@ static void transfer_ended(int index)
 	if (!flow->repeat)
 		return;
 	flow->repeat -= flow->repeat != ENDLESS;
-	next_ns = now_ns() + flow->back_ns + (uint64_t)(-log(uniform()) * flow->pause_ns);
+	next_ns = now_ns() + flow->back_ns + (uint64_t)(-log(open01(draw(&pauses))) * flow->pause_ns);
 	if (!flow->stop_ns || next_ns < flow->stop_ns)
 		at(next_ns, START, index);
 }
@@ -659,6 +867,19 @@ static uint64_t number(char **words, int count, int index)
 	return value;
 }
 
+static double decimal(char **words, int count, int index)
+{
+	char *rest;
+	double value;
+
+	if (index >= count)
+		fail("plan: \"%s\" lacks value %d", words[0], index);
+	value = strtod(words[index], &rest);
+	if (*rest)
+		fail("plan: \"%s\" has \"%s\", which is no number", words[0], words[index]);
+	return value;
+}
+
 static void add_flow(char **words, int count)
 {
 	struct flow *flow = &flows[flow_count];
@@ -677,27 +898,48 @@ static void add_flow(char **words, int count)
 		flow->repeat = number(words, count, 8);
 		flow->repeat = flow->repeat ? flow->repeat - 1 : ENDLESS;
 		flow->pause_ns = number(words, count, 9);
-		flow->cap_bps = number(words, count, 10);
-		flow->mss = number(words, count, 11);
-		flow->back_ns = number(words, count, 12);
+		flow->mss = number(words, count, 10);
+		flow->back_ns = number(words, count, 11);
+		if (count > 12) {
+			flow->app_bps = number(words, count, 12);
+			flow->limit_from_ns = number(words, count, 13);
+			flow->limit_until_ns = number(words, count, 14);
+			flow->limited = !flow->limit_from_ns;
+		}
 		enter(flow->sender);
 		write_file("/proc/sys/net/ipv4/tcp_ecn", flow->ecn ? "1" : "0");
 		enter(-1);
 	} else {
-		flow->kind = strcmp(words[3], "cbr") == 0 ? CBR : POISSON;
-		flow->rate_bps = number(words, count, 4);
-		flow->packet_bytes = number(words, count, 5);
-		flow->gap_ppm = number(words, count, 6);
-		flow->ect = number(words, count, 7);
-		flow->start_ns = number(words, count, 8);
-		flow->stop_ns = number(words, count, 9);
-		snprintf(command, sizeof(command), "datagrams %d %d %d %d %d", flow_count, flow->sender, flow->receiver,
-			 flow->packet_bytes, flow->ect);
+		flow->kind = strcmp(words[3], "cbr") == 0 ? CBR : strcmp(words[3], "poisson") == 0 ? POISSON : ON_OFF;
+		flow->gap_ps = number(words, count, 4);
+		snprintf(command, sizeof(command), "datagrams %d %d %d %" PRIu64 " %" PRIu64, flow_count, flow->sender,
+			 flow->receiver, number(words, count, 5), number(words, count, 6));
+		flow->send_at_ps = number(words, count, 7);
+		flow->stop_ns = number(words, count, 8);
+		flow->generator = seeded(number(words, count, 9));
+		if (flow->kind == CBR)
+			flow->jitter = decimal(words, count, 10);
+		if (flow->kind == ON_OFF) {
+			flow->burst_gaps = decimal(words, count, 10) / flow->gap_ps;
+			flow->off_ps = number(words, count, 11);
+			flow->shape = decimal(words, count, 12);
+		}
+		/* The simulator has drawn the time of the first packet. */
+		if (flow->kind == CBR)
+			draw(&flow->generator);
+		else
+			drawn_gap_ps(flow);
 		write_file("/proc/fairlane", command);
+		flow->start_ns = flow->send_at_ps / 1000;
+		flow->start_ns -= flow->start_ns < EARLY_NS ? flow->start_ns : EARLY_NS;
 	}
 	if (flow->kind == TCP)
 		listen_for(flow_count);
 	at(flow->start_ns, START, flow_count);
+	if (flow->limit_from_ns)
+		at(flow->limit_from_ns, LIMIT, flow_count);
+	if (flow->limit_until_ns)
+		at(flow->limit_until_ns, UNLIMIT, flow_count);
 	if (flow->stop_ns && flow->kind == TCP)
 		at(flow->stop_ns, STOP, flow_count);
 	flow_count++;
@@ -733,7 +975,12 @@ static void follow(char *line)
 		add_host(host, command);
 	} else if (strcmp(words[0], "sysctl") == 0) {
 		set_sysctl(number(words, count, 1), words + 2, count - 2);
-	} else if (strcmp(words[0], "path") == 0 || strcmp(words[0], "trace") == 0) {
+	} else if (strcmp(words[0], "pauses") == 0) {
+		pauses = seeded(number(words, count, 1));
+	} else if (strcmp(words[0], "stream") == 0) {
+		add_stream(number(words, count, 1), *words[2], number(words, count, 3), number(words, count, 4));
+	} else if (strcmp(words[0], "path") == 0 || strcmp(words[0], "trace") == 0 || strcmp(words[0], "rate") == 0 ||
+		   strcmp(words[0], "opportunities") == 0 || strcmp(words[0], "impair") == 0) {
 		write_file("/proc/fairlane", whole);
 	} else if (strcmp(words[0], "tcp") == 0 || strcmp(words[0], "udp") == 0) {
 		add_flow(words, count);
@@ -764,6 +1011,8 @@ static void stop(int index)
 	flow->repeat = 0;
 	if (flow->bytes) /* transfers that have started are completed */
 		return;
+	if (flow->connected)
+		take_back(flow);
 	flow->open = flow->waits = false;
 	if (flow->fd)
 		watch(flow->fd, 0, SENDER, index);
@@ -778,6 +1027,8 @@ static void act(struct event event)
 		if (event.connection == flows[event.flow].connection)
 			accrue(event.flow);
 		break;
+	case LIMIT: limit(event.flow, true); break;
+	case UNLIMIT: limit(event.flow, false); break;
 	case SEND: send_batch(event.flow); break;
 	case BEGIN: begin(); break;
 	case END: end(); break;
@@ -832,8 +1083,11 @@ static void loop(void)
 				switch (events[one].data.u64 >> 32) {
 				case TIMER: act_on_time(); break;
 				case RECEIVER: receive(flow); break;
-				case SENDER: write_more(flow); break;
+				case SENDER: writable(flow); break;
 				case LISTENER: accept_connection(flow); break;
+				case STREAMS:
+					for (int stream = 0; stream < stream_count; stream++)
+						fill(streams[stream]);
 				}
 			}
 		} while (heap[0].at_ns == set_for_ns);
@@ -863,9 +1117,11 @@ int main(void)
 	source_fd = memfd_create("data", MFD_CLOEXEC);
 	check(ftruncate(source_fd, CHUNK_BYTES) == 0, "memory for data", 0);
 	epoll_ctl(poll_fd, EPOLL_CTL_ADD, timer_fd, &event);
-	check(getrandom(&random_state, sizeof(random_state), 0) > 0, "random numbers", 0);
 	datagrams_fd = open("/proc/fairlane_datagrams", O_WRONLY | O_CLOEXEC);
+	draws_fd = open("/proc/fairlane_draws", O_WRONLY | O_CLOEXEC);
 	read_plan();
+	if (stream_count)
+		watch(draws_fd, EPOLLOUT, STREAMS, 0);
 	start_clock();
 	loop();
 }

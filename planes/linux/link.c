@@ -3,11 +3,12 @@
  * Links, hosts and delays of a scenario, for a kernel that runs in virtual time.
  *
  * A link `lN` sends one packet at a time at its rate and stops its queue meanwhile, so its root qdisc is the queue of
- * the simulated port. The packet then travels the link's delay and enters the next link of its path, or its receiver.
+ * the simulated port. The packet then travels the link's delay, is perhaps lost or delayed, and enters the next link of
+ * its path, or its receiver.
  * A host `h` has no queue and no rate. Packets of a receiver travel the reverse delay of the path.
  *
  * Commands are written to /proc/fairlane, one a write; reading it gives the counters of the window as JSON.
- * /proc/fairlane_trace gives the packets that were traced.
+ * /proc/fairlane_trace gives the packets that were traced. /proc/fairlane_draws takes random numbers.
  *
  * There are no locks: the kernel has one processor, and all packets are handled with softirqs disabled.
  */
@@ -20,6 +21,7 @@
 #include <linux/netdevice.h>
 #include <linux/nsproxy.h>
 #include <linux/net.h>
+#include <linux/poll.h>
 #include <linux/proc_fs.h>
 #include <linux/rtnetlink.h>
 #include <linux/seq_file.h>
@@ -40,6 +42,7 @@
 #define MOST_HOSTS 4096
 #define MOST_FLOWS 16384
 #define MOST_HOPS 16
+#define SLACK_NS 64
 /* Host N has the address 10.1.0.1 + N; the receiver of flow N has the port 10000 + N. */
 #define FIRST_ADDRESS 0x0a010001u
 #define FIRST_PORT 10000u
@@ -52,7 +55,7 @@
 
 struct link;
 
-/* Packets that travel a constant delay, in order. */
+/* Packets that travel, in the order in which they arrive. */
 struct line {
 	struct sk_buff_head packets;
 	struct hrtimer timer;
@@ -74,8 +77,54 @@ struct route {
 
 struct share {
 	u64 arrived_packets, arrived_bytes, sent_packets, sent_bytes, dropped_packets, dropped_bytes, marked_packets;
+	u64 lost_packets, lost_bytes; /* of those that were sent */
 	u64 delay_ns, delay_most_ns;
+	u64 sending_ns, held_ns; /* transmission; jitter and detours */
 	u32 delays[BUCKETS];
+};
+
+/* As in DropReason of the simulator. */
+enum reason { AQM, OVERLIMIT, PUSHED_OUT, LOST, REASONS };
+
+struct count {
+	u64 packets, bytes;
+};
+
+struct rate_step {
+	u64 at_ns, bits_per_second;
+};
+
+/* A recorded trace: times at which so many bytes are delivered. It repeats at the last of them. */
+struct opportunities {
+	u32 *times_ms, count, room, bytes, bytes_left;
+	u64 next, at_ns;
+};
+
+/* Random numbers that the guest's program draws ahead, since it has floating-point numbers. */
+struct drawn {
+	u64 bits;
+	s64 deviation_ns; /* the jitter, if this number and perhaps the next one give it */
+};
+
+struct stream {
+	u32 size, read, written, of_jitter;
+	struct drawn drawn[];
+};
+
+enum loss { NO_LOSS, RANDOM, GILBERT_ELLIOTT, PERIODIC };
+enum jitter { NO_JITTER, IN_ORDER, REORDER };
+
+/* As in the simulator: crates/sim/src/network/impairment.rs. */
+struct impairment {
+	struct link *link;
+	struct stream *stream;
+	struct line held;
+	enum loss loss;
+	u64 below[4]; /* bounds on bits: of a loss, or of leaving the good and bad state, and of a loss in them */
+	bool is_bad;
+	u32 count;
+	enum jitter jitter;
+	u64 delay_ns, last_ns, detour_ns, from_ns, until_ns;
 };
 
 struct link {
@@ -84,14 +133,19 @@ struct link {
 	struct line line;
 	u64 bits_per_second;
 	u64 remainder; /* of the division that gives the time of a packet */
+	struct rate_step *steps;
+	u32 step_count, next_step;
+	struct opportunities *opportunities;
+	struct impairment *impairment;
 	struct hrtimer sent;
 	struct sk_buff *sending;
-	u64 started_ns;
+	u64 started_ns, ends_ns;
 	struct xarray users;
 	/* Counters of the window. */
 	u64 sent_packets, sent_bytes, busy_ns;
 	u64 level_packets, level_bytes, level_since_ns, level_most;
 	u64 packet_ns, byte_ns;
+	struct count drops[REASONS];
 	u64 levels_ns[BUCKETS];
 };
 
@@ -100,8 +154,8 @@ struct traced {
 	__le64 time_ns;
 	__le32 sequence;
 	__le16 flow, host, length, queue;
-	u8 event, ecn;
-	u8 spare[10];
+	u8 event, ecn, reason;
+	u8 spare[9];
 } __packed;
 enum { ARRIVED, STARTED, DROPPED };
 
@@ -112,6 +166,16 @@ static u64 epoch_ns, begin_ns, end_ns = U64_MAX;
 static u32 first_sequence[MOST_FLOWS];
 static struct traced *trace;
 static u32 trace_link, trace_size, trace_used;
+
+/* The packet that is being given to a qdisc, and what was there before. */
+static struct {
+	const struct sk_buff *skb; /* NULL while none is */
+	u64 level_packets;
+	u32 overlimits;
+} arriving;
+
+static DEFINE_XARRAY(streams);
+static DECLARE_WAIT_QUEUE_HEAD(draws_wait);
 
 /* ---- Time, histograms -------------------------------------------------------------------------------------------- */
 
@@ -200,7 +264,7 @@ static u32 sequence_of(const struct sk_buff *skb, u32 flow)
 	return ntohl(tcp->seq) - first_sequence[flow];
 }
 
-static void trace_packet(struct link *link, struct sk_buff *skb, u8 event, u8 ecn, u64 now_ns)
+static void trace_packet(struct link *link, struct sk_buff *skb, u8 event, u8 ecn, u64 now_ns, enum reason reason)
 {
 	u32 flow = flow_of(skb);
 	struct traced *at;
@@ -216,6 +280,7 @@ static void trace_packet(struct link *link, struct sk_buff *skb, u8 event, u8 ec
 	at->queue = cpu_to_le16(link->level_packets);
 	at->event = event;
 	at->ecn = ecn;
+	at->reason = reason;
 }
 
 /* ---- Lines ------------------------------------------------------------------------------------------------------- */
@@ -242,12 +307,22 @@ static enum hrtimer_restart line_expired(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
+static void line_insert(struct line *line, struct sk_buff *skb, u64 due_ns)
+{
+	struct sk_buff *before;
+
+	((struct on_line *)skb->cb)->due_ns = due_ns;
+	skb_queue_reverse_walk(&line->packets, before)
+		if (((struct on_line *)before->cb)->due_ns <= due_ns)
+			break;
+	__skb_queue_after(&line->packets, before, skb);
+	if (skb_peek(&line->packets) == skb)
+		line_arm(line);
+}
+
 static void line_enter(struct line *line, struct sk_buff *skb)
 {
-	((struct on_line *)skb->cb)->due_ns = ktime_get_ns() + line->delay_ns;
-	__skb_queue_tail(&line->packets, skb);
-	if (line->packets.qlen == 1)
-		line_arm(line);
+	line_insert(line, skb, ktime_get_ns() + line->delay_ns);
 }
 
 static void line_setup(struct line *line, u64 delay_ns, void (*deliver)(struct line *, struct sk_buff *))
@@ -316,29 +391,75 @@ static struct share *share_of(struct link *link, u32 host)
 	return user;
 }
 
+static bool is_any_of(const struct Qdisc *qdisc, const char *const *names)
+{
+	for (; *names; names++)
+		if (strcmp(qdisc->ops->id, *names) == 0)
+			return true;
+	return false;
+}
+
+/* Largest number of packets of a qdisc that compares it before all else; SFB's is that of its own FIFO. */
+static u64 limit_of(struct Qdisc *root)
+{
+	const struct Qdisc_class_ops *classes = root->ops->cl_ops;
+
+	return strcmp(root->ops->id, "sfb") ? root->limit : classes->leaf(root, 1)->limit;
+}
+
+/*
+ * The kernel does not say why a qdisc drops a packet. The time and the packet tell:
+ *  - A packet dropped later than at an arrival was dropped by the AQM, or by SFQ when it hashes flows again.
+ *  - If the qdisc has its AQM at the dequeue, all that it drops at an arrival is for want of room.
+ *  - pie, fq_pie, sfb and dualpi2 first look for room. red and choke look last, and count early drops as `overlimits`;
+ *    only choke drops a waiting packet, which is a match.
+ */
+static enum reason reason_of(struct link *link, const struct sk_buff *skb)
+{
+	static const char *const room_first[] = { "pie", "fq_pie", "sfb", "dualpi2", NULL };
+	static const char *const room_last[] = { "red", "choke", NULL };
+	struct Qdisc *root = root_of(link);
+	bool is_marked = ecn_of(skb) == INET_ECN_CE && (skb->mark & INET_ECN_MASK) != INET_ECN_CE;
+
+	if (!arriving.skb)
+		return strcmp(root->ops->id, "sfq") ? AQM : PUSHED_OUT;
+	if (is_any_of(root, room_first))
+		return arriving.level_packets >= limit_of(root) ? OVERLIMIT : AQM;
+	if (is_any_of(root, room_last)) {
+		bool matched = skb != arriving.skb || qdisc_qlen_sum(root) < arriving.level_packets;
+
+		return matched || (root->qstats.overlimits != arriving.overlimits && !is_marked) ? AQM : OVERLIMIT;
+	}
+	return skb == arriving.skb ? OVERLIMIT : PUSHED_OUT;
+}
+
+static void count_drop(struct link *link, struct sk_buff *skb, enum reason reason, s64 sign)
+{
+	struct share *user = share_of(link, host_of(ip_hdr(skb)->saddr));
+
+	user->dropped_packets += sign;
+	user->dropped_bytes += sign * skb->len;
+	link->drops[reason].packets += sign;
+	link->drops[reason].bytes += sign * skb->len;
+}
+
 /* A packet that is freed while it waits was dropped by the qdisc. */
 static void dropped(struct sk_buff *skb)
 {
 	struct link *link = *(struct link **)netdev_priv(skb->dev);
-	struct share *user = share_of(link, host_of(ip_hdr(skb)->saddr));
+	enum reason reason = reason_of(link, skb);
 	u64 now_ns = ktime_get_ns();
 
-	if (in_window(now_ns)) {
-		user->dropped_packets++;
-		user->dropped_bytes += skb->len;
-	}
-	trace_packet(link, skb, DROPPED, skb->mark & INET_ECN_MASK, now_ns);
+	if (in_window(now_ns))
+		count_drop(link, skb, reason, 1);
+	trace_packet(link, skb, DROPPED, skb->mark & INET_ECN_MASK, now_ns, reason);
 }
 
 /* sch_fq takes a packet from its owner when it comes, which looks like a drop until the packet is sent. */
 static void not_dropped(struct link *link, struct sk_buff *skb, u64 arrived_ns)
 {
-	struct share *user = share_of(link, host_of(ip_hdr(skb)->saddr));
-
-	if (in_window(arrived_ns)) {
-		user->dropped_packets--;
-		user->dropped_bytes -= skb->len;
-	}
+	if (in_window(arrived_ns))
+		count_drop(link, skb, OVERLIMIT, -1);
 }
 
 static void link_enter(struct link *link, struct sk_buff *skb)
@@ -353,24 +474,93 @@ static void link_enter(struct link *link, struct sk_buff *skb)
 		user->arrived_packets++;
 		user->arrived_bytes += skb->len;
 	}
-	trace_packet(link, skb, ARRIVED, ecn_of(skb), now_ns);
+	trace_packet(link, skb, ARRIVED, ecn_of(skb), now_ns, 0);
 	skb->dev = link->dev;
 	skb->mark = arrival_mark(now_ns, ecn_of(skb));
 	skb->destructor = dropped;
+	arriving.skb = skb;
+	arriving.level_packets = link->level_packets;
+	arriving.overlimits = root_of(link)->qstats.overlimits;
 	dev_queue_xmit(skb);
+	arriving.skb = NULL;
 	read_level(link);
+}
+
+static u64 opportunity_ns(const struct opportunities *of, u64 number)
+{
+	u32 place;
+	u64 round = div_u64_rem(number, of->count, &place);
+
+	return (round * of->times_ms[of->count - 1] + of->times_ms[place]) * NSEC_PER_MSEC;
+}
+
+/* Number of opportunities until this time, which is included. */
+static u64 opportunities_until(const struct opportunities *of, u64 time_ns)
+{
+	u32 low = 0, high = of->count;
+	u64 within_ms, round = div64_u64_rem(div_u64(time_ns, NSEC_PER_MSEC), of->times_ms[high - 1], &within_ms);
+
+	while (low < high) {
+		u32 middle = low + (high - low) / 2;
+
+		if (of->times_ms[middle] <= within_ms)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return round * of->count + low;
+}
+
+static u64 use_opportunities(struct opportunities *of, u32 bytes, u64 start_ns)
+{
+	if (start_ns > of->at_ns) {
+		of->bytes_left = 0;
+		of->next = max(of->next, opportunities_until(of, start_ns));
+	}
+	while (bytes > of->bytes_left) {
+		bytes -= of->bytes_left;
+		of->bytes_left = of->bytes;
+		of->at_ns = opportunity_ns(of, of->next++);
+	}
+	of->bytes_left -= bytes;
+	return of->at_ns;
+}
+
+/* End of a transmission. `left` is in bits times nanoseconds per second. */
+static u64 transmit(struct link *link, u32 bytes, u64 start_ns)
+{
+	u64 left = bytes * 8ull * NSEC_PER_SEC + link->remainder;
+
+	if (link->opportunities)
+		return epoch_ns + use_opportunities(link->opportunities, bytes, start_ns - epoch_ns);
+	for (; link->next_step < link->step_count; link->next_step++) {
+		const struct rate_step *step = &link->steps[link->next_step];
+		u64 at_ns = epoch_ns + step->at_ns;
+
+		if (at_ns > start_ns) {
+			if (div64_u64(left, link->bits_per_second) <= at_ns - start_ns)
+				break;
+			left -= link->bits_per_second * (at_ns - start_ns);
+			start_ns = at_ns;
+		}
+		link->bits_per_second = step->bits_per_second;
+	}
+	return start_ns + div64_u64_rem(left, link->bits_per_second, &link->remainder);
 }
 
 static netdev_tx_t link_xmit(struct sk_buff *skb, struct net_device *dev)
 {
 	struct link *link = *(struct link **)netdev_priv(dev);
-	u64 now_ns = ktime_get_ns(), waited = waited_ns(now_ns, skb->mark), bits_ns = skb->len * 8ull * NSEC_PER_SEC;
+	u64 now_ns = ktime_get_ns(), waited = waited_ns(now_ns, skb->mark);
+	/* Timers expire a few nanoseconds late, which must not add up. */
+	u64 start_ns = now_ns <= link->ends_ns + SLACK_NS ? link->ends_ns : now_ns;
 
 	if (!skb->destructor)
 		not_dropped(link, skb, now_ns - waited);
 	skb->destructor = NULL;
 	integrate(link, now_ns, link->level_packets, link->level_bytes);
 	read_level(link);
+	link->ends_ns = transmit(link, skb->len, start_ns);
 	if (in_window(now_ns)) {
 		struct share *user = share_of(link, host_of(ip_hdr(skb)->saddr));
 
@@ -380,13 +570,13 @@ static netdev_tx_t link_xmit(struct sk_buff *skb, struct net_device *dev)
 		user->delay_ns += waited;
 		user->delay_most_ns = max(user->delay_most_ns, waited);
 		user->delays[bucket(waited)]++;
+		user->sending_ns += link->ends_ns - start_ns;
 	}
-	trace_packet(link, skb, STARTED, ecn_of(skb), now_ns);
+	trace_packet(link, skb, STARTED, ecn_of(skb), now_ns, 0);
 	link->sending = skb;
 	link->started_ns = now_ns;
 	netif_stop_queue(dev);
-	now_ns += div64_u64_rem(bits_ns + link->remainder, link->bits_per_second, &link->remainder);
-	hrtimer_start(&link->sent, ns_to_ktime(now_ns), HRTIMER_MODE_ABS_SOFT);
+	hrtimer_start(&link->sent, ns_to_ktime(link->ends_ns), HRTIMER_MODE_ABS_SOFT);
 	return NETDEV_TX_OK;
 }
 
@@ -410,9 +600,8 @@ static enum hrtimer_restart link_sent(struct hrtimer *timer)
 
 static bool take_datagram(struct sk_buff *skb);
 
-static void link_deliver(struct line *line, struct sk_buff *skb)
+static void leave(struct link *link, struct sk_buff *skb)
 {
-	struct link *link = container_of(line, struct link, line);
 	struct route *path = route_of(host_of(ip_hdr(skb)->saddr), host_of(ip_hdr(skb)->daddr));
 	u32 hop;
 
@@ -422,6 +611,88 @@ static void link_deliver(struct line *line, struct sk_buff *skb)
 		link_enter(path->links[hop + 1], skb);
 	else if (!take_datagram(skb))
 		receive(path->receiver, skb);
+}
+
+static bool is_half_empty(const struct stream *stream)
+{
+	return stream->written - stream->read < stream->size / 2;
+}
+
+static const struct drawn *draw(struct stream *stream, u32 count)
+{
+	const struct drawn *drawn = &stream->drawn[stream->read & (stream->size - 1)];
+
+	if (stream->written - stream->read < count)
+		panic("fairlane: no random numbers");
+	stream->read += count;
+	if (is_half_empty(stream))
+		wake_up(&draws_wait);
+	return drawn;
+}
+
+static bool loses(struct impairment *of)
+{
+	u64 lost_below;
+
+	switch (of->loss) {
+	case NO_LOSS:
+		return false;
+	case RANDOM:
+		return draw(of->stream, 1)->bits < of->below[0];
+	case GILBERT_ELLIOTT:
+		lost_below = of->below[2 + of->is_bad];
+		of->is_bad ^= draw(of->stream, 1)->bits < of->below[of->is_bad];
+		return draw(of->stream, 1)->bits < lost_below;
+	case PERIODIC:
+		of->count = (of->count + 1) % of->below[0];
+		return of->count == 0;
+	}
+	return false;
+}
+
+static void impair(struct impairment *of, struct sk_buff *skb)
+{
+	struct share *user = share_of(of->link, host_of(ip_hdr(skb)->saddr));
+	u64 now_ns = ktime_get_ns(), due_ns = now_ns;
+
+	if (loses(of)) {
+		if (in_window(now_ns)) {
+			count_drop(of->link, skb, LOST, 1);
+			user->lost_packets++;
+			user->lost_bytes += skb->len;
+		}
+		trace_packet(of->link, skb, DROPPED, ecn_of(skb), now_ns, LOST);
+		kfree_skb(skb);
+		return;
+	}
+	if (now_ns >= epoch_ns + of->from_ns && now_ns < epoch_ns + of->until_ns)
+		due_ns += of->detour_ns;
+	if (of->jitter) {
+		due_ns += max_t(s64, 0, of->delay_ns + draw(of->stream, of->stream->of_jitter)->deviation_ns);
+		if (of->jitter == IN_ORDER)
+			of->last_ns = due_ns = max(due_ns, of->last_ns);
+	}
+	if (in_window(now_ns))
+		user->held_ns += due_ns - now_ns;
+	if (of->jitter || due_ns > now_ns)
+		line_insert(&of->held, skb, due_ns);
+	else
+		leave(of->link, skb);
+}
+
+static void link_deliver(struct line *line, struct sk_buff *skb)
+{
+	struct link *link = container_of(line, struct link, line);
+
+	if (link->impairment)
+		impair(link->impairment, skb);
+	else
+		leave(link, skb);
+}
+
+static void held_deliver(struct line *line, struct sk_buff *skb)
+{
+	leave(container_of(line, struct impairment, held)->link, skb);
 }
 
 static const struct net_device_ops link_ops = { .ndo_start_xmit = link_xmit };
@@ -623,6 +894,67 @@ static const struct proc_ops datagrams_file = {
 	.proc_write = take_batch,
 };
 
+/* ---- Random numbers ---------------------------------------------------------------------------------------------- */
+
+struct draws {
+	u32 stream, count;
+	struct drawn drawn[];
+};
+
+/* EAGAIN: there is no room for all of them. */
+static ssize_t take_draws(struct file *file, const char __user *from, size_t length, loff_t *offset)
+{
+	struct draws head;
+	struct stream *stream;
+	u32 at, before_end;
+
+	if (length < sizeof(head) || copy_from_user(&head, from, sizeof(head)))
+		return -EINVAL;
+	stream = xa_load(&streams, head.stream);
+	if (!stream || head.count > stream->size || length != struct_size(&head, drawn, head.count))
+		return -EINVAL;
+	if (stream->size - (stream->written - stream->read) < head.count)
+		return -EAGAIN;
+	at = stream->written & (stream->size - 1);
+	before_end = min(head.count, stream->size - at);
+	from += sizeof(head);
+	if (copy_from_user(&stream->drawn[at], from, before_end * sizeof(*stream->drawn)) ||
+	    copy_from_user(stream->drawn, from + before_end * sizeof(*stream->drawn),
+			   (head.count - before_end) * sizeof(*stream->drawn)))
+		return -EFAULT;
+	stream->written += head.count;
+	return length;
+}
+
+static __poll_t poll_draws(struct file *file, struct poll_table_struct *table)
+{
+	struct stream *stream;
+	unsigned long index;
+
+	poll_wait(file, &draws_wait, table);
+	xa_for_each(&streams, index, stream)
+		if (is_half_empty(stream))
+			return EPOLLOUT;
+	return 0;
+}
+
+static const struct proc_ops draws_file = { .proc_write = take_draws, .proc_poll = poll_draws };
+
+static int add_stream(u32 index, u32 size, u32 of_jitter)
+{
+	struct stream *stream;
+
+	if (xa_load(&streams, index) || size < 1 || size > 1 << 20)
+		return -EINVAL;
+	size = roundup_pow_of_two(size);
+	stream = kvzalloc(struct_size(stream, drawn, size), GFP_KERNEL);
+	if (!stream)
+		return -ENOMEM;
+	stream->size = size;
+	stream->of_jitter = of_jitter;
+	return xa_err(xa_store(&streams, index, stream, GFP_KERNEL));
+}
+
 /* ---- Receivers --------------------------------------------------------------------------------------------------- */
 
 static int discard(read_descriptor_t *descriptor, struct sk_buff *skb, unsigned int offset, size_t bytes)
@@ -657,6 +989,33 @@ static int add_sink(int fd)
 	return 0;
 }
 
+/* ---- Senders ----------------------------------------------------------------------------------------------------- */
+
+/* An application takes back what TCP has not sent, as a sender of the simulator that stops. */
+static int drop_unsent(int fd)
+{
+	struct socket *sock;
+	struct sk_buff *skb;
+	struct tcp_sock *tp;
+	int error;
+
+	sock = sockfd_lookup(fd, &error);
+	if (!sock)
+		return error;
+	lock_sock(sock->sk);
+	tp = tcp_sk(sock->sk);
+	while ((skb = tcp_send_head(sock->sk)) != NULL) {
+		tcp_unlink_write_queue(skb, sock->sk);
+		tcp_wmem_free_skb(sock->sk, skb);
+	}
+	tp->write_seq = tp->snd_nxt;
+	if (after(tp->pushed_seq, tp->write_seq))
+		tp->pushed_seq = tp->write_seq;
+	release_sock(sock->sk);
+	sockfd_put(sock);
+	return 0;
+}
+
 /* ---- Commands ---------------------------------------------------------------------------------------------------- */
 
 static int add_link(u32 index, u64 bits_per_second, u64 delay_ns)
@@ -684,6 +1043,79 @@ static int add_link(u32 index, u64 bits_per_second, u64 delay_ns)
 	if (!error)
 		links[index] = link;
 	return error;
+}
+
+static int add_step(u32 index, u64 at_ns, u64 bits_per_second)
+{
+	struct link *link = index < MOST_LINKS ? links[index] : NULL;
+	struct rate_step *steps;
+
+	if (!link || !bits_per_second)
+		return -EINVAL;
+	steps = krealloc_array(link->steps, link->step_count + 1, sizeof(*steps), GFP_KERNEL);
+	if (!steps)
+		return -ENOMEM;
+	link->steps = steps;
+	steps[link->step_count++] = (struct rate_step){ at_ns, bits_per_second };
+	return 0;
+}
+
+/* Gaps between opportunities in ms, such as `3` or `1*20`. A link takes several commands. */
+static int add_opportunities(u32 index, u32 bytes, char *gaps)
+{
+	struct link *link = index < MOST_LINKS ? links[index] : NULL;
+	struct opportunities *of;
+	char *word;
+
+	if (!link || !bytes)
+		return -EINVAL;
+	if (!link->opportunities)
+		link->opportunities = kzalloc(sizeof(*of), GFP_KERNEL);
+	of = link->opportunities;
+	if (!of)
+		return -ENOMEM;
+	of->bytes = bytes;
+	while ((word = strsep(&gaps, " ")) != NULL) {
+		u32 gap, count = 1;
+
+		if (sscanf(word, "%u*%u", &gap, &count) < 1)
+			return -EINVAL;
+		if (of->room - of->count < count) {
+			u32 room = max(2 * of->room, of->count + count), *times = kvmalloc_array(room, sizeof(*times), GFP_KERNEL);
+
+			if (!times)
+				return -ENOMEM;
+			if (of->count)
+				memcpy(times, of->times_ms, of->count * sizeof(*times));
+			kvfree(of->times_ms);
+			of->times_ms = times;
+			of->room = room;
+		}
+		for (; count; count--, of->count++)
+			of->times_ms[of->count] = (of->count ? of->times_ms[of->count - 1] : 0) + gap;
+	}
+	return 0;
+}
+
+static int add_impairment(const char *words)
+{
+	struct impairment *of = kzalloc(sizeof(*of), GFP_KERNEL);
+	u32 index, stream;
+
+	if (!of)
+		return -ENOMEM;
+	if (sscanf(words, "%u %u %u %llu %llu %llu %llu %u %llu %llu %llu %llu", &index, &stream, &of->loss, &of->below[0],
+		   &of->below[1], &of->below[2], &of->below[3], &of->jitter, &of->delay_ns, &of->detour_ns, &of->from_ns,
+		   &of->until_ns) != 12 ||
+	    index >= MOST_LINKS || !links[index] || of->loss > PERIODIC || (of->loss == PERIODIC && !of->below[0]))
+		return -EINVAL;
+	of->stream = xa_load(&streams, stream);
+	if (!of->stream)
+		return -EINVAL;
+	of->link = links[index];
+	line_setup(&of->held, 0, held_deliver);
+	links[index]->impairment = of;
+	return 0;
 }
 
 static int add_host(u32 index, bool tso)
@@ -748,6 +1180,14 @@ static int command(char *line)
 
 	if (sscanf(line, "link %llu %llu %llu", &a, &b, &c) == 3)
 		return add_link(a, b, c);
+	if (sscanf(line, "rate %llu %llu %llu", &a, &b, &c) == 3)
+		return add_step(a, b, c);
+	if (sscanf(line, "opportunities %llu %llu %n", &a, &b, &used) == 2 && used)
+		return add_opportunities(a, b, line + used);
+	if (sscanf(line, "stream %llu %llu %llu", &a, &b, &c) == 3)
+		return add_stream(a, b, c);
+	if (sscanf(line, "impair %n", &used) == 0 && used)
+		return add_impairment(line + used);
 	if (sscanf(line, "host %llu %llu", &a, &b) == 2)
 		return add_host(a, b);
 	if (sscanf(line, "path %llu %llu %llu %n", &a, &b, &c, &used) == 3 && used)
@@ -756,6 +1196,8 @@ static int command(char *line)
 		return add_datagrams(a, b, c, d, e);
 	if (sscanf(line, "sink %llu", &a) == 1)
 		return add_sink(a);
+	if (sscanf(line, "unsent %llu", &a) == 1)
+		return drop_unsent(a);
 	if (sscanf(line, "trace %llu %llu", &a, &b) == 2)
 		return start_trace(a, b);
 	if (sscanf(line, "window %llu %llu %llu", &a, &b, &c) == 3) {
@@ -798,8 +1240,12 @@ static void show_user(struct seq_file *seq, unsigned long host, const struct sha
 	FIELD(seq, user, dropped_packets);
 	FIELD(seq, user, dropped_bytes);
 	FIELD(seq, user, marked_packets);
+	FIELD(seq, user, lost_packets);
+	FIELD(seq, user, lost_bytes);
 	FIELD(seq, user, delay_ns);
 	FIELD(seq, user, delay_most_ns);
+	FIELD(seq, user, sending_ns);
+	FIELD(seq, user, held_ns);
 	seq_puts(seq, ",\"delay_histogram\":[");
 	for (index = 0; index < BUCKETS; index++) {
 		if (!user->delays[index])
@@ -827,7 +1273,10 @@ static void show_link(struct seq_file *seq, struct link *link)
 	seq_printf(seq, ",\"queue_packet_ns\":%llu", link->packet_ns);
 	seq_printf(seq, ",\"queue_byte_ns\":%llu", link->byte_ns);
 	seq_printf(seq, ",\"queue_most_packets\":%llu", link->level_most);
-	seq_puts(seq, ",\"queue_histogram\":[");
+	seq_puts(seq, ",\"drops\":[");
+	for (index = 0; index < REASONS; index++)
+		seq_printf(seq, "%s[%llu,%llu]", index ? "," : "", link->drops[index].packets, link->drops[index].bytes);
+	seq_puts(seq, "],\"queue_histogram\":[");
 	for (index = 0; index < BUCKETS; index++) {
 		if (!link->levels_ns[index])
 			continue;
@@ -885,7 +1334,8 @@ static int __init fairlane_init(void)
 	BUILD_BUG_ON(IS_ENABLED(CONFIG_SMP));
 	BUILD_BUG_ON(sizeof(struct traced) != 32);
 	if (!proc_create("fairlane", 0600, NULL, &links_file) || !proc_create("fairlane_trace", 0400, NULL, &trace_file) ||
-	    !proc_create("fairlane_datagrams", 0600, NULL, &datagrams_file))
+	    !proc_create("fairlane_datagrams", 0600, NULL, &datagrams_file) ||
+	    !proc_create("fairlane_draws", 0600, NULL, &draws_file))
 		return -ENOMEM;
 	return 0;
 }

@@ -30,8 +30,8 @@ for word; do case $word in
     linux)
         echo "  CC      a.o"
         if [ -e "$FAKE/hang" ]; then
-            sleep 60 & trap "kill $!; exit 1" TERM
-            echo $$ > "$FAKE/pid"
+            sleep 60 & trap "exit 1" TERM
+            echo $$ $! > "$FAKE/pid"
             mv "$FAKE/pid" "$FAKE/hangs"
             wait
         fi
@@ -254,6 +254,14 @@ def test_a_package_is_downloaded_once_and_an_equal_kernel_is_built_once(fake: Fa
     assert fake.calls == ["apt-get", "make", "make", "make", "make"]
 
 
+def runs(process: int) -> bool:
+    """True if the process exists and has not ended."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_killed_build_goes_on_where_it_was(fake: Fake, tree: Path, number: signal.Signals) -> None:
     fake.package(tree)
@@ -263,6 +271,7 @@ def test_a_killed_build_goes_on_where_it_was(fake: Fake, tree: Path, number: sig
     process.send_signal(number)
     process.communicate(timeout=30)
     assert process.returncode == (128 + number if number == signal.SIGTERM else -number)
+    make, child = map(int, (fake.folder / "hangs").read_text().split())
     unpacked = fake.folder / "fairlane/kernel/work/9.10/source/Makefile"
     inode = unpacked.stat().st_ino
     (fake.folder / "hang").unlink()
@@ -270,9 +279,10 @@ def test_a_killed_build_goes_on_where_it_was(fake: Fake, tree: Path, number: sig
         with fake.start("kernel", "build", "9.10", "--keep-source", **fake.options) as second:
             assert second.stderr
             assert "another process: waiting" in second.stderr.readline()
-            os.kill(int((fake.folder / "hangs").read_text()), signal.SIGTERM)
+            os.killpg(make, signal.SIGTERM)
             assert second.wait(timeout=60) == 0
     else:
+        assert not any(map(runs, (make, child)))
         assert "built" in fake.builds("9.10", "--keep-source")
     assert unpacked.stat().st_ino == inode
     assert fake.calls.count("apt-get") == 1

@@ -196,6 +196,7 @@ class _Build:
                 text=True,
                 errors="replace",
                 pass_fds=(self._lock,),
+                start_new_session=True,
             ) as make,
         ):
             advance = Advance(steps, report)
@@ -207,7 +208,10 @@ class _Build:
                         if done < steps:
                             advance()
             except BaseException:
-                make.terminate()
+                # Make alone would leave compilers running. The output ends with the last of them.
+                os.killpg(make.pid, signal.SIGTERM)
+                for _ in make.stdout or ():
+                    pass
                 raise
         if make.returncode != 0:
             reason = programs.first_error(self._log.read_text(encoding="utf-8", errors="replace"))

@@ -203,7 +203,7 @@ def has_payload(byte: int | None, length: int) -> bool:
 
 def traced(content: bytes, kinds: Sequence[str]) -> Iterator[Packet]:
     """Parses the events of the guest's `trace.bin`, given the kind of each flow."""
-    for time_ns, sequence, flow, _host, length, _queue, event, _ecn in capture.TRACED.iter_unpack(content):
+    for time_ns, sequence, flow, _host, length, _queue, event, *_ in capture.TRACED.iter_unpack(content):
         if event not in _KINDS:
             continue
         byte = None if kinds[flow] != "tcp" else -1 if sequence == capture.BEFORE_FIRST else sequence

@@ -15,10 +15,11 @@ from ipaddress import IPv4Address
 from fairlane import _fairlane
 from fairlane.base.errors import UserError
 from fairlane.base.quantities import parsed
-from fairlane.linux.plan import Plan
+from fairlane.linux.plan import Plan, fastest_bps
+from fairlane.linux.record import REASONS
 
-TRACED = struct.Struct("<QIHHHHBB10x")
-"""An event of the guest's trace: time, sequence, flow, host, length, waiting packets, kind, ECN field."""
+TRACED = struct.Struct("<QIHHHHBBB9x")
+"""An event of the guest's trace: time, sequence, flow, host, length, waiting packets, kind, ECN field, reason."""
 STARTED, DROPPED = 1, 2
 """Kinds of events: start of a packet's transmission, and drop of a packet. Arrivals are 0."""
 BEFORE_FIRST = 0xFFFFFFFF
@@ -29,6 +30,7 @@ INDEX_BITS = 20
 """Number of low bits that hold a flow's number in the simulator. The bits above them count its connections."""
 PACKET = 6
 """Type of a pcapng block with a packet."""
+_LOST = "lost on the wire"
 _SECTION, _INTERFACE, _RAW = 0x0A0D0D0A, 1, 101
 _SERVER, _FIRST_USER = IPv4Address("192.0.2.1").packed, 0x0A000001
 _FIRST_USER_PORT, _FIRST_SERVER_PORT, _FLOWS_PER_SERVER_PORT = 50_000, 40_000, 10_000
@@ -42,7 +44,7 @@ def event_count(scenario: str, made: Plan, link: int) -> int:
     run = json.loads(scenario)["run"]
     duration_s = sum(parsed(run[name], "s") or 0.0 for name in ("warmup", "measure"))
     shortest = max(_SHORTEST_BYTES, min(flow.payload for flow in made.flows))
-    packets: float = made.layout["links"][link]["rate_bps"] * duration_s / 8 / shortest
+    packets = fastest_bps(made.layout["links"][link]) * duration_s / 8 / shortest
     return min(MOST_EVENTS, _FEWEST_EVENTS + round(_EVENTS_A_PACKET * packets))
 
 
@@ -74,13 +76,12 @@ def capture(
     interface += _option(8, struct.pack(">Q", about["rate_bps"])) + _option(9, b"\x09")
     yield _block(_INTERFACE, struct.pack(">HHI", _RAW, 0, 0), interface)
 
-    reason = "overlimit" if about["queue"]["scheme"] == "droptail" else "aqm"
     group_of = [table["groups"][user["group"]] for user in made.layout["users"]]
     connections: dict[int, int] = {}
     """The number of each flow's last connection."""
     begun: set[int] = set()
     """Flows whose last connection sent more than its SYN."""
-    for time_ns, sequence, flow, _host, length, waiting, event, ecn in TRACED.iter_unpack(trace):
+    for time_ns, sequence, flow, _host, length, waiting, event, ecn, reason in TRACED.iter_unpack(trace):
         about_flow = made.flows[flow]
         is_tcp, is_syn = about_flow.kind == "tcp", sequence == BEFORE_FIRST
         if is_tcp and is_syn and flow in begun:
@@ -97,7 +98,8 @@ def capture(
         kept = frame + bytes(max(0, min(snaplen, length) - len(frame)))
         options = _option(2, struct.pack(">I", _OUTBOUND))
         if event == DROPPED:
-            options += _option(1, f"dropped ({reason}), {waiting} packets waiting".encode())
+            comment = f"dropped ({REASONS[reason]}), {waiting} packets waiting"
+            options += _option(1, (_LOST if REASONS[reason] == "lost" else comment).encode())
         head = struct.pack(">5I", 0, time_ns >> 32, time_ns & 0xFFFFFFFF, len(kept), length)
         yield _block(PACKET, head + _padded(kept), options)
 

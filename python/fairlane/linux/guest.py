@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from fairlane.base.errors import FairlaneError
 from fairlane.base.text import visible
-from fairlane.linux.plan import Plan
+from fairlane.linux.plan import Plan, fastest_bps
 
 ARGUMENTS = (
     "mem=512M rootfstype=hostfs rootflags=/ ro quiet con=null con0=null,fd:1 time-travel=inf-cpu "
@@ -76,7 +76,7 @@ class Output:
 def limit_s(plan: Plan) -> float:
     """Real time that a run may take."""
     run_s = float(plan.text.split(maxsplit=3)[2]) / 1e9
-    packets: float = sum(link["rate_bps"] for link in plan.layout["links"]) / _PACKET_BITS
+    packets = sum(map(fastest_bps, plan.layout["links"])) / _PACKET_BITS
     return _LEAST_LIMIT_S + _SLACK * run_s * (1 + packets * _PACKET_COST_S)
 
 

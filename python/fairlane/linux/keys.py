@@ -13,6 +13,8 @@ from fairlane.simulate.honoured import Honoured, Refused, Required, Rule, each, 
 
 IN_LINUX = {"reno": "reno", "cubic": "cubic", "bbr1": "bbr", "dctcp": "dctcp", "vegas": "vegas"}
 """Congestion controls of the simulator that Linux has, too, with their names in Linux."""
+KINDS_OF_UDP = ("cbr", "poisson", "on_off")
+KINDS_OF_SOURCES = ("tcp", *KINDS_OF_UDP)
 KINDS = ("one_sided_dumbbell", "two_sided_dumbbell", "parking_lot", "graph")
 OFFLOADS = {"65536 B": "tso", "0 B": "no-tso"}
 """Values of the key `tso`, with their keywords in the plan."""
@@ -21,7 +23,7 @@ AFTER_IDLE = {"decay": 1, "keep": 0}
 """Values of the key `after_idle`, with those of net.ipv4.tcp_slow_start_after_idle."""
 
 _KERNEL = Refused("Linux has no option for it that the plane uses: leave it as in the profile linux")
-_LINK = Refused("links of the plane linux have one rate and one delay, and lose nothing")
+_IMPAIRMENT = Honoured("behind a device, with the draws of the simulator")
 _ACCESS_NETWORK = Refused("of an access network, which the plane linux has not")
 _NO_SERIES = Refused("the plane linux has no time series: leave it out")
 _SUBSCRIBERS = ("share", "direction", "node", "plan", "configured_plan")
@@ -39,7 +41,9 @@ _TCP: dict[str, Rule] = {
     "after_idle": Honoured("net.ipv4.tcp_slow_start_after_idle: `decay` or `keep`"),
     "frto": Honoured("net.ipv4.tcp_frto"),
     "tlp": Honoured("net.ipv4.tcp_early_retrans"),
-    "app_rate": Honoured("the sender writes one segment at a time, from start to end"),
+    "app_rate": Honoured("the sender writes one segment at a time"),
+    "app_limited_from": Honoured("start of this"),
+    "app_limited_until": Honoured("end of this"),
     "min_rto": Honoured("net.ipv4.tcp_rto_min_us, available from Linux 6.11 on"),
 }
 _UDP: dict[str, Rule] = {
@@ -62,10 +66,12 @@ RULES: dict[str, Rule] = {
     "topology.receiver_rate": Honoured("part of the delay of ACKs, and of the delay to the receiver"),
     "topology.receiver_delay": Honoured("part of the delay of ACKs, and of the delay to the receiver"),
     "topology.congested_links": Honoured("number of devices in a row"),
-    "topology.links": Honoured("a device for each: `rate`, `delay` and `queue`"),
+    "topology.links": Honoured("a device for each, with all keys of the bottleneck and `queue`"),
     "topology.bottleneck_rate": Honoured("rate of a device"),
     "topology.bottleneck_delay": Honoured("delay of a device, and of ACKs"),
-    **{f"topology.bottleneck_{name}": _LINK for name in ("schedule", "trace", "loss", "jitter", "detour")},
+    "topology.bottleneck_schedule": Honoured("rates of a device; its qdisc is not told"),
+    "topology.bottleneck_trace": Honoured("times at which a device sends; its qdisc is not told"),
+    **{f"topology.bottleneck_{name}": _IMPAIRMENT for name in ("loss", "jitter", "detour")},
     **{f"tcp.{name}": rule for name, rule in _TCP.items()},
     "probes.series_interval": _NO_SERIES,
     "probes.series_link": _NO_SERIES,
@@ -84,7 +90,7 @@ RULES: dict[str, Rule] = {
     "groups[].start_until": Honoured("start of the flows, drawn as in the simulator"),
     "groups[].access_rate": Honoured("rate of the device in front of a sender"),
     "groups[].access_delay": Honoured("delay of that device"),
-    **{f"groups[].access_{name}": _LINK for name in ("loss", "jitter", "detour")},
+    **{f"groups[].access_{name}": _IMPAIRMENT for name in ("loss", "jitter", "detour")},
     "groups[].rtt": Honoured("delay of the device in front of a sender, and of ACKs"),
     "groups[].rtt_spread": Honoured("the same, drawn as in the simulator"),
     "groups[].user_rtts": Honoured("the same"),
@@ -94,8 +100,8 @@ RULES: dict[str, Rule] = {
     "groups[].ingresses": Refused("the plane linux has no edge"),
     "groups[].forged_labels": Refused("the plane linux has no edge"),
     **dict.fromkeys([f"groups[].{name}" for name in _SUBSCRIBERS], _ACCESS_NETWORK),
-    **dict.fromkeys([f"groups[].sources[{kind}].application" for kind in ("tcp", "cbr", "poisson")], _ACCESS_NETWORK),
-    "groups[].sources[].kind": Required(("tcp", "cbr", "poisson"), "the plane linux has tcp, cbr and poisson"),
+    **dict.fromkeys([f"groups[].sources[{kind}].application" for kind in KINDS_OF_SOURCES], _ACCESS_NETWORK),
+    "groups[].sources[].kind": Required(KINDS_OF_SOURCES, "the plane linux has " + ", ".join(KINDS_OF_SOURCES)),
     "groups[].sources[tcp].flows": Honoured("connections"),
     "groups[].sources[tcp].transfer": Honoured("bytes of a connection"),
     "groups[].sources[tcp].repeat": Honoured("connections one after another"),
@@ -105,12 +111,16 @@ RULES: dict[str, Rule] = {
     **{f"groups[].sources[cbr].{name}": rule for name, rule in _UDP.items()},
     "groups[].sources[cbr].jitter": Honoured("width of the gaps"),
     **{f"groups[].sources[poisson].{name}": rule for name, rule in _UDP.items()},
+    **{f"groups[].sources[on_off].{name}": rule for name, rule in _UDP.items()},
+    **dict.fromkeys(
+        [f"groups[].sources[on_off].{name}" for name in ("on", "off", "distribution", "shape")],
+        Honoured("bursts and silences, drawn as in the simulator"),
+    ),
 }
 """Rules of the plane (see `honoured.Rules`); `disciplines` handles `queue`."""
 LENGTHS = (29, 1500)
 """Smallest and largest length of datagrams with headers, in bytes."""
-_KINDS_OF_UDP = ("cbr", "poisson")
-_OF_LINKS = ("name", "rate", "delay", "queue")
+_OF_LINKS = ("name", "rate", "delay", "schedule", "trace", "loss", "jitter", "detour", "queue")
 """Supported keys of a link in a graph."""
 
 
@@ -128,10 +138,11 @@ def problems(scenario: str) -> Iterator[str]:
     if not any(source["kind"] == "tcp" for _, source, _ in sources):
         table["tcp"] = honoured.defaults("linux")["tcp"]
     for index, link in enumerate(table["topology"].get("links", ())):
-        impaired = {name: value for name, value in link.items() if name not in _OF_LINKS and value}
-        yield from (f"topology.links[{index}].{name}: {shown(value)}, {_LINK.why}" for name, value in impaired.items())
+        unknown_keys = {name: value for name, value in link.items() if name not in _OF_LINKS and value}
+        for name, value in unknown_keys.items():
+            yield f"topology.links[{index}].{name}: {shown(value)}, the plane linux does not know this key"
     # Keys of other kinds have no effect here. The profile is that of [tcp], unless a source sets another.
-    unknown = [f"{key}." for key, source, _ in sources if source["kind"] not in {"tcp", *_KINDS_OF_UDP}]
+    unknown = [f"{key}." for key, source, _ in sources if source["kind"] not in KINDS_OF_SOURCES]
     inherited = [f"{key}.profile" for key, source, _ in sources if source.get("profile") == table["tcp"]["profile"]]
     for problem in honoured.problems(json.dumps(table), RULES, LINUX, "the plane linux"):
         key = problem.partition(": ")[0]
@@ -141,7 +152,7 @@ def problems(scenario: str) -> Iterator[str]:
         if group["weight"] != 1.0 and table["queue"]["scheme"] != "htb":
             yield f"groups[{index}].weight: {group['weight']:g}, of the kernel's schemes only htb has weights"
     for key, source, several in sources:
-        if source["kind"] in _KINDS_OF_UDP:
+        if source["kind"] in KINDS_OF_UDP:
             yield from _problems_of_length(key, source["packet_size"])
         elif source["kind"] == "tcp" and source["profile"] == "linux":
             yield from _problems_of_tcp(key, source, next(one for one in several if one["kind"] == "tcp"))
@@ -169,8 +180,6 @@ def _problems_of_tcp(key: str, source: honoured.Table, first: honoured.Table) ->
             yield f"{key}.{name}: {shown(source[name])}, the plane linux has {', '.join(allowed)}"
     if source["congestion_control"] == "dctcp" and not source["ecn"]:
         yield f"{key}.ecn: false, Linux's dctcp always asks for ECN: set true"
-    if (rate := source.get("app_rate")) and rate.split()[0] == "0":
-        yield f"{key}.app_rate: {shown(rate)}, the plane linux has applications that write"
     if source["segment_payload"] > MOST_PAYLOAD:
         yield f"{key}.segment_payload: {source['segment_payload']}, packets have 1500 bytes at most"
     for name in ("ecn", "tso", "after_idle", "frto", "tlp", "min_rto", "socket_buffer"):

@@ -6,6 +6,7 @@ Links, delays and start times are those of the simulator, including random draws
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +18,7 @@ from fairlane.linux import disciplines, keys
 from fairlane.simulate import honoured
 from fairlane.simulate.honoured import Table
 
-VERSION = 7
+VERSION = 8
 """Version of the conversion of scenarios and results; a change invalidates stored runs."""
 MOST_LINKS, MOST_HOSTS, MOST_FLOWS, MOST_HOPS = 1024, 4096, 16384, 16
 """Limits of the guest."""
@@ -33,6 +34,11 @@ its old estimate.
 _RECEIVE_MEMORY = 2
 """Receive buffer divided by the window that it allows, see `receive` in planes/linux/link.c."""
 _ECN_FIELD = {"not_ect": 0, "ect0": 2, "ect1": 1}
+_LOSSES = ("", "random", "gilbert_elliott", "periodic")
+"""Models of loss by their numbers in the guest; the first is none."""
+_NEVER_NS = 1 << 62
+_LONGEST_GAPS = 400
+"""Characters of a trace in one line."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +47,7 @@ class Flow:
 
     Attributes:
         user: Number of the user.
-        kind: `tcp`, `cbr` or `poisson`.
+        kind: `tcp`, `cbr`, `poisson` or `on_off`.
         transfer_bytes: Payload of a transfer; 0 for an endless flow.
         payload: Payload of a full TCP segment, or length of a UDP packet.
         to_receiver_ns: Delay from the last link to the receiver. The guest adds it to the delay of the reverse path.
@@ -119,6 +125,8 @@ def made(scenario: str, replication: int, extra: Extra | None = None) -> Plan:
         *_hosts(table, layout),
         *(line for line, _ in flows),
     ]
+    if any(source.get("repeat", 1) > 1 for group in table["groups"] for source in group["sources"]):
+        lines.append(f"pauses {layout['pause_seed']}")
     if extra and extra.trace:
         lines.append(f"trace {extra.trace[0]} {extra.trace[1]}")
     if extra and extra.info_ns:
@@ -140,6 +148,16 @@ def _problems_of_size(layout: Table) -> Iterator[str]:
         yield f"groups: the plane linux can have routes of {MOST_HOPS - 1} links"
 
 
+def fastest_bps(link: Table) -> float:
+    """Largest rate of a link in its schedule, or the mean rate of its trace."""
+    rates = [link["rate_bps"], *(rate for _, rate in link["schedule"])]
+    if link["trace"]:
+        size, gaps = link["trace"]
+        runs = [tuple(map(int, f"{word}*1".split("*")[:2])) for word in gaps.split()]
+        rates.append(8e3 * size * sum(count for _, count in runs) / sum(gap * count for gap, count in runs))
+    return float(max(rates))
+
+
 def _window(run: Table) -> str:
     begin = _ns(run["warmup"])
     return f"window {begin} {begin + _ns(run['measure'])}"
@@ -149,12 +167,49 @@ def _links(table: Table, layout: Table) -> Iterator[str]:
     links, users = layout["links"], layout["users"]
     for index, link in enumerate(links):
         yield f"link {index} {link['rate_bps']} {_from_ps(link['delay_ps'])}"
+        yield from (f"rate {index} {_from_ps(at)} {rate}" for at, rate in link["schedule"])
+        if link["trace"]:
+            yield from _opportunities(index, *link["trace"])
     for number, user in enumerate(users):
         access = user["access"]
         yield f"link {len(links) + number} {access['rate_bps']} {_from_ps(access['delay_ps'])}"
+    yield from _impairments([*links, *(user["access"] for user in users)])
     for queue in _queues(table, layout):
         for words in disciplines.commands(queue):
             yield " ".join(["tc", *words])
+
+
+def _opportunities(link: int, size: int, gaps: str) -> Iterator[str]:
+    """The trace of a link in lines that the guest can read."""
+    words: list[str] = []
+    for word in gaps.split():
+        words.append(word)
+        if sum(map(len, words)) + len(words) > _LONGEST_GAPS:
+            yield f"opportunities {link} {size} {' '.join(words)}"
+            words = []
+    if words:
+        yield f"opportunities {link} {size} {' '.join(words)}"
+
+
+def _impairments(links: Sequence[Table]) -> Iterator[str]:
+    """Loss, jitter and detours of links. Links with the same seed share a random stream."""
+    streams: dict[int, int] = {}
+    sharing = Counter(link["impairment"]["seed"] for link in links if link["impairment"])
+    for index, link in enumerate(links):
+        if not (found := link["impairment"]):
+            continue
+        loss, jitter = found["loss"] or ("", ()), found["jitter"]
+        detour = found["detour"] or {"delay_ps": 0, "from_ps": 0, "until_ps": 0}
+        if (seed := found["seed"]) not in streams:
+            streams[seed] = len(streams)
+            kind, deviation = (jitter["distribution"], jitter["deviation_ps"]) if jitter else ("-", 0)
+            yield f"stream {seed} {kind} {deviation} {sharing[seed]}"
+        bounds = [*loss[1], 0, 0, 0, 0][:4]
+        order = 0 if not jitter else 2 if jitter["reorder"] else 1
+        until = _NEVER_NS if detour["until_ps"] is None else _from_ps(detour["until_ps"])
+        times = f"{_from_ps(found['delay_ps'])} {_from_ps(detour['delay_ps'])} {_from_ps(detour['from_ps'])} {until}"
+        words = f"{_LOSSES.index(loss[0])} {' '.join(map(str, bounds))} {order} {times}"
+        yield f"impair {index} {streams[seed]} {words}"
 
 
 def _queues(table: Table, layout: Table) -> Iterator[disciplines.Link]:
@@ -250,17 +305,23 @@ def _tcp_line(source: Table, flow: Flow, users: int, drawn: Table) -> str:
     stop = _ns(source["stop"]) if source.get("stop") else 0
     mss = 0 if flow.payload == keys.MOST_PAYLOAD else flow.payload + _OPTIONS_BYTES
     ends = f"{flow.user} {flow.user + users} {control} {int(source['ecn'])} {_from_ps(drawn['start_ps'])} {stop}"
-    cap = round(_number(source["app_rate"], "bit/s")) if source.get("app_rate") else 0
-    times = f"{_ns(source['pause'])} {cap} {mss} {_from_ps(drawn['back_ps'])}"
+    times = f"{_ns(source['pause'])} {mss} {_from_ps(drawn['back_ps'])}"
+    if source.get("app_rate"):
+        until = _ns(source["app_limited_until"]) if source.get("app_limited_until") else 0
+        times += f" {round(_number(source['app_rate'], 'bit/s'))} {_ns(source['app_limited_from'])} {until}"
     return f"tcp {ends} {flow.transfer_bytes} {source['repeat']} {times}"
 
 
 def _udp_line(source: Table, user: int, users: int, drawn: Table) -> str:
-    rate, size = round(_number(source["rate"], "bit/s")), _bytes(source["packet_size"])
-    jitter = round(1e6 * source.get("jitter", 0.0))
     stop = _ns(source["stop"]) if source.get("stop") else 0
-    times = f"{_from_ps(drawn['start_ps'])} {stop}"
-    return f"udp {user} {user + users} {source['kind']} {rate} {size} {jitter} {_ECN_FIELD[source['ecn']]} {times}"
+    words = [f"{drawn['gap_ps']} {_bytes(source['packet_size'])} {_ECN_FIELD[source['ecn']]}"]
+    words += [f"{drawn['start_ps']} {stop} {drawn['seed']}"]
+    if source["kind"] == "cbr":
+        words += [repr(source["jitter"])]
+    elif source["kind"] == "on_off":
+        shape = source["shape"] if source["distribution"] == "pareto" else 0
+        words += [f"{1000 * _ns(source['on'])} {1000 * _ns(source['off'])} {shape!r}"]
+    return f"udp {user} {user + users} {source['kind']} {' '.join(words)}"
 
 
 def _from_ps(time: int) -> int:

@@ -1,8 +1,4 @@
-"""The record of a run, in the simulator's format; None for values that the guest cannot measure.
-
-A drop has no reason here, since the kernel does not say which part of a discipline dropped a packet. All drops are
-`overlimit` under drop-tail, and `aqm` under other schemes.
-"""
+"""The record of a run, in the simulator's format; None for values that the guest cannot measure."""
 
 from __future__ import annotations
 
@@ -22,6 +18,8 @@ from fairlane.results.metrics import metric_of
 
 Row = dict[str, Any]
 
+REASONS = ("aqm", "overlimit", "pushed_out", "lost")
+"""Reasons of drops in the guest's order; the last is that of links that lose packets."""
 _COUNTS = ("delivered_packets", "dropped_packets", "marked_packets")
 _EXACT_BUCKETS, _OCTAVE_BUCKETS = 128, 64
 """Number of buckets in the guest's histograms: first the buckets that contain a single value, then the buckets for each
@@ -123,7 +121,7 @@ class _Record:
     def _fill_group(self, group: Row, index: int) -> None:
         users = self._users_of(index)
         received = [sum(found["received_bytes"] for _, found in self._flows_of(user)) for user in users]
-        throughputs = [self._bps(self._delivered(user)["sent_bytes"]) for user in users]
+        throughputs = [self._bps(self._delivered(user)[0]) for user in users]
         group["user_goodput_bps"] = [self._bps(count) for count in received]
         group["user_throughput_bps"] = throughputs
         group["goodput_bps"] = _mean(group["user_goodput_bps"])
@@ -140,15 +138,17 @@ class _Record:
         if group["transfer_times"]:
             self._fill_transfers(group["transfer_times"], index, users)
 
-    def _delivered(self, user: int) -> Mapping[str, int]:
-        """Counters of a user at the last link of its route."""
-        nothing = dict.fromkeys(("sent_bytes", "sent_packets"), 0)
-        return self._counts.get((self._users[user]["route"][-1], user), nothing)
+    def _delivered(self, user: int) -> tuple[int, int]:
+        """Bytes and packets of a user that the last link of its route sent and did not lose."""
+        found = self._counts.get((self._users[user]["route"][-1], user))
+        if found is None:
+            return 0, 0
+        return max(0, found["sent_bytes"] - found["lost_bytes"]), max(0, found["sent_packets"] - found["lost_packets"])
 
     def _path(self, user: int) -> Row:
         links = [self._link_count + user, *self._users[user]["route"]]
         counted = [self._counts[link, user] for link in links if (link, user) in self._counts]
-        delivered = self._delivered(user)["sent_packets"]
+        delivered = self._delivered(user)[1]
         dropped, marked = (sum(one[name] for one in counted) for name in ("dropped_packets", "marked_packets"))
         rtts = [rtt for number in self._numbers(user) for rtt in self._rtts.get(number, ())]
         shares = {**_shares(delivered, dropped, marked), "one_way_delay": self._one_way(user, links, delivered)}
@@ -163,9 +163,9 @@ class _Record:
         mean_s = next((flow.to_receiver_ns for flow in self._plan.flows if flow.user == user), 0) / 1e9
         for number, link in zip(links, way, strict=True):
             counted = self._counts[number, user]
-            bits = 8 * counted["sent_bytes"] / counted["sent_packets"]
-            mean_s += counted["delay_ns"] / counted["sent_packets"] / 1e9 + bits / link["rate_bps"]
-            mean_s += link["delay_ps"] / 1e12
+            passed = counted["sent_packets"] - counted["lost_packets"]
+            mean_s += (counted["delay_ns"] + counted["sending_ns"]) / counted["sent_packets"] / 1e9
+            mean_s += link["delay_ps"] / 1e12 + (counted["held_ns"] / passed / 1e9 if passed > 0 else 0.0)
         return {"samples": delivered, "mean_s": mean_s}
 
     def _path_of(self, users: Sequence[int], paths: Sequence[Row]) -> Row:
@@ -200,7 +200,7 @@ class _Record:
     def _throughput(self, user: int, found: Row) -> float:
         """Throughput of a flow: the user's throughput times the flow's share of the user's payload."""
         received = sum(one["received_bytes"] for _, one in self._flows_of(user))
-        return self._bps(self._delivered(user)["sent_bytes"]) * found["received_bytes"] / received if received else 0.0
+        return self._bps(self._delivered(user)[0]) * found["received_bytes"] / received if received else 0.0
 
     def _fill_udp(self, udp: Row, users: Sequence[int]) -> None:
         flows = [found for user in users for flow, found in self._flows_of(user) if flow.kind != "tcp"]
@@ -254,7 +254,8 @@ class _Record:
         tcp = next(source for source in self._table["groups"][group]["sources"] if source["kind"] == "tcp")
         way = [self._users[user]["access"], *(links[hop] for hop in hops)]
         to_receiver_ns = next(flow.to_receiver_ns for flow in self._plan.flows if flow.user == user)
-        one_way_s = math.fsum(link["delay_ps"] for link in way) / 1e12 + to_receiver_ns / 1e9
+        delays = [link["delay_ps"] + (link["impairment"]["delay_ps"] if link["impairment"] else 0) for link in way]
+        one_way_s = math.fsum(delays) / 1e12 + to_receiver_ns / 1e9
         headers: int = math.ceil(size / tcp["segment_payload"]) * tcp["header_bytes"]
         slowest_bps: float = min(link["rate_bps"] for link in way)
         return 3 * one_way_s + 8 * (size + headers) / slowest_bps
@@ -265,7 +266,7 @@ class _Record:
         users = [self._counts.get((index, user)) for user in range(len(self._users))]
         there = [user for user in users if user]
         link["utilisation"] = found["busy_ns"] / window_ns
-        link["throughput_bps"] = self._bps(found["sent_bytes"])
+        link["throughput_bps"] = self._bps(found["sent_bytes"] - sum(user["lost_bytes"] for user in there))
         link["queue"] = {
             "mean_packets": found["queue_packet_ns"] / window_ns,
             "mean_bytes": found["queue_byte_ns"] / window_ns,
@@ -279,13 +280,18 @@ class _Record:
                 user and user["sent_packets"] and self._class_of(number) == name for number, user in enumerate(users)
             )
         ]
-        arrived, dropped, size = (
-            sum(user[name] for user in there) for name in ("arrived_packets", "dropped_packets", "dropped_bytes")
-        )
-        reason = "overlimit" if self._plan.layout["links"][index]["queue"]["scheme"] == "droptail" else "aqm"
-        share = dropped / arrived if arrived else 0.0
+        arrived = sum(user["arrived_packets"] for user in there)
+        impairment = self._plan.layout["links"][index]["impairment"]
+        reasons = REASONS if impairment and impairment["loss"] else REASONS[:-1]
         link["drops"] = [
-            {"reason": reason, "packets": dropped, "bytes": size, "share_of_arrivals": share, "queue_histogram": []}
+            {
+                "reason": reason,
+                "packets": packets,
+                "bytes": size,
+                "share_of_arrivals": packets / arrived if arrived else 0.0,
+                "queue_histogram": [],
+            }
+            for reason, (packets, size) in zip(reasons, found["drops"], strict=False)
         ]
         link["user_dropped_packets"] = [user["dropped_packets"] if user else 0 for user in users]
         link["marks"] = sum(user["marked_packets"] for user in there)

@@ -158,7 +158,7 @@ def _routes(layout: Json) -> list[_Route]:
     for user in layout["users"]:
         key = user["group"], tuple(user["route"])
         access = user["access"] or {"rate_bps": 0, "delay_ps": 0}
-        found.setdefault(key, _Route(*key, access["rate_bps"], access["delay_ps"] / 1e12))
+        found.setdefault(key, _Route(*key, access["rate_bps"], _delay_s(access)))
     return sorted(found.values(), key=lambda route: -len(route.links))
 
 
@@ -249,7 +249,7 @@ def _queue(axes: Axes, at: tuple[float, float], link: Json, *, varies: bool) -> 
     axes.plot([left + width + 0.1], [y], "o", color="white", markeredgecolor=plots.INK, markersize=9, zorder=3)
     scheme = for_figure(display_name(link["queue"]["scheme"]))
     axes.text(x, y - tall / 2 - 0.1, scheme, ha="center", va="bottom", fontsize=9, fontweight="bold", zorder=4)
-    below = f"{for_figure(link['name'])}\n{_rate(link['rate_bps'])}, {_time(link['delay_ps'] / 1e12)}"
+    below = f"{for_figure(link['name'])}\n{_rate(link['rate_bps'])}, {_time(_delay_s(link))}"
     below += "\nthe rate varies" if varies else ""
     axes.text(x, y + tall / 2 + 0.08, below, ha="center", va="top", fontsize=FONT, zorder=4, linespacing=LINE_SPACING)
 
@@ -346,9 +346,14 @@ def _level_words(nodes: Sequence[int], links: Sequence[Json], row: int) -> str:
     down, up = (_span([links[2 * node + way]["rate_bps"] for node in nodes]) for way in (0, 1))
     rates = f"{down} each way" if down == up else f"{down} down, {up} up"
     schemes = ", ".join(dict.fromkeys(for_figure(display_name(links[2 * node]["queue"]["scheme"])) for node in nodes))
-    delays = sorted({links[2 * node]["delay_ps"] / 1e12 for node in nodes})
+    delays = sorted({_delay_s(links[2 * node]) for node in nodes})
     delay = _time(delays[0]) if len(delays) == 1 else f"{_time(delays[0])} to {_time(delays[-1])}"
     return f"{counted(len(nodes), kind)}: {schemes}\n{rates}, {delay}"
+
+
+def _delay_s(link: Mapping[str, Any]) -> float:
+    """Delay of a link, of which jitter takes its own part."""
+    return float(link["delay_ps"] + (link.get("impairment") or {"delay_ps": 0})["delay_ps"]) / 1e12
 
 
 def _span(rates: Sequence[float]) -> str:

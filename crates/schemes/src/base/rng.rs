@@ -15,11 +15,17 @@ impl Rng {
     /// Returns the stream of (seed, replication, name, index). Each combination has a separate stream.
     #[must_use]
     pub fn stream(seed: u64, replication: u64, name: &str, index: u64) -> Self {
+        Self(Xoshiro256PlusPlus::seed_from_u64(Self::seed_of_stream(seed, replication, name, index)))
+    }
+
+    /// Seed of the generator of [`Rng::stream`], for hosts that run the same generator.
+    #[must_use]
+    pub fn seed_of_stream(seed: u64, replication: u64, name: &str, index: u64) -> u64 {
         let mut hash = mix(mix(seed) ^ replication);
         for byte in name.bytes() {
             hash = mix(hash ^ u64::from(byte));
         }
-        Self(Xoshiro256PlusPlus::seed_from_u64(mix(hash ^ index)))
+        mix(hash ^ index)
     }
 
     /// The next 64 random bits.

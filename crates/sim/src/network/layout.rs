@@ -1,9 +1,12 @@
-//! The layout of a scenario for use outside the simulator: the path of packets, and all random draws made before a
-//! replication begins.
+//! The layout of a scenario for use outside the simulator: the path of packets, all random draws made before a
+//! replication begins, and the seeds of the streams from which links and sources draw later.
 
-use super::Network;
-use crate::scenario::Scenario;
+use super::random_stream::RandomStream;
+use super::{Network, delays};
+use crate::scenario::{Impairments, LossConfig, Scenario};
 use fairlane_schemes::base::config::ConfigValue;
+use fairlane_schemes::base::rng::Rng;
+use fairlane_schemes::base::units::{Probability, Time};
 use serde_json::{Map, Value as Json, json};
 
 /// Returns links, users with their access links, and flows with their start times (in ps), as JSON.
@@ -11,28 +14,45 @@ use serde_json::{Map, Value as Json, json};
 pub fn layout(scenario: &Scenario, replication: u32) -> Json {
     let network = Network::new(scenario, replication);
     let topology = &scenario.topology;
-    let links = topology.links.iter().map(|link| {
+    let seed = |stream: RandomStream, index: usize| {
+        Rng::seed_of_stream(scenario.run.seed, u64::from(replication), stream.name(), index as u64)
+    };
+    let links = topology.links.iter().enumerate().map(|(index, link)| {
         let queue = link.queue.as_ref().unwrap_or(&scenario.queue);
+        let (delay, impaired) = delays(&link.impairments, link.params.delay);
         json!({
             "name": link.name,
             "rate_bps": link.params.rate.0,
-            "delay_ps": link.params.delay.0,
+            "delay_ps": delay.0,
+            "schedule": link.schedule.iter().map(|step| (step.at.0, step.rate.0)).collect::<Vec<_>>(),
+            "trace": link.trace.as_ref().map(|trace| (trace.params.opportunity.0, trace.gaps())),
+            "impairment": impairment(&link.impairments, impaired, seed(RandomStream::LinkImpairment, index)),
             "queue": Json::Object(queue.write()),
         })
     });
     let placements = scenario.placements();
     let routes = placements.iter().flat_map(|place| {
         let users = place.config.params.users as usize;
-        std::iter::repeat_n((place.group, &place.config.route), users)
+        (0..users).map(|number| (place.group, &place.config, number))
     });
     let users: Vec<Json> = (0..)
         .zip(routes)
-        .map(|(user, (group, route))| {
+        .map(|(user, (group, config, number))| {
             let mut map = Map::new();
             map.insert("group".into(), group.into());
-            map.insert("route".into(), route.clone().into());
+            map.insert("route".into(), config.route.clone().into());
             let (rate, delay, limit) = network.hosts.access_link(user);
-            map.insert("access".into(), json!({"rate_bps": rate.0, "delay_ps": delay.0, "limit": limit.to_json()}));
+            let of_number = config.access_delays.get(number).unwrap_or(&config.access_delays[0]);
+            let impaired = delays(&config.access, *of_number).1;
+            map.insert(
+                "access".into(),
+                json!({
+                    "rate_bps": rate.0,
+                    "delay_ps": delay.0,
+                    "limit": limit.to_json(),
+                    "impairment": impairment(&config.access, impaired, seed(RandomStream::AccessImpairment, group)),
+                }),
+            );
             Json::Object(map)
         })
         .collect();
@@ -47,18 +67,63 @@ pub fn layout(scenario: &Scenario, replication: u32) -> Json {
         })
     });
     // The start of a source is the time of its first packet, which follows a random gap.
-    let udp = network.sources.iter().map(|source| json!({"user": source.user(), "start_ps": source.next().0}));
+    let udp = network.sources.iter().enumerate().map(|(index, source)| {
+        let seed = seed(RandomStream::Source, index);
+        json!({"user": source.user(), "start_ps": source.next().0, "gap_ps": source.gap().0, "seed": seed})
+    });
     json!({
         "links": links.collect::<Vec<_>>(),
         "users": users,
+        "pause_seed": seed(RandomStream::Pause, 0),
         "tcp": tcp.collect::<Vec<_>>(),
         "udp": udp.collect::<Vec<_>>(),
     })
 }
 
+/// Impairment behind a link; null if there is none. `delay` is the constant delay that jitter varies.
+fn impairment(config: &Impairments, delay: Time, seed: u64) -> Json {
+    if !config.any() {
+        return Json::Null;
+    }
+    let loss = config.loss.as_ref().map(|loss| match loss {
+        LossConfig::Random(params) => ("random", vec![below(params.probability)]),
+        LossConfig::GilbertElliott(params) => {
+            ("gilbert_elliott", [params.p, params.r, params.good_loss, params.bad_loss].map(below).to_vec())
+        }
+        LossConfig::Periodic(params) => ("periodic", vec![u64::from(params.period)]),
+    });
+    let jitter = config.jitter.as_ref().map(|jitter| {
+        json!({
+            "distribution": jitter.distribution.name(),
+            "deviation_ps": jitter.deviation.0,
+            "reorder": jitter.reorder,
+        })
+    });
+    let detour = config.detour.as_ref().map(|detour| {
+        json!({"delay_ps": detour.delay.0, "from_ps": detour.from.0, "until_ps": detour.until.map(|until| until.0)})
+    });
+    json!({"seed": seed, "delay_ps": delay.0, "loss": loss, "jitter": jitter, "detour": detour})
+}
+
+/// Number below which the 52 bits of [`Rng::open01`] are for an event of this probability.
+fn below(probability: Probability) -> u64 {
+    // Exact: these products and differences have at most 53 bits.
+    (probability.0 * (1u64 << 52) as f64 - 0.5).ceil().max(0.0) as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bits_below_the_number_are_draws_below_the_probability() {
+        let draw = |bits: u64| (bits as f64 + 0.5) * (1.0 / (1u64 << 52) as f64); // as Rng::open01
+        for probability in [0.0, 1e-16, 0.01, 0.25, 0.3, 0.5, 0.999, 1.0] {
+            let bits = below(Probability(probability));
+            assert!(bits == 1 << 52 || draw(bits) >= probability, "{probability}");
+            assert!(bits == 0 || draw(bits - 1) < probability, "{probability}");
+        }
+    }
 
     #[test]
     fn it_has_the_delays_and_starts_of_the_simulator() {

@@ -109,6 +109,12 @@ impl UdpSource {
         u32::from(self.packet.wire_bytes)
     }
 
+    /// Mean gap between packets; within a burst, their gap.
+    #[must_use]
+    pub fn gap(&self) -> Time {
+        self.gap
+    }
+
     /// Time of the next packet.
     #[must_use]
     pub fn next(&self) -> Time {

@@ -67,8 +67,13 @@ impl TraceConfig {
         let mut map = Map::new();
         map.insert("file".into(), self.file.to_json());
         self.params.write(&mut map);
-        map.insert("gaps".into(), write_gaps(&self.times).into());
+        map.insert("gaps".into(), self.gaps().into());
         Json::Object(map)
+    }
+
+    /// Gaps between opportunities in the notation of a scenario.
+    pub(crate) fn gaps(&self) -> String {
+        write_gaps(&self.times)
     }
 
     /// Delivery opportunities of the link.
