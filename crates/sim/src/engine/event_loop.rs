@@ -13,7 +13,7 @@ use crate::measure::run_record::{Performance, RunRecord};
 use crate::network::hosts::{Earlier, FlowAck, Hosts, Queue};
 use crate::network::impairment::{Outcome, Place};
 use crate::network::sim_packet::{PacketKind, SimPacket};
-use crate::network::tcp_flow::{AtEnd, Span};
+use crate::network::tcp_flow::{AtEnd, Span, TcpFlow};
 use crate::network::{Entry, Hop, Network, Stopping};
 use crate::scenario::Scenario;
 use crate::traffic::tcp::{Ack, Prompt, Segment};
@@ -304,23 +304,36 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     }
 
     /// Handles the arrival of an acknowledgement at its sender.
-    #[inline]
-    fn on_ack(&mut self, &FlowAck { flow, user, ref ack }: &FlowAck, now: Time) {
+    #[inline(always)]
+    fn on_ack(&mut self, ack: &FlowAck, now: Time) {
+        if self.network.flows[ack.flow as usize].sender.is_tracked() {
+            self.on_ack_at::<true>(ack, now);
+        } else {
+            self.on_ack_at::<false>(ack, now);
+        }
+    }
+
+    /// Does the work of [`EventLoop::on_ack`] for one variant of senders.
+    // Not inlined: each variant saves the registers that it needs.
+    #[inline(never)]
+    fn on_ack_at<const TRACKED: bool>(&mut self, &FlowAck { flow, user, ref ack }: &FlowAck, now: Time) {
         let state = &mut self.network.flows[flow as usize];
         let passes = state.span == Span::Passing;
         // Ignores an acknowledgement of an earlier connection in this slot.
         if passes && ack.echo < state.start {
             return;
         }
-        let before = state.sender.timer();
         let params = &self.network.tcp_params[state.params as usize];
-        let sample = state.sender.on_ack(params, ack, now);
+        let sample = state.sender.on_ack::<TRACKED>(params, ack, now);
         self.observer.ack_taken_in(flow, state, params, ack, sample, now);
         if let Some(rtt) = sample {
             self.network.paths.sampled(user, if passes { u32::MAX } else { flow }, rtt, now);
         }
-        self.transmit(flow, user, now);
-        self.arm_sender(flow, before);
+        if TRACKED {
+            self.transmit_tracked(flow, user, now);
+        } else {
+            self.transmit_by::<false>(flow, user, now);
+        }
         if passes {
             self.end_transfer(flow, now);
         }
@@ -523,8 +536,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
             Some(ack) => self.send_ack(index, packet.user, ack, u32::from(packet.wire_bytes), now),
             None => {
                 // The receiver's timer is the only one that may have moved to an earlier time.
-                let deadline = self.network.flows[index as usize].receiver.timer();
-                self.arm(index, deadline);
+                let flow = &mut self.network.flows[index as usize];
+                arm(&mut self.agenda, index, flow, flow.receiver.timer());
             }
         }
     }
@@ -612,40 +625,37 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// Like [`EventLoop::arm`], after an action of the sender whose deadline was `before`. The flow's event is at
-    /// `before` or earlier, so most ACKs, which only postpone the deadline, need no lookup.
-    #[inline]
-    fn arm_sender(&mut self, index: u32, before: Time) {
-        let deadline = self.network.flows[index as usize].sender.timer();
-        if deadline < before {
-            self.arm(index, deadline);
-        }
-    }
-
-    /// Moves the flow's event to `deadline` if the event is later. An event that is too early stays.
-    #[inline(always)]
-    fn arm(&mut self, index: u32, deadline: Time) {
-        let flow = &mut self.network.flows[index as usize];
-        if deadline < flow.armed {
-            flow.armed = deadline;
-            self.agenda.set_flow_earlier(index, deadline);
-        }
-    }
-
-    /// Sends the segments that a TCP sender may send. Before the call, the caller must have entered all other events of
-    /// the time `now` into the agenda. After the call, it must arm the flow.
+    /// Sends the segments that a TCP sender may send, and arms the flow. Before the call, the caller must have entered
+    /// all other events of the time `now` into the agenda.
     ///
     /// A packet that reaches the edge node before any other event is forwarded at once and needs no entry in the
     /// agenda. Only timers of this flow may fire earlier, and packets that they send leave the access link later.
     #[inline(never)]
     fn transmit(&mut self, index: u32, user: u32, now: Time) {
+        if self.network.flows[index as usize].sender.is_tracked() {
+            self.transmit_tracked(index, user, now);
+        } else {
+            self.transmit_by::<false>(index, user, now);
+        }
+    }
+
+    // Not inlined: with a single caller, all parts of the sender are inlined here.
+    #[inline(never)]
+    fn transmit_tracked(&mut self, index: u32, user: u32, now: Time) {
+        self.transmit_by::<true>(index, user, now);
+    }
+
+    /// Does the work of [`EventLoop::transmit`] for one variant of senders.
+    #[inline(always)]
+    fn transmit_by<const TRACKED: bool>(&mut self, index: u32, user: u32, now: Time) {
         loop {
             let flow = &mut self.network.flows[index as usize];
             let params = &self.network.tcp_params[flow.params as usize];
             let hop = self.network.first_hops[flow.params as usize];
             let id = if flow.span == Span::Passing { flow.id } else { index };
-            let (packet, arrival) = loop {
-                let Some(segment) = flow.sender.poll_transmit(params, now) else {
+            let (packet, arrival, is_last) = loop {
+                let Some(segment) = flow.sender.poll_transmit::<TRACKED>(params, now) else {
+                    arm(&mut self.agenda, index, flow, flow.sender.timer());
                     return self.observer.sender_acted(index, flow, params, now);
                 };
                 self.observer.segment_sent(index, flow, params, &segment, now);
@@ -682,11 +692,20 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
                 // in order.
                 let horizon = || if O::LOOKS || B::EXISTS { now } else { agenda.next_time().min(end) };
                 match self.network.hosts.send(packet, now, horizon) {
-                    Earlier::AtEdge(arrival) => break (packet(), arrival),
+                    Earlier::AtEdge(arrival) => {
+                        let (packet, is_last) = (packet(), flow.sender.has_sent_all(params));
+                        if is_last {
+                            arm(&mut self.agenda, index, flow, flow.sender.timer());
+                        }
+                        break (packet, arrival, is_last);
+                    }
                     earlier => self.agenda.sent(Direction::Up, user, earlier),
                 }
             };
             self.forward_at_once(&packet, arrival);
+            if is_last {
+                return;
+            }
         }
     }
 
@@ -774,12 +793,19 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         flow.sender.extend(segments);
         self.set_player(player, Time::NEVER);
         self.transmit(index, user, now);
-        let deadline = self.network.flows[index as usize].sender.timer();
-        self.arm(index, deadline);
     }
 
     fn set_player(&mut self, player: u32, time: Time) {
         self.agenda.set_web(self.network.webs.len() as u32 + player, time);
+    }
+}
+
+/// Moves the event of a flow to `deadline` if the event is later. An event that is too early stays.
+#[inline(always)]
+fn arm(agenda: &mut Agenda, index: u32, flow: &mut TcpFlow, deadline: Time) {
+    if deadline < flow.armed {
+        flow.armed = deadline;
+        agenda.set_flow_earlier(index, deadline);
     }
 }
 

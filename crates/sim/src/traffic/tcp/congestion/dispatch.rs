@@ -55,7 +55,8 @@ impl Congestion {
 
     /// Grows the window. If the window reaches `ssthresh`, the remaining segments of the ACK count in congestion
     /// avoidance.
-    #[inline]
+    // Always inlined: otherwise the arguments are passed through memory.
+    #[inline(always)]
     pub fn grow(&mut self, params: &TcpParams, window: Window<'_>, ssthresh: u32, mut progress: Progress) {
         let Window { cwnd, counted } = window;
         //= RFC 5681 3.1-8: Slow start below ssthresh, congestion avoidance above, either where they are equal.
