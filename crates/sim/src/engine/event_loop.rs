@@ -16,7 +16,7 @@ use crate::network::sim_packet::{PacketKind, SimPacket};
 use crate::network::tcp_flow::{AtEnd, Span, TcpFlow};
 use crate::network::{Entry, Hop, Network, Stopping};
 use crate::scenario::Scenario;
-use crate::traffic::tcp::{Ack, Prompt, Segment};
+use crate::traffic::tcp::{Ack, Prompt};
 use crate::traffic::video_player::Awaits;
 use crate::watch::observer::{LinkObserver, NoObserver, Observer};
 use fairlane_schemes::base::units::Time;
@@ -412,7 +412,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     pub(super) fn forward(&mut self, mut packet: SimPacket, now: Time) {
         let Hop { link, entry } = self.network.hops[usize::from(packet.hop)];
         if link == Hop::DELIVER {
-            return self.deliver(&packet, now);
+            return self.deliver_forwarded(&packet, now);
         }
         match entry {
             Entry::Core => {}
@@ -499,7 +499,9 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.forward(packet, now);
     }
 
-    #[inline]
+    /// Delivers a packet at the end of its route.
+    // Always inlined: full segments in order, most packets, then need no call.
+    #[inline(always)]
     fn deliver(&mut self, packet: &SimPacket, now: Time) {
         self.network.delivered += 1;
         self.network.paths.delivered(packet, now);
@@ -511,27 +513,34 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
         let Some(index) = self.network.place_of(packet.flow) else { return };
         let flow = &mut self.network.flows[index as usize];
+        let params = &self.network.tcp_params[flow.params as usize];
+        let segment = packet.segment();
+        if flow.span == Span::Endless && flow.receiver.is_plain(params, &segment) {
+            let ack = flow.receiver.on_plain_segment(params, &segment, now);
+            self.answer(index, packet, ack, now);
+        } else {
+            self.deliver_any(index, packet, now);
+        }
+    }
+
+    /// Passes a packet to the receiver of its flow, for any flow and packet.
+    #[inline(never)]
+    fn deliver_any(&mut self, index: u32, packet: &SimPacket, now: Time) {
+        let flow = &mut self.network.flows[index as usize];
         if flow.span == Span::Passing && packet.timestamp < flow.start {
             return; // it belongs to an earlier connection in this slot
         }
         let params = &self.network.tcp_params[flow.params as usize];
-        let segment = Segment {
-            seq: packet.seq,
-            payload: u32::from(packet.payload),
-            syn: packet.kind == PacketKind::Syn,
-            cwr: packet.cwr,
-            ecn: packet.ecn,
-            timestamp: packet.timestamp,
-            prompt: match packet.kind {
-                PacketKind::PushedData => Prompt::InOrder,
-                PacketKind::WideningData => Prompt::Always,
-                _ => Prompt::No,
-            },
-        };
-        let ack = flow.receiver.on_segment(params, segment, now);
+        let ack = flow.receiver.on_segment(params, packet.segment(), now);
         if flow.span != Span::Endless {
             self.check_finish(index, packet, now);
         }
+        self.answer(index, packet, ack, now);
+    }
+
+    /// Sends the acknowledgement of a packet, if there is one, or arms the receiver's timer.
+    #[inline(always)]
+    fn answer(&mut self, index: u32, packet: &SimPacket, ack: Option<Ack>, now: Time) {
         match ack {
             Some(ack) => self.send_ack(index, packet.user, ack, u32::from(packet.wire_bytes), now),
             None => {
@@ -540,6 +549,12 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
                 arm(&mut self.agenda, index, flow, flow.receiver.timer());
             }
         }
+    }
+
+    /// Delivers a packet that is forwarded to the end of its route.
+    #[inline(never)]
+    fn deliver_forwarded(&mut self, packet: &SimPacket, now: Time) {
+        self.deliver(packet, now);
     }
 
     #[inline(never)]
