@@ -429,7 +429,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     fn enter_link(&mut self, link: u32, make: impl Fn() -> SimPacket, now: Time) {
         let next = &mut self.network.links[link as usize];
         let was_idle = next.wire().is_empty();
-        next.enqueue(make, now, &mut LinkObserver { observer: self.observer, link });
+        next.enqueue(make, now, LinkObserver { observer: self.observer, link });
         if B::EXISTS && self.border.is_cut(link) {
             self.hand_over(link);
         } else if was_idle {
