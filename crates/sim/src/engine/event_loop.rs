@@ -517,6 +517,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         let segment = packet.segment();
         if flow.span == Span::Endless && flow.receiver.is_plain(params, &segment) {
             let ack = flow.receiver.on_plain_segment(params, &segment, now);
+            let ack = ack.map(|ack| (ack, params.ack_wire_bytes(&ack)));
             self.answer(index, packet, ack, now);
         } else {
             self.deliver_any(index, packet, now);
@@ -532,17 +533,20 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
         let params = &self.network.tcp_params[flow.params as usize];
         let ack = flow.receiver.on_segment(params, packet.segment(), now);
+        let ack = ack.map(|ack| (ack, params.ack_wire_bytes(&ack)));
         if flow.span != Span::Endless {
             self.check_finish(index, packet, now);
         }
         self.answer(index, packet, ack, now);
     }
 
-    /// Sends the acknowledgement of a packet, if there is one, or arms the receiver's timer.
+    /// Sends the acknowledgement of a packet, given with its length, or arms the receiver's timer if there is none.
     #[inline(always)]
-    fn answer(&mut self, index: u32, packet: &SimPacket, ack: Option<Ack>, now: Time) {
+    fn answer(&mut self, index: u32, packet: &SimPacket, ack: Option<(Ack, u32)>, now: Time) {
         match ack {
-            Some(ack) => self.send_ack(index, packet.user, ack, u32::from(packet.wire_bytes), now),
+            Some((ack, bytes)) => {
+                self.send_ack(FlowAck { flow: index, user: packet.user, ack }, (bytes, packet.wire_bytes.into()), now);
+            }
             None => {
                 // The receiver's timer is the only one that may have moved to an earlier time.
                 let flow = &mut self.network.flows[index as usize];
@@ -576,16 +580,15 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// Sends the acknowledgement for a packet of `packet_bytes`.
+    /// Sends an acknowledgement for a packet, with the lengths of both.
     // Always inlined: otherwise the acknowledgement is passed through memory.
     #[inline(always)]
-    fn send_ack(&mut self, flow: u32, user: u32, ack: Ack, packet_bytes: u32, now: Time) {
-        let state = &self.network.flows[flow as usize];
-        let wire_bytes = self.network.tcp_params[state.params as usize].ack_wire_bytes(&ack);
-        let bytes = (wire_bytes, packet_bytes);
-        let (times, earlier) = self.network.hosts.acknowledge(FlowAck { flow, user, ack }, bytes, now);
-        self.observer.ack_sent(flow, state, &ack, wire_bytes, times);
-        self.agenda.sent(Direction::Down, user, earlier);
+    fn send_ack(&mut self, ack: FlowAck, bytes: (u32, u32), now: Time) {
+        let (times, earlier) = self.network.hosts.acknowledge(ack, bytes, now);
+        if O::LOOKS {
+            self.observer.ack_sent(ack.flow, &self.network.flows[ack.flow as usize], &ack.ack, bytes.0, times);
+        }
+        self.agenda.sent(Direction::Down, ack.user, earlier);
     }
 
     /// Handles the start of a flow, or a timer that may have expired. Timers are re-armed lazily: if a deadline moves
@@ -624,8 +627,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         if flow.receiver.timer() <= now
             && let Some(ack) = flow.receiver.on_timer(params, now)
         {
-            let full = params.segment_payload + params.header_bytes;
-            self.send_ack(index, user, ack, full, now);
+            let bytes = (params.ack_wire_bytes(&ack), params.segment_payload + params.header_bytes);
+            self.send_ack(FlowAck { flow: index, user, ack }, bytes, now);
             self.handled += 1;
         }
         self.handled += u64::from(acts);
