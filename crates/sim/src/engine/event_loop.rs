@@ -156,7 +156,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
             self.check_externals()?;
             self.network.count_losses();
             for _ in 0..EVENTS_PER_CHECK {
-                let (now, event) = self.agenda.next();
+                let now = self.agenda.next_time();
                 if now >= self.end {
                     if !self.deliver_until(Time(self.end.0 - 1)) {
                         continue;
@@ -164,9 +164,11 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
                     self.finish();
                     return self.check_externals();
                 }
-                debug_assert!(self.late_link.is_some() || now >= reached, "{event:?} at {now:?}, after {reached:?}");
+                debug_assert!(self.late_link.is_some() || now >= reached, "{now:?} after {reached:?}");
                 self.handled += 1;
                 self.observer.advanced(now, &self.network);
+                // Determined here, so that each kind of event branches to its code directly.
+                let (_, event) = self.agenda.next();
                 self.handle(event, now);
                 reached = now;
             }

@@ -241,7 +241,14 @@ impl Hosts {
         if CALENDAR {
             host.apart = host.apart.saturating_add(1);
         }
-        self.up.own.push_watched(&mut host.up, arrival, make());
+        self.send_in_own_line(make(), arrival)
+    }
+
+    /// Stores a packet that would break the order of the shared queues.
+    #[inline(never)]
+    fn send_in_own_line(&mut self, packet: SimPacket, arrival: Time) -> Earlier {
+        let host = &mut self.hosts[packet.user as usize];
+        self.up.own.push_watched(&mut host.up, arrival, packet);
         Earlier::Host(host.next_event())
     }
 

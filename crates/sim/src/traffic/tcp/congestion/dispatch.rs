@@ -77,7 +77,8 @@ impl Congestion {
         }
         if *cwnd >= ssthresh && progress.segments > 0 {
             if params.congestion_control.has_state() {
-                self.avoid_by_state(params, Window { cwnd, counted }, progress);
+                // Copies `progress`, so that the original can stay in registers.
+                self.avoid_by_state(params, Window { cwnd, counted }, Progress { ..progress });
             } else {
                 // Fast path of controls without state, in particular Reno.
                 let (of, own) = (connection(params), &params.congestion);
