@@ -174,14 +174,16 @@ impl<P: Packet + Copy> Transmitter<P> {
         observer: &mut O,
     ) -> bool {
         let found = (self.waiting, self.head_enqueued_at());
-        let packet = self.wire.place(make);
+        let wire_bytes = make().wire_bytes();
+        // Even a packet that is dropped may be passed to `transmit`, since the rate is constant.
+        let end = self.rate.transmit(wire_bytes, self.booked_until.max(now));
+        let packet = self.wire.place(end, make);
         let admitted = discipline.admit(packet, found, now, &mut self.rng, &mut Drops { observer, now });
         if admitted {
             packet.set_enqueued_at(now);
-            let wire_bytes = packet.wire_bytes();
             self.waiting.add(wire_bytes);
-            self.booked_until = self.rate.transmit(wire_bytes, self.booked_until.max(now));
-            self.wire.send_placed(self.booked_until);
+            self.booked_until = end;
+            self.wire.send_placed();
         }
         admitted
     }

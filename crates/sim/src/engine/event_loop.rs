@@ -586,11 +586,12 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     // Always inlined: otherwise the acknowledgement is passed through memory.
     #[inline(always)]
     fn send_ack(&mut self, ack: FlowAck, bytes: (u32, u32), now: Time) {
-        let (times, earlier) = self.network.hosts.acknowledge(ack, bytes, now);
+        let agenda = &mut self.agenda;
+        let times =
+            self.network.hosts.acknowledge(ack, bytes, now, |earlier| agenda.sent(Direction::Down, ack.user, earlier));
         if O::LOOKS {
             self.observer.ack_sent(ack.flow, &self.network.flows[ack.flow as usize], &ack.ack, bytes.0, times);
         }
-        self.agenda.sent(Direction::Down, ack.user, earlier);
     }
 
     /// Handles the start of a flow, or a timer that may have expired. Timers are re-armed lazily: if a deadline moves
@@ -799,9 +800,9 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
             let (user, ack) = (flow.user, flow.receiver.answer());
             let (ack_bytes, full) = (params.ack_wire_bytes(&ack), params.segment_payload + params.header_bytes);
             let ack_of = FlowAck { flow: index, user, ack };
-            let (times, earlier) = self.network.hosts.acknowledge(ack_of, (ack_bytes, full), now);
+            let moved = |earlier| self.agenda.sent(Direction::Down, user, earlier);
+            let times = self.network.hosts.acknowledge(ack_of, (ack_bytes, full), now, moved);
             self.observer.ack_sent(index, flow, &ack, ack_bytes, times);
-            self.agenda.sent(Direction::Down, user, earlier);
             state.request(now, times.at_host);
             let next = state.next;
             return self.set_player(player, next);

@@ -259,7 +259,7 @@ impl Sender {
     fn poll_window(&mut self, params: &TcpParams, now: Time) -> Option<Segment> {
         //= RFC 5681 3.1-1: Slow start and congestion avoidance limit what is outstanding.
         //= RFC 5681 3.1-2: The lesser of cwnd and the receiver's window governs.
-        let window = self.cwnd.min(socket_buffer(params));
+        let window = clamped(u64::from(self.cwnd).min(params.socket_buffer.0));
         if !(self.window_due && self.room(params, window)) {
             self.window_due = false;
             return None;
