@@ -109,12 +109,29 @@ pub struct StateSize {
 /// Receives the measurements of a scheme: name with unit, value.
 pub type Report<'a> = &'a mut dyn FnMut(&'static str, f64);
 
+/// A function of a discipline of any type; see [`QueueDiscipline::apply`].
+pub trait DisciplineFunction<P: Packet>: Sized {
+    /// Calls the function, inlined at the caller.
+    fn call<D: QueueDiscipline<P>>(self, discipline: &mut D);
+    /// Like [`DisciplineFunction::call`], but not inlined.
+    fn call_far<D: QueueDiscipline<P>>(self, discipline: &mut D);
+}
+
 /// Owns the waiting packets of one egress port: accepts, drops and orders them.
 ///
 /// The host passes time, random numbers and the link's rate; a discipline uses no clock. Calls are in the order of
 /// time. Between calls of `enqueue` and `dequeue` the state depends only on time, so periodic work can be done at the
 /// next call (see [`crate::measure::ticker`]).
 pub trait QueueDiscipline<P: Packet> {
+    /// Passes the discipline to a function. A discipline that contains one of several passes the contained one, so that
+    /// the function is compiled for its type.
+    #[inline(always)]
+    fn apply(&mut self, function: impl DisciplineFunction<P>)
+    where
+        Self: Sized,
+    {
+        function.call(self);
+    }
     /// Offers a packet that arrives at `now`. The packet is stored or passed to `drops`.
     fn enqueue(&mut self, packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>);
     /// Returns the next packet to transmit at `now`, or `None` if no packet waits. The link then becomes idle at `now`.

@@ -13,7 +13,7 @@ use super::wire::Wire;
 use crate::base::rng::Rng;
 use crate::base::units::{BitRate, Time};
 use crate::contract::class_tree::ClassTree;
-use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
+use crate::contract::discipline::{Backlog, DisciplineFunction, DropReason, DropSink, QueueDiscipline};
 use crate::contract::packet::Packet;
 
 /// Observes events at a port; `()` observes nothing, at no cost.
@@ -38,22 +38,53 @@ pub trait PortObserver<P> {
 
 impl<P> PortObserver<P> for () {}
 
+impl<P, O: PortObserver<P>> PortObserver<P> for &mut O {
+    #[inline]
+    fn offered(&mut self, packet: &P, now: Time, backlog: Backlog, threshold: Option<f64>) {
+        (**self).offered(packet, now, backlog, threshold);
+    }
+    #[inline]
+    fn dropped(&mut self, packet: &P, now: Time, reason: DropReason, backlog: Backlog) {
+        (**self).dropped(packet, now, reason, backlog);
+    }
+    #[inline]
+    fn marked(&mut self, packet: &P) {
+        (**self).marked(packet);
+    }
+    #[inline]
+    fn transmitted(&mut self, packet: &P, start: Time, end: Time, backlog: Backlog) {
+        (**self).transmitted(packet, start, end, backlog);
+    }
+    #[inline]
+    fn arrived(&mut self, packet: &P, now: Time) {
+        (**self).arrived(packet, now);
+    }
+}
+
 /// An egress port and its link.
 #[derive(Clone, Debug)]
 pub struct EgressPort<P, D> {
     discipline: D,
-    rng: Rng,
-    rate: LinkRate,
+    transmitter: Transmitter<P>,
     /// The rate last reported to the discipline.
     known_rate: BitRate,
-    /// End of the current or last transmission.
-    busy_until: Time,
     /// Time at which a discipline that holds packets back must be called again; [`Time::NEVER`] if no call is needed.
     held_until: Time,
-    /// Packets in transmission and in flight. If the port stores the queue, the waiting packets follow.
-    wire: Wire<P>,
     /// True if the port, not the discipline, stores the queue (on the wire).
     keeps_packets: bool,
+}
+
+/// Transmitter and wire of a port. If the port stores the queue, its methods take the discipline as an argument, so
+/// that they are compiled for the type of each frequent scheme.
+#[derive(Clone, Debug)]
+struct Transmitter<P> {
+    /// Random stream of the discipline.
+    rng: Rng,
+    rate: LinkRate,
+    /// End of the current or last transmission.
+    busy_until: Time,
+    /// Packets in transmission and in flight. If the port stores the queue, the waiting packets follow.
+    wire: Wire<P>,
     /// Backlog of a queue stored by the port.
     waiting: Backlog,
     /// End of the transmission of the last packet on the wire, even if the transmission has not started.
@@ -76,6 +107,125 @@ impl<P, O: PortObserver<P>> DropSink<P> for Drops<'_, O> {
     }
 }
 
+/// A packet offered to a port that stores the queue, with all that the port needs except the discipline.
+struct Offer<'a, P, M, O> {
+    transmitter: &'a mut Transmitter<P>,
+    make: M,
+    now: Time,
+    observer: O,
+}
+
+impl<P: Packet + Copy, M: Fn() -> P, O: PortObserver<P>> DisciplineFunction<P> for Offer<'_, P, M, O> {
+    #[inline(always)]
+    fn call<D: QueueDiscipline<P>>(self, discipline: &mut D) {
+        let Self { transmitter, make, now, mut observer } = self;
+        transmitter.enqueue(discipline, make, now, &mut observer);
+    }
+
+    #[inline(always)]
+    fn call_far<D: QueueDiscipline<P>>(self, discipline: &mut D) {
+        let Self { transmitter, make, now, observer } = self;
+        transmitter.enqueue_far(discipline, make(), now, observer);
+    }
+}
+
+impl<P: Packet + Copy> Transmitter<P> {
+    #[inline(always)]
+    fn on_wire(&self) -> usize {
+        self.wire.len() - self.waiting.packets as usize
+    }
+
+    /// Does the work of [`EgressPort::enqueue`] for a port that stores the queue.
+    #[inline(always)]
+    fn enqueue<D: QueueDiscipline<P>, O: PortObserver<P>>(
+        &mut self,
+        discipline: &mut D,
+        make: impl Fn() -> P,
+        now: Time,
+        observer: &mut O,
+    ) {
+        self.start_until(discipline, now, observer);
+        let admitted = self.admit(discipline, make, now, observer);
+        let packet = self.wire.placed(admitted);
+        observer.offered(packet, now, self.waiting, discipline.drop_threshold());
+        if self.busy_until <= now {
+            self.start(discipline, now, observer);
+        }
+    }
+
+    #[inline(never)]
+    fn enqueue_far<D: QueueDiscipline<P>, O: PortObserver<P>>(
+        &mut self,
+        discipline: &mut D,
+        packet: P,
+        now: Time,
+        mut observer: O,
+    ) {
+        self.enqueue(discipline, || packet, now, &mut observer);
+    }
+
+    /// Puts a packet on the wire after the waiting packets, unless the discipline drops it. Returns false for a drop.
+    #[inline(always)]
+    fn admit<D: QueueDiscipline<P>, O: PortObserver<P>>(
+        &mut self,
+        discipline: &mut D,
+        make: impl Fn() -> P,
+        now: Time,
+        observer: &mut O,
+    ) -> bool {
+        let found = (self.waiting, self.head_enqueued_at());
+        let wire_bytes = make().wire_bytes();
+        // Even a packet that is dropped may be passed to `transmit`, since the rate is constant.
+        let end = self.rate.transmit(wire_bytes, self.booked_until.max(now));
+        let packet = self.wire.place(end, make);
+        let admitted = discipline.admit(packet, found, now, &mut self.rng, &mut Drops { observer, now });
+        if admitted {
+            packet.set_enqueued_at(now);
+            self.waiting.add(wire_bytes);
+            self.booked_until = end;
+            self.wire.send_placed();
+        }
+        admitted
+    }
+
+    /// Arrival time of the first packet in a queue stored by the port.
+    #[inline(always)]
+    fn head_enqueued_at(&self) -> Option<Time> {
+        self.wire.upcoming(self.on_wire()).map(Packet::enqueued_at)
+    }
+
+    /// Like [`EgressPort::serve_until`], for a port that stores the queue.
+    #[inline(always)]
+    fn start_until<D: QueueDiscipline<P>, O: PortObserver<P>>(
+        &mut self,
+        discipline: &mut D,
+        now: Time,
+        observer: &mut O,
+    ) {
+        while self.busy_until <= now && self.start(discipline, self.busy_until, observer) {}
+    }
+
+    /// Like [`EgressPort::start_next`], for a port that stores the queue.
+    #[inline(always)]
+    fn start<D: QueueDiscipline<P>, O: PortObserver<P>>(
+        &mut self,
+        discipline: &mut D,
+        start: Time,
+        observer: &mut O,
+    ) -> bool {
+        if self.waiting.packets == 0 {
+            discipline.idle(start);
+            return false;
+        }
+        let Some((end, packet)) = self.wire.ending(self.on_wire()) else { return false };
+        self.busy_until = end;
+        self.waiting.remove(packet.wire_bytes());
+        discipline.departed(packet, self.waiting, start);
+        observer.transmitted(packet, start, end, self.waiting);
+        true
+    }
+}
+
 impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
     /// Creates an idle port with a link of this rate and delay; `rng` is the discipline's stream.
     #[must_use]
@@ -83,14 +233,16 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         Self {
             keeps_packets: discipline.is_fifo() && rate.is_constant(),
             discipline,
-            rng,
             known_rate: rate.initial(),
-            rate,
-            busy_until: Time::ZERO,
             held_until: Time::NEVER,
-            wire: Wire::new(delay),
-            waiting: Backlog::default(),
-            booked_until: Time::ZERO,
+            transmitter: Transmitter {
+                rng,
+                rate,
+                busy_until: Time::ZERO,
+                wire: Wire::new(delay),
+                waiting: Backlog::default(),
+                booked_until: Time::ZERO,
+            },
         }
     }
 
@@ -103,27 +255,31 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
     #[must_use]
     #[inline]
     pub fn backlog(&self) -> Backlog {
-        if self.keeps_packets { self.waiting } else { self.discipline.backlog() }
+        if self.keeps_packets { self.transmitter.waiting } else { self.discipline.backlog() }
     }
 
     /// Returns the packet that is `places` transmissions after the next one, if it is known without a search.
     #[must_use]
     #[inline]
     pub fn upcoming(&self, places: usize) -> Option<&P> {
-        if self.keeps_packets { self.wire.upcoming(self.on_wire() + places) } else { self.discipline.upcoming(places) }
+        if self.keeps_packets {
+            self.transmitter.wire.upcoming(self.on_wire() + places)
+        } else {
+            self.discipline.upcoming(places)
+        }
     }
 
     /// Number of packets in transmission or in flight.
     #[must_use]
     #[inline]
     pub fn on_wire(&self) -> usize {
-        self.wire.len() - self.waiting.packets as usize
+        self.transmitter.on_wire()
     }
 
     /// The packet whose transmission started last, if it is still in flight.
     #[must_use]
     pub fn last_started(&self) -> Option<&P> {
-        self.wire.upcoming(self.on_wire().wrapping_sub(1))
+        self.transmitter.wire.upcoming(self.on_wire().wrapping_sub(1))
     }
 
     /// The discipline, with the waiting packets unless the port stores them.
@@ -142,20 +298,20 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
     #[must_use]
     #[inline]
     pub fn wire(&self) -> &Wire<P> {
-        &self.wire
+        &self.transmitter.wire
     }
 
     /// The rate of the link.
     #[must_use]
     pub fn rate(&self) -> &LinkRate {
-        &self.rate
+        &self.transmitter.rate
     }
 
     /// End of the current or last transmission.
     #[must_use]
     #[inline]
     pub fn busy_until(&self) -> Time {
-        self.busy_until
+        self.transmitter.busy_until
     }
 
     /// Time of the next event if no packet arrives: a packet reaches the far end or, if none is in flight, the
@@ -163,20 +319,15 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
     #[must_use]
     #[inline]
     pub fn next_event(&self) -> Time {
-        if self.wire.is_empty() { self.held_until } else { self.wire.next_arrival() }
+        if self.transmitter.wire.is_empty() { self.held_until } else { self.transmitter.wire.next_arrival() }
     }
 
     /// Offers the packet that `make` returns at `now`.
+    // The observer is passed by value, so that its fields can stay in registers.
     #[inline(always)]
-    pub fn enqueue<O: PortObserver<P>>(&mut self, make: impl Fn() -> P, now: Time, observer: &mut O) {
+    pub fn enqueue<O: PortObserver<P>>(&mut self, make: impl Fn() -> P, now: Time, observer: O) {
         if self.keeps_packets {
-            self.start_kept_until(now, observer);
-            let admitted = self.admit(make, now, observer);
-            let packet = self.wire.placed(admitted);
-            observer.offered(packet, now, self.waiting, self.discipline.drop_threshold());
-            if self.busy_until <= now {
-                self.start_kept(now, observer);
-            }
+            self.discipline.apply(Offer { transmitter: &mut self.transmitter, make, now, observer });
         } else {
             self.enqueue_at_discipline(make(), now, observer);
         }
@@ -184,36 +335,15 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
 
     /// Like [`EgressPort::enqueue`], if the discipline stores the queue.
     #[inline(never)]
-    fn enqueue_at_discipline<O: PortObserver<P>>(&mut self, packet: P, now: Time, observer: &mut O) {
+    fn enqueue_at_discipline<O: PortObserver<P>>(&mut self, packet: P, now: Time, mut observer: O) {
+        let observer = &mut observer;
         self.serve_until(now, observer);
         self.tell_rate(now);
-        self.discipline.enqueue(packet, now, &mut self.rng, &mut Drops { observer, now });
+        self.discipline.enqueue(packet, now, &mut self.transmitter.rng, &mut Drops { observer, now });
         observer.offered(&packet, now, self.backlog(), self.discipline.drop_threshold());
-        if self.busy_until <= now {
+        if self.transmitter.busy_until <= now {
             self.start_next(now, observer);
         }
-    }
-
-    /// Puts a packet on the wire after the waiting packets, unless the discipline drops it. Returns false for a drop.
-    #[inline(always)]
-    fn admit<O: PortObserver<P>>(&mut self, make: impl Fn() -> P, now: Time, observer: &mut O) -> bool {
-        let found = (self.waiting, self.head_enqueued_at());
-        let packet = self.wire.place(make);
-        let admitted = self.discipline.admit(packet, found, now, &mut self.rng, &mut Drops { observer, now });
-        if admitted {
-            packet.set_enqueued_at(now);
-            let wire_bytes = packet.wire_bytes();
-            self.waiting.add(wire_bytes);
-            self.booked_until = self.rate.transmit(wire_bytes, self.booked_until.max(now));
-            self.wire.send_placed(self.booked_until);
-        }
-        admitted
-    }
-
-    /// Arrival time of the first packet in a queue stored by the port.
-    #[inline(always)]
-    fn head_enqueued_at(&self) -> Option<Time> {
-        self.wire.upcoming(self.on_wire()).map(Packet::enqueued_at)
     }
 
     /// Removes the packet that reaches the far end at `now`, which must equal [`Wire::next_arrival`].
@@ -223,16 +353,16 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
     #[inline]
     pub fn arrive<O: PortObserver<P>>(&mut self, now: Time, observer: &mut O) -> P {
         if self.keeps_packets {
-            self.start_kept_until(now, observer);
+            self.transmitter.start_until(&mut self.discipline, now, observer);
         } else {
             self.serve_until(now, observer);
         }
         // The observer gets a reference to the packet in its slot. A reference to the returned copy would cost 6
         // instructions, even without an observer.
-        if let Some(packet) = self.wire.upcoming(0) {
+        if let Some(packet) = self.transmitter.wire.upcoming(0) {
             observer.arrived(packet, now);
         }
-        let (time, packet) = self.wire.take_announced();
+        let (time, packet) = self.transmitter.wire.take_announced();
         debug_assert_eq!(time, now);
         packet
     }
@@ -241,20 +371,20 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
     /// [`EgressPort::serve_until`] for `now` first.
     #[inline]
     pub fn take_arrived(&mut self, now: Time) -> Option<(Time, P)> {
-        if self.wire.next_arrival() <= now { Some(self.wire.take_announced()) } else { None }
+        if self.transmitter.wire.next_arrival() <= now { Some(self.transmitter.wire.take_announced()) } else { None }
     }
 
     /// Removes the first packet in transmission or in flight, with its arrival time at the far end. For a port whose
     /// far end is in another process.
     #[inline]
     pub fn take_sent(&mut self) -> Option<(Time, P)> {
-        if self.on_wire() > 0 { self.wire.take() } else { None }
+        if self.on_wire() > 0 { self.transmitter.wire.take() } else { None }
     }
 
     /// Starts all transmissions due by `now`.
     #[inline]
     pub fn serve_until<O: PortObserver<P>>(&mut self, now: Time, observer: &mut O) {
-        while self.busy_until <= now && self.start_next(self.busy_until, observer) {}
+        while self.transmitter.busy_until <= now && self.start_next(self.transmitter.busy_until, observer) {}
         if self.held_until <= now {
             self.serve_held(now, observer);
         }
@@ -265,7 +395,7 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
     #[inline(never)]
     fn serve_held<O: PortObserver<P>>(&mut self, now: Time, observer: &mut O) {
         loop {
-            let start = self.held_until.max(self.busy_until);
+            let start = self.held_until.max(self.transmitter.busy_until);
             if start > now {
                 return;
             }
@@ -274,7 +404,7 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
                 return;
             }
             if self.start_next(start, observer) {
-                while self.busy_until <= now && self.start_next(self.busy_until, observer) {}
+                while self.transmitter.busy_until <= now && self.start_next(self.transmitter.busy_until, observer) {}
             }
         }
     }
@@ -283,44 +413,23 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
     #[inline]
     fn start_next<O: PortObserver<P>>(&mut self, start: Time, observer: &mut O) -> bool {
         if self.keeps_packets {
-            return self.start_kept(start, observer);
+            return self.transmitter.start(&mut self.discipline, start, observer);
         }
         let mut drops = Drops { observer: &mut *observer, now: start };
-        let Some(packet) = self.discipline.dequeue(start, &mut self.rng, &mut drops) else {
+        let Some(packet) = self.discipline.dequeue(start, &mut self.transmitter.rng, &mut drops) else {
             self.held_until = self.discipline.ready_at().unwrap_or(Time::NEVER);
             return false;
         };
-        self.busy_until = self.rate.transmit(packet.wire_bytes(), start);
-        observer.transmitted(&packet, start, self.busy_until, self.discipline.backlog());
-        self.wire.send(&packet, self.busy_until);
-        true
-    }
-
-    /// Like [`EgressPort::serve_until`], for a port that stores the queue.
-    #[inline(always)]
-    fn start_kept_until<O: PortObserver<P>>(&mut self, now: Time, observer: &mut O) {
-        while self.busy_until <= now && self.start_kept(self.busy_until, observer) {}
-    }
-
-    /// Like [`EgressPort::start_next`], for a port that stores the queue.
-    #[inline(always)]
-    fn start_kept<O: PortObserver<P>>(&mut self, start: Time, observer: &mut O) -> bool {
-        if self.waiting.packets == 0 {
-            self.discipline.idle(start);
-            return false;
-        }
-        let Some((end, packet)) = self.wire.ending(self.on_wire()) else { return false };
-        self.busy_until = end;
-        self.waiting.remove(packet.wire_bytes());
-        self.discipline.departed(packet, self.waiting, start);
-        observer.transmitted(packet, start, end, self.waiting);
+        self.transmitter.busy_until = self.transmitter.rate.transmit(packet.wire_bytes(), start);
+        observer.transmitted(&packet, start, self.transmitter.busy_until, self.discipline.backlog());
+        self.transmitter.wire.send(&packet, self.transmitter.busy_until);
         true
     }
 
     /// Reports a change of the rate to the discipline.
     #[inline]
     fn tell_rate(&mut self, now: Time) {
-        let rate = self.rate.at(now);
+        let rate = self.transmitter.rate.at(now);
         if rate != self.known_rate {
             self.known_rate = rate;
             self.discipline.set_link_rate(rate);

@@ -29,9 +29,14 @@ impl Serialiser {
     #[inline]
     pub fn time_of(&mut self, bytes: u64) -> Time {
         if bytes != self.bytes {
-            (self.bytes, self.time) = (bytes, self.rate.time_of(bytes));
+            self.remember(bytes);
         }
         self.time
+    }
+
+    #[inline(never)]
+    fn remember(&mut self, bytes: u64) {
+        (self.bytes, self.time) = (bytes, self.rate.time_of(bytes));
     }
 }
 
@@ -83,7 +88,7 @@ impl LinkRate {
 
     /// Returns the end of a transmission of `wire_bytes` that starts at `start`. Calls must be in the order of start
     /// times.
-    #[inline]
+    #[inline(always)]
     pub fn transmit(&mut self, wire_bytes: u32, start: Time) -> Time {
         let end = start + self.current.time_of(u64::from(wire_bytes));
         if self.holds_until < end { self.transmit_across(wire_bytes, start) } else { end }

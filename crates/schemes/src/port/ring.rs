@@ -47,25 +47,24 @@ impl<T: Copy> Ring<T> {
         place.1 = make();
     }
 
-    /// Stores the value that `make` returns in the slot after the last value, and returns a reference to it. The caller
-    /// may change the value until [`Ring::append`] adds it to the queue.
+    /// Stores a time and the value that `make` returns in the slot after the last value, and returns a reference to the
+    /// value. The caller may change the value until [`Ring::append`] adds it to the queue.
     // Creates the value in its slot: copying a value right after writing its fields is slow.
     #[inline(always)]
-    pub fn place(&mut self, make: impl Fn() -> T) -> &mut T {
+    pub fn place(&mut self, time: Time, make: impl Fn() -> T) -> &mut T {
         if self.len == self.slots.len() {
-            self.grow((Time::ZERO, make()));
+            self.grow((time, make()));
         }
         let slot = self.slot(self.len);
-        let place = &mut self.slots[slot].1;
-        *place = make();
-        place
+        let place = &mut self.slots[slot];
+        place.0 = time;
+        place.1 = make();
+        &mut place.1
     }
 
     /// Appends the last placed value.
     #[inline(always)]
-    pub fn append(&mut self, time: Time) {
-        let slot = self.slot(self.len);
-        self.slots[slot].0 = time;
+    pub fn append(&mut self) {
         self.len += 1;
     }
 

@@ -41,16 +41,17 @@ impl<P: Copy> Wire<P> {
         self.packets.push(end + self.delay, || *packet);
     }
 
-    /// Stores the packet that `make` returns in the slot of the next packet; [`Wire::send_placed`] sends it.
+    /// Stores the packet that `make` returns in the slot of the next packet; [`Wire::send_placed`] sends it. Its
+    /// transmission would end at `end`.
     #[inline(always)]
-    pub(super) fn place(&mut self, make: impl Fn() -> P) -> &mut P {
-        self.packets.place(make)
+    pub(super) fn place(&mut self, end: Time, make: impl Fn() -> P) -> &mut P {
+        self.packets.place(end + self.delay, make)
     }
 
     /// Sends the last placed packet, like [`Wire::send`].
     #[inline(always)]
-    pub(super) fn send_placed(&mut self, end: Time) {
-        self.packets.append(end + self.delay);
+    pub(super) fn send_placed(&mut self) {
+        self.packets.append();
     }
 
     /// The last placed packet, sent or not.

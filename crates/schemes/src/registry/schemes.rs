@@ -9,7 +9,7 @@ use crate::base::units::{BitRate, Time};
 use crate::choices;
 use crate::contract::buffer::BufferParams;
 use crate::contract::class_tree::ClassTree;
-use crate::contract::discipline::{Backlog, DropSink, QueueDiscipline, Report, StateSize};
+use crate::contract::discipline::{Backlog, DisciplineFunction, DropSink, QueueDiscipline, Report, StateSize};
 use crate::contract::marker::MarkerScheme;
 use crate::contract::packet::Packet;
 use crate::contract::scheme::{About, Port, SchemeSpec};
@@ -246,18 +246,6 @@ impl<P: Packet> AnyDiscipline<P> {
     }
 
     #[inline(never)]
-    fn admit_far(
-        &mut self,
-        packet: &mut P,
-        found: (Backlog, Option<Time>),
-        now: Time,
-        rng: &mut Rng,
-        drops: &mut impl DropSink<P>,
-    ) -> bool {
-        dispatch!(self, discipline => discipline.admit(packet, found, now, rng, drops))
-    }
-
-    #[inline(never)]
     fn departed_far(&mut self, packet: &P, behind: Backlog, now: Time) {
         dispatch!(self, discipline => discipline.departed(packet, behind, now));
     }
@@ -279,6 +267,15 @@ impl<P: Packet> AnyDiscipline<P> {
 }
 
 impl<P: Packet> QueueDiscipline<P> for AnyDiscipline<P> {
+    #[inline(always)]
+    fn apply(&mut self, function: impl DisciplineFunction<P>) {
+        match self {
+            Self::DropTail(discipline) => function.call(discipline),
+            Self::Abc(discipline) => function.call(discipline),
+            other => function.call_far(other),
+        }
+    }
+
     #[inline]
     fn enqueue(&mut self, packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
         dispatch_near!(self, discipline => discipline.enqueue(packet, now, rng, drops),
@@ -295,7 +292,6 @@ impl<P: Packet> QueueDiscipline<P> for AnyDiscipline<P> {
         dispatch!(self, discipline => discipline.is_fifo())
     }
 
-    #[inline(always)]
     fn admit(
         &mut self,
         packet: &mut P,
@@ -304,8 +300,7 @@ impl<P: Packet> QueueDiscipline<P> for AnyDiscipline<P> {
         rng: &mut Rng,
         drops: &mut impl DropSink<P>,
     ) -> bool {
-        dispatch_near!(self, discipline => discipline.admit(packet, found, now, rng, drops),
-            other => other.admit_far(packet, found, now, rng, drops))
+        dispatch!(self, discipline => discipline.admit(packet, found, now, rng, drops))
     }
 
     #[inline(always)]

@@ -13,10 +13,10 @@ use crate::measure::run_record::{Performance, RunRecord};
 use crate::network::hosts::{Earlier, FlowAck, Hosts, Queue};
 use crate::network::impairment::{Outcome, Place};
 use crate::network::sim_packet::{PacketKind, SimPacket};
-use crate::network::tcp_flow::{AtEnd, Span};
+use crate::network::tcp_flow::{AtEnd, Span, TcpFlow};
 use crate::network::{Entry, Hop, Network, Stopping};
 use crate::scenario::Scenario;
-use crate::traffic::tcp::{Ack, Prompt, Segment};
+use crate::traffic::tcp::{Ack, Prompt};
 use crate::traffic::video_player::Awaits;
 use crate::watch::observer::{LinkObserver, NoObserver, Observer};
 use fairlane_schemes::base::units::Time;
@@ -156,7 +156,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
             self.check_externals()?;
             self.network.count_losses();
             for _ in 0..EVENTS_PER_CHECK {
-                let (now, event) = self.agenda.next();
+                let now = self.agenda.next_time();
                 if now >= self.end {
                     if !self.deliver_until(Time(self.end.0 - 1)) {
                         continue;
@@ -164,9 +164,11 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
                     self.finish();
                     return self.check_externals();
                 }
-                debug_assert!(self.late_link.is_some() || now >= reached, "{event:?} at {now:?}, after {reached:?}");
+                debug_assert!(self.late_link.is_some() || now >= reached, "{now:?} after {reached:?}");
                 self.handled += 1;
                 self.observer.advanced(now, &self.network);
+                // Determined here, so that each kind of event branches to its code directly.
+                let (_, event) = self.agenda.next();
                 self.handle(event, now);
                 reached = now;
             }
@@ -304,23 +306,36 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     }
 
     /// Handles the arrival of an acknowledgement at its sender.
-    #[inline]
-    fn on_ack(&mut self, &FlowAck { flow, user, ref ack }: &FlowAck, now: Time) {
+    #[inline(always)]
+    fn on_ack(&mut self, ack: &FlowAck, now: Time) {
+        if self.network.flows[ack.flow as usize].sender.is_tracked() {
+            self.on_ack_at::<true>(ack, now);
+        } else {
+            self.on_ack_at::<false>(ack, now);
+        }
+    }
+
+    /// Does the work of [`EventLoop::on_ack`] for one variant of senders.
+    // Not inlined: each variant saves the registers that it needs.
+    #[inline(never)]
+    fn on_ack_at<const TRACKED: bool>(&mut self, &FlowAck { flow, user, ref ack }: &FlowAck, now: Time) {
         let state = &mut self.network.flows[flow as usize];
         let passes = state.span == Span::Passing;
         // Ignores an acknowledgement of an earlier connection in this slot.
         if passes && ack.echo < state.start {
             return;
         }
-        let before = state.sender.timer();
         let params = &self.network.tcp_params[state.params as usize];
-        let sample = state.sender.on_ack(params, ack, now);
+        let sample = state.sender.on_ack::<TRACKED>(params, ack, now);
         self.observer.ack_taken_in(flow, state, params, ack, sample, now);
         if let Some(rtt) = sample {
             self.network.paths.sampled(user, if passes { u32::MAX } else { flow }, rtt, now);
         }
-        self.transmit(flow, user, now);
-        self.arm_sender(flow, before);
+        if TRACKED {
+            self.transmit_tracked(flow, user, now);
+        } else {
+            self.transmit_by::<false>(flow, user, now);
+        }
         if passes {
             self.end_transfer(flow, now);
         }
@@ -399,7 +414,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     pub(super) fn forward(&mut self, mut packet: SimPacket, now: Time) {
         let Hop { link, entry } = self.network.hops[usize::from(packet.hop)];
         if link == Hop::DELIVER {
-            return self.deliver(&packet, now);
+            return self.deliver_forwarded(&packet, now);
         }
         match entry {
             Entry::Core => {}
@@ -416,7 +431,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     fn enter_link(&mut self, link: u32, make: impl Fn() -> SimPacket, now: Time) {
         let next = &mut self.network.links[link as usize];
         let was_idle = next.wire().is_empty();
-        next.enqueue(make, now, &mut LinkObserver { observer: self.observer, link });
+        next.enqueue(make, now, LinkObserver { observer: self.observer, link });
         if B::EXISTS && self.border.is_cut(link) {
             self.hand_over(link);
         } else if was_idle {
@@ -486,7 +501,9 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.forward(packet, now);
     }
 
-    #[inline]
+    /// Delivers a packet at the end of its route.
+    // Always inlined: full segments in order, most packets, then need no call.
+    #[inline(always)]
     fn deliver(&mut self, packet: &SimPacket, now: Time) {
         self.network.delivered += 1;
         self.network.paths.delivered(packet, now);
@@ -498,35 +515,52 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
         let Some(index) = self.network.place_of(packet.flow) else { return };
         let flow = &mut self.network.flows[index as usize];
+        let params = &self.network.tcp_params[flow.params as usize];
+        let segment = packet.segment();
+        if flow.span == Span::Endless && flow.receiver.is_plain(params, &segment) {
+            let ack = flow.receiver.on_plain_segment(params, &segment, now);
+            let ack = ack.map(|ack| (ack, params.ack_wire_bytes(&ack)));
+            self.answer(index, packet, ack, now);
+        } else {
+            self.deliver_any(index, packet, now);
+        }
+    }
+
+    /// Passes a packet to the receiver of its flow, for any flow and packet.
+    #[inline(never)]
+    fn deliver_any(&mut self, index: u32, packet: &SimPacket, now: Time) {
+        let flow = &mut self.network.flows[index as usize];
         if flow.span == Span::Passing && packet.timestamp < flow.start {
             return; // it belongs to an earlier connection in this slot
         }
         let params = &self.network.tcp_params[flow.params as usize];
-        let segment = Segment {
-            seq: packet.seq,
-            payload: u32::from(packet.payload),
-            syn: packet.kind == PacketKind::Syn,
-            cwr: packet.cwr,
-            ecn: packet.ecn,
-            timestamp: packet.timestamp,
-            prompt: match packet.kind {
-                PacketKind::PushedData => Prompt::InOrder,
-                PacketKind::WideningData => Prompt::Always,
-                _ => Prompt::No,
-            },
-        };
-        let ack = flow.receiver.on_segment(params, segment, now);
+        let ack = flow.receiver.on_segment(params, packet.segment(), now);
+        let ack = ack.map(|ack| (ack, params.ack_wire_bytes(&ack)));
         if flow.span != Span::Endless {
             self.check_finish(index, packet, now);
         }
+        self.answer(index, packet, ack, now);
+    }
+
+    /// Sends the acknowledgement of a packet, given with its length, or arms the receiver's timer if there is none.
+    #[inline(always)]
+    fn answer(&mut self, index: u32, packet: &SimPacket, ack: Option<(Ack, u32)>, now: Time) {
         match ack {
-            Some(ack) => self.send_ack(index, packet.user, ack, u32::from(packet.wire_bytes), now),
+            Some((ack, bytes)) => {
+                self.send_ack(FlowAck { flow: index, user: packet.user, ack }, (bytes, packet.wire_bytes.into()), now);
+            }
             None => {
                 // The receiver's timer is the only one that may have moved to an earlier time.
-                let deadline = self.network.flows[index as usize].receiver.timer();
-                self.arm(index, deadline);
+                let flow = &mut self.network.flows[index as usize];
+                arm(&mut self.agenda, index, flow, flow.receiver.timer());
             }
         }
+    }
+
+    /// Delivers a packet that is forwarded to the end of its route.
+    #[inline(never)]
+    fn deliver_forwarded(&mut self, packet: &SimPacket, now: Time) {
+        self.deliver(packet, now);
     }
 
     #[inline(never)]
@@ -548,16 +582,16 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// Sends the acknowledgement for a packet of `packet_bytes`.
+    /// Sends an acknowledgement for a packet, with the lengths of both.
     // Always inlined: otherwise the acknowledgement is passed through memory.
     #[inline(always)]
-    fn send_ack(&mut self, flow: u32, user: u32, ack: Ack, packet_bytes: u32, now: Time) {
-        let state = &self.network.flows[flow as usize];
-        let wire_bytes = self.network.tcp_params[state.params as usize].ack_wire_bytes(&ack);
-        let bytes = (wire_bytes, packet_bytes);
-        let (times, earlier) = self.network.hosts.acknowledge(FlowAck { flow, user, ack }, bytes, now);
-        self.observer.ack_sent(flow, state, &ack, wire_bytes, times);
-        self.agenda.sent(Direction::Down, user, earlier);
+    fn send_ack(&mut self, ack: FlowAck, bytes: (u32, u32), now: Time) {
+        let agenda = &mut self.agenda;
+        let times =
+            self.network.hosts.acknowledge(ack, bytes, now, |earlier| agenda.sent(Direction::Down, ack.user, earlier));
+        if O::LOOKS {
+            self.observer.ack_sent(ack.flow, &self.network.flows[ack.flow as usize], &ack.ack, bytes.0, times);
+        }
     }
 
     /// Handles the start of a flow, or a timer that may have expired. Timers are re-armed lazily: if a deadline moves
@@ -596,8 +630,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         if flow.receiver.timer() <= now
             && let Some(ack) = flow.receiver.on_timer(params, now)
         {
-            let full = params.segment_payload + params.header_bytes;
-            self.send_ack(index, user, ack, full, now);
+            let bytes = (params.ack_wire_bytes(&ack), params.segment_payload + params.header_bytes);
+            self.send_ack(FlowAck { flow: index, user, ack }, bytes, now);
             self.handled += 1;
         }
         self.handled += u64::from(acts);
@@ -612,40 +646,37 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// Like [`EventLoop::arm`], after an action of the sender whose deadline was `before`. The flow's event is at
-    /// `before` or earlier, so most ACKs, which only postpone the deadline, need no lookup.
-    #[inline]
-    fn arm_sender(&mut self, index: u32, before: Time) {
-        let deadline = self.network.flows[index as usize].sender.timer();
-        if deadline < before {
-            self.arm(index, deadline);
-        }
-    }
-
-    /// Moves the flow's event to `deadline` if the event is later. An event that is too early stays.
-    #[inline(always)]
-    fn arm(&mut self, index: u32, deadline: Time) {
-        let flow = &mut self.network.flows[index as usize];
-        if deadline < flow.armed {
-            flow.armed = deadline;
-            self.agenda.set_flow_earlier(index, deadline);
-        }
-    }
-
-    /// Sends the segments that a TCP sender may send. Before the call, the caller must have entered all other events of
-    /// the time `now` into the agenda. After the call, it must arm the flow.
+    /// Sends the segments that a TCP sender may send, and arms the flow. Before the call, the caller must have entered
+    /// all other events of the time `now` into the agenda.
     ///
     /// A packet that reaches the edge node before any other event is forwarded at once and needs no entry in the
     /// agenda. Only timers of this flow may fire earlier, and packets that they send leave the access link later.
     #[inline(never)]
     fn transmit(&mut self, index: u32, user: u32, now: Time) {
+        if self.network.flows[index as usize].sender.is_tracked() {
+            self.transmit_tracked(index, user, now);
+        } else {
+            self.transmit_by::<false>(index, user, now);
+        }
+    }
+
+    // Not inlined: with a single caller, all parts of the sender are inlined here.
+    #[inline(never)]
+    fn transmit_tracked(&mut self, index: u32, user: u32, now: Time) {
+        self.transmit_by::<true>(index, user, now);
+    }
+
+    /// Does the work of [`EventLoop::transmit`] for one variant of senders.
+    #[inline(always)]
+    fn transmit_by<const TRACKED: bool>(&mut self, index: u32, user: u32, now: Time) {
         loop {
             let flow = &mut self.network.flows[index as usize];
             let params = &self.network.tcp_params[flow.params as usize];
             let hop = self.network.first_hops[flow.params as usize];
             let id = if flow.span == Span::Passing { flow.id } else { index };
-            let (packet, arrival) = loop {
-                let Some(segment) = flow.sender.poll_transmit(params, now) else {
+            let (packet, arrival, is_last) = loop {
+                let Some(segment) = flow.sender.poll_transmit::<TRACKED>(params, now) else {
+                    arm(&mut self.agenda, index, flow, flow.sender.timer());
                     return self.observer.sender_acted(index, flow, params, now);
                 };
                 self.observer.segment_sent(index, flow, params, &segment, now);
@@ -682,11 +713,20 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
                 // in order.
                 let horizon = || if O::LOOKS || B::EXISTS { now } else { agenda.next_time().min(end) };
                 match self.network.hosts.send(packet, now, horizon) {
-                    Earlier::AtEdge(arrival) => break (packet(), arrival),
+                    Earlier::AtEdge(arrival) => {
+                        let (packet, is_last) = (packet(), flow.sender.has_sent_all(params));
+                        if is_last {
+                            arm(&mut self.agenda, index, flow, flow.sender.timer());
+                        }
+                        break (packet, arrival, is_last);
+                    }
                     earlier => self.agenda.sent(Direction::Up, user, earlier),
                 }
             };
             self.forward_at_once(&packet, arrival);
+            if is_last {
+                return;
+            }
         }
     }
 
@@ -760,9 +800,9 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
             let (user, ack) = (flow.user, flow.receiver.answer());
             let (ack_bytes, full) = (params.ack_wire_bytes(&ack), params.segment_payload + params.header_bytes);
             let ack_of = FlowAck { flow: index, user, ack };
-            let (times, earlier) = self.network.hosts.acknowledge(ack_of, (ack_bytes, full), now);
+            let moved = |earlier| self.agenda.sent(Direction::Down, user, earlier);
+            let times = self.network.hosts.acknowledge(ack_of, (ack_bytes, full), now, moved);
             self.observer.ack_sent(index, flow, &ack, ack_bytes, times);
-            self.agenda.sent(Direction::Down, user, earlier);
             state.request(now, times.at_host);
             let next = state.next;
             return self.set_player(player, next);
@@ -774,12 +814,19 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         flow.sender.extend(segments);
         self.set_player(player, Time::NEVER);
         self.transmit(index, user, now);
-        let deadline = self.network.flows[index as usize].sender.timer();
-        self.arm(index, deadline);
     }
 
     fn set_player(&mut self, player: u32, time: Time) {
         self.agenda.set_web(self.network.webs.len() as u32 + player, time);
+    }
+}
+
+/// Moves the event of a flow to `deadline` if the event is later. An event that is too early stays.
+#[inline(always)]
+fn arm(agenda: &mut Agenda, index: u32, flow: &mut TcpFlow, deadline: Time) {
+    if deadline < flow.armed {
+        flow.armed = deadline;
+        agenda.set_flow_earlier(index, deadline);
     }
 }
 

@@ -33,7 +33,7 @@ pub struct PathProbe {
 }
 
 impl PathProbe {
-    #[inline]
+    #[inline(always)]
     fn delivered(&mut self, packet: &SimPacket, arrival: Time) {
         self.one_way_delay.record(arrival - packet.timestamp);
         if packet.ecn == Ecn::Ce {
@@ -112,7 +112,7 @@ impl PathProbes {
     }
 
     /// Records a packet that reached the end of its route.
-    #[inline]
+    #[inline(always)]
     pub fn delivered(&mut self, packet: &SimPacket, now: Time) {
         let group = usize::from(self.group_of_user[packet.user as usize]);
         if self.is_detailed {

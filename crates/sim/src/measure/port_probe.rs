@@ -129,11 +129,18 @@ impl PortProbe {
     pub fn offered(&mut self, now: Time, backlog: Backlog, threshold: Option<f64>) {
         self.arrived += 1;
         self.queue.change(now, backlog);
-        if let Some(series) = &mut self.series {
-            series.queue_changed(now, backlog.packets);
-            if let Some(threshold) = threshold {
-                series.threshold_met(now, threshold);
-            }
+        if self.series.is_some() {
+            self.offered_in_series(now, backlog, threshold);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn offered_in_series(&mut self, now: Time, backlog: Backlog, threshold: Option<f64>) {
+        let Some(series) = &mut self.series else { return };
+        series.queue_changed(now, backlog.packets);
+        if let Some(threshold) = threshold {
+            series.threshold_met(now, threshold);
         }
     }
 
@@ -157,18 +164,25 @@ impl PortProbe {
     }
 
     /// Records a transmission from `start` to `end` that leaves `backlog` waiting.
-    #[inline]
+    #[inline(always)]
     pub fn transmitted(&mut self, packet: &SimPacket, start: Time, end: Time, backlog: Backlog) {
         self.queue.change(start, backlog);
         self.delay[packet.class.index()].record(start - packet.enqueued_at);
         let user = self.place(packet.user);
         self.user_bytes[user] += u64::from(packet.wire_bytes);
         self.busy += end - start;
-        if let Some(series) = &mut self.series {
-            series.queue_changed(start, backlog.packets);
-            let group = self.group_of_user[packet.user as usize];
-            series.departed(usize::from(group), u32::from(packet.wire_bytes), start);
+        if self.series.is_some() {
+            self.transmitted_in_series(packet, start, backlog);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn transmitted_in_series(&mut self, packet: &SimPacket, start: Time, backlog: Backlog) {
+        let Some(series) = &mut self.series else { return };
+        series.queue_changed(start, backlog.packets);
+        let group = self.group_of_user[packet.user as usize];
+        series.departed(usize::from(group), u32::from(packet.wire_bytes), start);
     }
 
     /// Closes the measurement at `end`.

@@ -40,7 +40,7 @@ pub struct Link {
 struct Recorder<'a, O> {
     accounting: &'a mut Accounting,
     probe: &'a mut PortProbe,
-    observer: &'a mut O,
+    observer: O,
 }
 
 impl<O: PortObserver<SimPacket>> PortObserver<SimPacket> for Recorder<'_, O> {
@@ -51,6 +51,7 @@ impl<O: PortObserver<SimPacket>> PortObserver<SimPacket> for Recorder<'_, O> {
         self.observer.offered(packet, now, backlog, threshold);
     }
 
+    #[inline(always)]
     fn dropped(&mut self, packet: &SimPacket, now: Time, reason: DropReason, backlog: Backlog) {
         self.accounting.dropped += 1;
         self.probe.dropped(packet, now, reason, backlog);
@@ -62,7 +63,7 @@ impl<O: PortObserver<SimPacket>> PortObserver<SimPacket> for Recorder<'_, O> {
         self.observer.marked(packet);
     }
 
-    #[inline]
+    #[inline(always)]
     fn transmitted(&mut self, packet: &SimPacket, start: Time, end: Time, backlog: Backlog) {
         self.accounting.departed += 1;
         self.probe.transmitted(packet, start, end, backlog);
@@ -231,9 +232,9 @@ impl Link {
 
     /// Enqueues the packet that `make` returns at `now`.
     #[inline(always)]
-    pub fn enqueue<O: PortObserver<SimPacket>>(&mut self, make: impl Fn() -> SimPacket, now: Time, observer: &mut O) {
-        let (port, mut recorder) = self.watched(observer);
-        port.enqueue(make, now, &mut recorder);
+    pub fn enqueue<O: PortObserver<SimPacket>>(&mut self, make: impl Fn() -> SimPacket, now: Time, observer: O) {
+        let (port, recorder) = self.watched(observer);
+        port.enqueue(make, now, recorder);
     }
 
     /// Takes the packet that reaches the far end at `now`, which must equal [`Wire::next_arrival`].
@@ -289,7 +290,7 @@ impl Link {
     #[inline]
     fn watched<'a, O>(
         &'a mut self,
-        observer: &'a mut O,
+        observer: O,
     ) -> (&'a mut EgressPort<SimPacket, AnyDiscipline<SimPacket>>, Recorder<'a, O>) {
         let Self { port, accounting, probe, .. } = self;
         (port, Recorder { accounting, probe, observer })
@@ -305,7 +306,7 @@ mod tests {
         let mut accounting = Accounting::default();
         let mut probe = PortProbe::new(Arc::new([0]), 0..1, None);
         let packet = SimPacket { wire_bytes: 1500, ..SimPacket::BLANK };
-        let mut sink = Recorder { accounting: &mut accounting, probe: &mut probe, observer: &mut () };
+        let mut sink = Recorder { accounting: &mut accounting, probe: &mut probe, observer: () };
         sink.marked(&packet);
         sink.marked(&packet);
         assert_eq!((probe.marks, accounting.dropped), (2, 0));

@@ -1,6 +1,7 @@
 //! The simulator's packet: 48 bytes, moved by value.
 
 use crate::cache_line::fetch;
+use crate::traffic::tcp::{Prompt, Segment};
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::packet::{Ecn, Packet, TrafficClass};
 
@@ -70,6 +71,25 @@ impl SimPacket {
         kind: PacketKind::Udp,
         cwr: false,
     };
+
+    /// The TCP segment in the packet.
+    #[must_use]
+    #[inline]
+    pub fn segment(&self) -> Segment {
+        Segment {
+            seq: self.seq,
+            payload: u32::from(self.payload),
+            syn: self.kind == PacketKind::Syn,
+            cwr: self.cwr,
+            ecn: self.ecn,
+            timestamp: self.timestamp,
+            prompt: match self.kind {
+                PacketKind::PushedData => Prompt::InOrder,
+                PacketKind::WideningData => Prompt::Always,
+                _ => Prompt::No,
+            },
+        }
+    }
 
     /// Prefetches the packet's cache lines, one or two.
     #[inline]

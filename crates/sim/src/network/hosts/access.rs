@@ -205,14 +205,27 @@ impl Access {
         wire_bytes: u16,
         now: Time,
     ) -> bool {
+        match self.params.limit {
+            // The backlog is at most the last count plus the packets sent since then, so counting again is seldom
+            // necessary.
+            QueueLimit::Packets(limit) if burst.packets == 0 || line.left() + 1 < limit as usize => true,
+            _ => self.has_counted_room((line, burst), longer, up, wire_bytes, now),
+        }
+    }
+
+    /// Like [`Access::has_room`], but always counts the waiting packets.
+    #[inline(never)]
+    fn has_counted_room(
+        &self,
+        (line, burst): (&mut WatchedDelayLine, Burst),
+        longer: Time,
+        up: &Arrivals<SimPacket>,
+        wire_bytes: u16,
+        now: Time,
+    ) -> bool {
         let started = |arrival: Time, other: &SimPacket| self.start(longer, arrival, other) <= now;
         match self.params.limit {
             QueueLimit::Packets(limit) => {
-                // The backlog is at most the last count plus the packets sent since then, so counting again is seldom
-                // necessary.
-                if burst.packets == 0 || line.left() + 1 < limit as usize {
-                    return true;
-                }
                 let waiting = up.own.pass(line, started);
                 // If all packets from the third on wait in the host's line, the second may also wait, in another queue.
                 let second_waits = waiting + 2 == usize::from(burst.packets) && {

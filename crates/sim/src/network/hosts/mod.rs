@@ -290,15 +290,16 @@ impl Hosts {
     }
 
     /// Sends an acknowledgement for a packet of `packet_bytes` that reached the end of its route at `now`. Returns its
-    /// times and the event that moved to an earlier time.
-    // Always inlined: otherwise the result is passed through memory.
+    /// times, and passes the event that moved to an earlier time to `moved`.
+    // Always inlined, with a call of `moved` in each case: otherwise the results are passed through memory.
     #[inline(always)]
     pub fn acknowledge(
         &mut self,
         ack: FlowAck,
         (wire_bytes, packet_bytes): (u32, u32),
         now: Time,
-    ) -> (AckTimes, Earlier) {
+        mut moved: impl FnMut(Earlier),
+    ) -> AckTimes {
         let host = &mut self.hosts[ack.user as usize];
         let access = &mut self.access[usize::from(host.access)];
         let (sent, at_edge) = if let Some(way) = access.params.way_back {
@@ -310,14 +311,15 @@ impl Hosts {
         };
         host.down_busy_until = host.down_busy_until.max(at_edge) + access.down.time_of(u64::from(wire_bytes));
         let mut at_host = host.down_busy_until + access.params.delay_down;
-        let entered = self.down.enter::<false>(Some(access.first_down), (at_host, ack.user), || ack, now);
-        let earlier = entered.unwrap_or_else(|| {
+        if let Some(earlier) = self.down.enter::<false>(Some(access.first_down), (at_host, ack.user), || ack, now) {
+            moved(earlier);
+        } else {
             at_host += longer_of(&self.longer, ack.user);
             // Copies `ack`, so that the original can stay in registers.
             let copy = ack;
-            self.acknowledge_out_of_step(&copy, at_host, now)
-        });
-        (AckTimes { sent, at_edge, at_host }, earlier)
+            moved(self.acknowledge_out_of_step(&copy, at_host, now));
+        }
+        AckTimes { sent, at_edge, at_host }
     }
 
     /// Stores an acknowledgement that would break the order of the first shared line. Returns the event that moved to

@@ -109,14 +109,21 @@ proptest! {
     }
 }
 
+/// Sends an acknowledgement of 54 B at time 0. Returns its times and the event that moved to an earlier time.
+fn acknowledge(hosts: &mut Hosts, ack: FlowAck) -> (AckTimes, Earlier) {
+    let mut moved = Earlier::Nothing;
+    let times = hosts.acknowledge(ack, (54, 1500), Time::ZERO, |earlier| moved = earlier);
+    (times, moved)
+}
+
 #[test]
 fn an_ack_takes_both_transmissions_and_both_delays() {
     // An ACK of 54 B takes 43.2 us at 10 Mbit/s and 4.32 us at 100 Mbit/s. The propagation delay is 5 ms + 0.1 ms.
     let mut hosts = one_host(params(BitRate(100_000_000), Time::from_micros(100), QueueLimit::Packets(50)));
     let ack = Ack { ack: 1, ..Default::default() };
-    let mut acknowledge = |flow| hosts.acknowledge(FlowAck { flow, user: 0, ack }, (54, 1500), Time::ZERO).1;
+    let mut send = |flow| acknowledge(&mut hosts, FlowAck { flow, user: 0, ack }).1;
     let first = Time::from_nanos(43_200 + 5_000_000 + 4_320 + 100_000);
-    assert_eq!((acknowledge(7), acknowledge(8)), (Earlier::SharedLine(0, first), Earlier::Nothing));
+    assert_eq!((send(7), send(8)), (Earlier::SharedLine(0, first), Earlier::Nothing));
     assert_eq!(hosts.down.first(Queue::SharedLine(0)), (first, 0));
     assert_eq!(hosts.down.pop(Queue::SharedLine(0)).0.flow, 7);
     // The second ACK waits for the first only at the bottleneck, since the access link is ten times faster.
@@ -131,8 +138,8 @@ fn an_ack_overtakes_one_whose_host_has_a_longer_access_link() {
     let params = params(BitRate(10_000_000), Time::ZERO, QueueLimit::Packets(50));
     hosts.add_longer(&[2, 0, 1200].map(Time::from_millis), params);
     let ack = Ack { ack: 1, ..Default::default() };
-    let mut acknowledge = |user| hosts.acknowledge(FlowAck { flow: 0, user, ack }, (54, 1500), Time::ZERO);
-    let (at_first, at_second, at_third) = (acknowledge(0), acknowledge(1), acknowledge(2));
+    let mut send = |user| acknowledge(&mut hosts, FlowAck { flow: 0, user, ack });
+    let (at_first, at_second, at_third) = (send(0), send(1), send(2));
     // The arrival at host 2 is outside the calendar's range, so it is in the line of the host.
     let arrival =
         |position: u64, longer| Time::from_nanos(5_000_000 + 43_200 * (position + 1)) + Time::from_millis(longer);
@@ -152,10 +159,10 @@ fn an_ack_that_others_overtake_keeps_to_the_line_of_its_host() {
     let mut hosts = Hosts::new(BitRate(10_000_000), Time::from_millis(5));
     hosts.add(2, params(BitRate(1_000_000), Time::ZERO, QueueLimit::Packets(50)));
     let ack = Ack { ack: 1, ..Default::default() };
-    let mut acknowledge = |user| hosts.acknowledge(FlowAck { flow: 0, user, ack }, (54, 1500), Time::ZERO).1;
+    let mut send = |user| acknowledge(&mut hosts, FlowAck { flow: 0, user, ack }).1;
     let first = Time::from_nanos(43_200 + 5_000_000 + 432_000);
-    assert_eq!((acknowledge(0), acknowledge(0)), (Earlier::SharedLine(0, first), Earlier::Nothing));
-    assert_eq!(acknowledge(1), Earlier::Host(first + Time::from_nanos(2 * 43_200)));
+    assert_eq!((send(0), send(0)), (Earlier::SharedLine(0, first), Earlier::Nothing));
+    assert_eq!(send(1), Earlier::Host(first + Time::from_nanos(2 * 43_200)));
     assert_eq!(hosts.down.first(Queue::SharedLine(0)), (first, 0));
     assert_eq!(hosts.next_event(1), first + Time::from_nanos(2 * 43_200));
     assert!(hosts.packet_at_edge(1, hosts.next_event(1)).is_none());

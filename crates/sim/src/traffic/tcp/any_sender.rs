@@ -64,10 +64,21 @@ impl AnySender {
         either!(self, sender => sender.extend(segments));
     }
 
-    /// Processes an ACK. Returns its round-trip time sample, if any.
+    /// Returns true if the sender keeps a record of each outstanding segment.
+    #[must_use]
     #[inline]
-    pub fn on_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
-        either!(self, sender => sender.on_ack(params, ack, now))
+    pub fn is_tracked(&self) -> bool {
+        matches!(self, Self::Tracked(_))
+    }
+
+    /// Processes an ACK. Returns its round-trip time sample, if any. `TRACKED` must be [`AnySender::is_tracked`].
+    #[inline(always)]
+    pub fn on_ack<const TRACKED: bool>(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
+        match self {
+            Self::Classic(sender) if !TRACKED => sender.on_ack(params, ack, now),
+            Self::Tracked(sender) if TRACKED => sender.on_ack(params, ack, now),
+            _ => unreachable!("the caller knows the variant"),
+        }
     }
 
     /// Prefetches the cache lines that an ACK touches outside the sender itself.
@@ -99,10 +110,23 @@ impl AnySender {
         either!(self, sender => sender.on_timer(params, now));
     }
 
-    /// Next segment to send now, if there is one.
+    /// Next segment to send now, if there is one. `TRACKED` must be [`AnySender::is_tracked`].
     #[inline(always)]
-    pub fn poll_transmit(&mut self, params: &TcpParams, now: Time) -> Option<Segment> {
-        either!(self, sender => sender.poll_transmit(params, now))
+    pub fn poll_transmit<const TRACKED: bool>(&mut self, params: &TcpParams, now: Time) -> Option<Segment> {
+        match self {
+            Self::Classic(sender) if !TRACKED => sender.poll_transmit(params, now),
+            Self::Tracked(sender) if TRACKED => sender.poll_transmit(params, now),
+            _ => unreachable!("the caller knows the variant"),
+        }
+    }
+
+    /// Returns true if [`AnySender::poll_transmit`] would return `None`. May return false in this case.
+    #[inline(always)]
+    pub fn has_sent_all(&self, params: &TcpParams) -> bool {
+        match self {
+            Self::Classic(sender) => sender.has_sent_all(params),
+            Self::Tracked(_) => false,
+        }
     }
 
     /// Deadline of the timer, or [`Time::NEVER`] if it is not armed.

@@ -55,7 +55,8 @@ impl Congestion {
 
     /// Grows the window. If the window reaches `ssthresh`, the remaining segments of the ACK count in congestion
     /// avoidance.
-    #[inline]
+    // Always inlined: otherwise the arguments are passed through memory.
+    #[inline(always)]
     pub fn grow(&mut self, params: &TcpParams, window: Window<'_>, ssthresh: u32, mut progress: Progress) {
         let Window { cwnd, counted } = window;
         //= RFC 5681 3.1-8: Slow start below ssthresh, congestion avoidance above, either where they are equal.
@@ -76,7 +77,8 @@ impl Congestion {
         }
         if *cwnd >= ssthresh && progress.segments > 0 {
             if params.congestion_control.has_state() {
-                self.avoid_by_state(params, Window { cwnd, counted }, progress);
+                // Copies `progress`, so that the original can stay in registers.
+                self.avoid_by_state(params, Window { cwnd, counted }, Progress { ..progress });
             } else {
                 // Fast path of controls without state, in particular Reno.
                 let (of, own) = (connection(params), &params.congestion);

@@ -113,17 +113,24 @@ impl Receiver {
     //= RFC 5681 4.2-6: A segment is answered by one ACK at most.
     #[inline]
     pub fn on_segment(&mut self, params: &TcpParams, segment: Segment, now: Time) -> Option<Ack> {
-        let is_full = segment.payload == params.segment_payload && !segment.syn;
-        if is_full && segment.seq == self.next && !self.gap && !params.ecn {
+        if self.is_plain(params, &segment) {
             self.on_plain_segment(params, &segment, now)
         } else {
             self.on_any_segment(params, segment, now)
         }
     }
 
-    /// Fast path of [`Receiver::on_any_segment`] for a full in-order segment without a gap.
-    #[inline]
-    fn on_plain_segment(&mut self, params: &TcpParams, segment: &Segment, now: Time) -> Option<Ack> {
+    /// Returns true if [`Receiver::on_plain_segment`] may process the segment: a full in-order segment without a gap.
+    #[inline(always)]
+    pub fn is_plain(&self, params: &TcpParams, segment: &Segment) -> bool {
+        let is_full = segment.payload == params.segment_payload && !segment.syn;
+        is_full && segment.seq == self.next && !self.gap && !params.ecn
+    }
+
+    /// Fast path of [`Receiver::on_any_segment`].
+    // Always inlined: otherwise the ACK is passed through memory.
+    #[inline(always)]
+    pub fn on_plain_segment(&mut self, params: &TcpParams, segment: &Segment, now: Time) -> Option<Ack> {
         self.wire_bytes += u64::from(params.header_bytes + segment.payload);
         self.hurry(segment.prompt, true);
         if segment.seq <= self.last_ack && (!params.sack || segment.timestamp >= self.echo) {
@@ -131,7 +138,8 @@ impl Receiver {
         }
         self.next += 1;
         self.note_arrival(params, now);
-        self.delay_ack(params, now)
+        // Without a gap there is no block; this tells the compiler.
+        self.delay_ack(params, now).map(|ack| Ack { sacks: SackBlocks::default(), ..ack })
     }
 
     /// Acknowledges a segment at once if it widens the receive window (tcp_grow_window), or if it ends a burst in order
@@ -160,7 +168,7 @@ impl Receiver {
 
     /// Does the work of [`Receiver::on_segment`] for any segment and state.
     #[inline(never)]
-    pub(super) fn on_any_segment(&mut self, params: &TcpParams, segment: Segment, now: Time) -> Option<Ack> {
+    pub fn on_any_segment(&mut self, params: &TcpParams, segment: Segment, now: Time) -> Option<Ack> {
         self.wire_bytes += u64::from(params.segment_wire_bytes(&segment));
         if segment.syn {
             return Some(self.syn_ack(params, segment, now));
@@ -342,6 +350,7 @@ impl Receiver {
     }
 
     /// Returns an ACK of all in-order segments. It replaces the delayed ACK.
+    #[inline]
     fn ack(&mut self) -> Ack {
         self.timer = Time::NEVER;
         self.unacked = 0;
@@ -423,6 +432,7 @@ impl Receiver {
 
     /// Counts an in-order segment. Returns an ACK if enough segments are unacknowledged (RFC 5681 4.2, ns-3.26
     /// ReceivedData).
+    #[inline(always)]
     fn delay_ack(&mut self, params: &TcpParams, now: Time) -> Option<Ack> {
         self.unacked += 1;
         //= RFC 5681 4.2-1: ACKs are delayed.

@@ -259,8 +259,20 @@ impl Sender {
     fn poll_window(&mut self, params: &TcpParams, now: Time) -> Option<Segment> {
         //= RFC 5681 3.1-1: Slow start and congestion avoidance limit what is outstanding.
         //= RFC 5681 3.1-2: The lesser of cwnd and the receiver's window governs.
-        self.window_due &= self.room(params, self.cwnd.min(socket_buffer(params)));
-        self.window_due.then(|| self.send(params, self.nxt, now))
+        let window = clamped(u64::from(self.cwnd).min(params.socket_buffer.0));
+        if !(self.window_due && self.room(params, window)) {
+            self.window_due = false;
+            return None;
+        }
+        let segment = self.send(params, self.nxt, now);
+        self.window_due = self.room(params, window);
+        Some(segment)
+    }
+
+    /// Returns true if no segment can be sent before the next ACK or timer.
+    #[inline(always)]
+    pub fn has_sent_all(&self, params: &TcpParams) -> bool {
+        !(self.handshake_due | self.retransmission_due | self.limited_due | self.window_due | params.sack)
     }
 
     /// Does the work of [`Sender::poll_transmit`] if a segment of the handshake, a retransmission or limited transmit

@@ -227,6 +227,10 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
                 self.check_window(segment.seq, by_window);
             }
             self.emit(Packet::Segment(segment), times);
+            // As in the engine, the connection with fast paths saves the last call.
+            if self.fast && self.sender.has_sent_all(&self.params) {
+                break;
+            }
         }
         self.check_resent();
     }

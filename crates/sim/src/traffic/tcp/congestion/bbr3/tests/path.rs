@@ -81,7 +81,7 @@ impl Path {
             let ack = match due.map(|entry| entry.remove()) {
                 Some(Packet::Segment(segment)) => self.receiver.on_segment(&self.params, segment, self.now),
                 Some(Packet::Ack(ack)) => {
-                    self.sender.on_ack(&self.params, &ack, self.now);
+                    self.sender.on_ack::<true>(&self.params, &ack, self.now);
                     None
                 }
                 None => {
@@ -99,7 +99,7 @@ impl Path {
     }
 
     fn transmit(&mut self, lot: &mut impl FnMut(Time) -> Lot) {
-        while let Some(segment) = self.sender.poll_transmit(&self.params, self.now) {
+        while let Some(segment) = self.sender.poll_transmit::<true>(&self.params, self.now) {
             let (late, not_before) = match lot(self.now) {
                 _ if segment.payload == 0 => (Time::ZERO, Time::ZERO),
                 Lot::Arrives => (Time::ZERO, Time::ZERO),
