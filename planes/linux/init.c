@@ -52,7 +52,7 @@
 #define BATCH 64 /* datagrams whose times the kernel gets at once */
 #define DRAWS 256 /* random numbers that the kernel gets at once */
 #define MOST_DEVIATIONS 4.0 /* range of netem's tables */
-#define EARLY_NS 1000 /* so much before the first datagram the kernel gets its time */
+#define EARLY_NS 1000 /* the kernel gets the time of the first datagram this much earlier */
 #define OPTIONS_BYTES 12 /* which TCP_MAXSEG includes */
 
 enum kind { TCP, CBR, POISSON, ON_OFF };
@@ -102,7 +102,7 @@ struct flow {
 	bool open, waits;
 	bool connected;
 	bool limited; /* the application has its rate now */
-	uint64_t clock_ns, writes; /* since then, so many segments were written; 0: not yet */
+	uint64_t clock_ns, writes; /* start of writing, or 0; number of segments written since then */
 	uint64_t allowed, written; /* of the present transfer */
 	uint64_t received, received_now;
 	uint32_t connection; /* its number: writes that were planned for an older one are dropped */
@@ -471,7 +471,7 @@ static void plan_write(int index)
 		at(flow->clock_ns + (uint64_t)(bits / flow->app_bps), WRITE, index);
 }
 
-/* An application of a constant rate has written a first segment so many bits later. */
+/* An application with a rate has written its first segment once the rate gives that many bits. */
 static void start_writing(int index)
 {
 	struct flow *flow = &flows[index];
@@ -479,10 +479,10 @@ static void start_writing(int index)
 	flow->clock_ns = now_ns();
 	flow->writes = flow->allowed = 0;
 	plan_write(index);
-	write_more(index); /* nothing: no longer waits for room */
+	write_more(index); /* writes nothing, but ends the wait for room */
 }
 
-/* It writes a segment at a time. What does not fit waits for the next time. */
+/* The application writes one segment at a time. Data that do not fit wait until the next write. */
 static void accrue(int index)
 {
 	struct flow *flow = &flows[index];
@@ -526,7 +526,7 @@ static void limit(int index, bool is_limited)
 	}
 }
 
-/* There is room in the socket, for the first time because it is connected. */
+/* The socket has room. The first time, this means that it is connected. */
 static void writable(int index)
 {
 	struct flow *flow = &flows[index];
@@ -663,7 +663,7 @@ static void add_stream(uint64_t seed, char distribution, uint64_t deviation_ps, 
 	of->distribution = distribution;
 	of->deviation_ps = deviation_ps;
 	of->next.index = stream_count;
-	/* All links may need four numbers at one instant, in which the kernel has no time to ask for more. */
+	/* Each link may need four numbers at one instant, and the kernel cannot ask for more within it. */
 	snprintf(command, sizeof(command), "stream %d %" PRIu64 " %d", stream_count, 16 * (DRAWS + links),
 		 distribution == 'n' ? 2 : 1);
 	write_file("/proc/fairlane", command);

@@ -94,16 +94,16 @@ struct rate_step {
 	u64 at_ns, bits_per_second;
 };
 
-/* A recorded trace: times at which so many bytes are delivered. It repeats at the last of them. */
+/* A recorded trace: at each of its times, the link delivers `bytes` bytes. The trace repeats after its last time. */
 struct opportunities {
 	u32 *times_ms, count, room, bytes, bytes_left;
 	u64 next, at_ns;
 };
 
-/* Random numbers that the guest's program draws ahead, since it has floating-point numbers. */
+/* Random numbers drawn ahead by the guest's program, which can compute with floating-point numbers. */
 struct drawn {
 	u64 bits;
-	s64 deviation_ns; /* the jitter, if this number and perhaps the next one give it */
+	s64 deviation_ns; /* jitter computed from this number and, for a normal distribution, the next one */
 };
 
 struct stream {
@@ -167,9 +167,9 @@ static u32 first_sequence[MOST_FLOWS];
 static struct traced *trace;
 static u32 trace_link, trace_size, trace_used;
 
-/* The packet that is being given to a qdisc, and what was there before. */
+/* The packet that is being passed to a qdisc, and the state of the queue before it. */
 static struct {
-	const struct sk_buff *skb; /* NULL while none is */
+	const struct sk_buff *skb; /* NULL if there is none */
 	u64 level_packets;
 	u32 overlimits;
 } arriving;
@@ -408,9 +408,9 @@ static u64 limit_of(struct Qdisc *root)
 }
 
 /*
- * The kernel does not say why a qdisc drops a packet. The time and the packet tell:
+ * The kernel does not say why a qdisc drops a packet. We infer the reason from the time and the packet:
  *  - A packet dropped later than at an arrival was dropped by the AQM, or by SFQ when it hashes flows again.
- *  - If the qdisc has its AQM at the dequeue, all that it drops at an arrival is for want of room.
+ *  - If the AQM acts at the dequeue, each packet dropped at an arrival was dropped because the queue was full.
  *  - pie, fq_pie, sfb and dualpi2 first look for room. red and choke look last, and count early drops as `overlimits`;
  *    only choke drops a waiting packet, which is a match.
  */
@@ -901,7 +901,7 @@ struct draws {
 	struct drawn drawn[];
 };
 
-/* EAGAIN: there is no room for all of them. */
+/* Returns -EAGAIN if there is no room for all numbers. */
 static ssize_t take_draws(struct file *file, const char __user *from, size_t length, loff_t *offset)
 {
 	struct draws head;
@@ -991,7 +991,7 @@ static int add_sink(int fd)
 
 /* ---- Senders ----------------------------------------------------------------------------------------------------- */
 
-/* An application takes back what TCP has not sent, as a sender of the simulator that stops. */
+/* An application takes back data that TCP has not sent, like a sender of the simulator that stops. */
 static int drop_unsent(int fd)
 {
 	struct socket *sock;

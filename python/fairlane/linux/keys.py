@@ -42,8 +42,8 @@ _TCP: dict[str, Rule] = {
     "frto": Honoured("net.ipv4.tcp_frto"),
     "tlp": Honoured("net.ipv4.tcp_early_retrans"),
     "app_rate": Honoured("the sender writes one segment at a time"),
-    "app_limited_from": Honoured("start of this"),
-    "app_limited_until": Honoured("end of this"),
+    "app_limited_from": Honoured("start of the period in which `app_rate` applies"),
+    "app_limited_until": Honoured("end of the period in which `app_rate` applies"),
     "min_rto": Honoured("net.ipv4.tcp_rto_min_us, available from Linux 6.11 on"),
 }
 _UDP: dict[str, Rule] = {
