@@ -27,7 +27,7 @@ impl AckDelay {
         let gap_us = now_us.wrapping_sub(std::mem::replace(&mut self.arrival_us, now_us));
         // Gaps of at most half of the minimum, in ticks, never lengthen the delay.
         let half = Time(params.delayed_ack_timeout.0 / 2);
-        let is_short = gap_us < micros(half.saturating_sub(tick(params))) && !self.is_long;
+        let is_short = gap_us < micros(half.saturating_sub(tick(params))) && !self.is_long && self.ticks > 0;
         !is_short && self.follow(params, rtt, now, Time::from_micros(u64::from(gap_us)))
     }
 

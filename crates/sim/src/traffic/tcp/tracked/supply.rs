@@ -25,6 +25,12 @@ impl Supply {
         self.written
     }
 
+    /// Returns true if the application writes without a limit.
+    #[inline]
+    pub(super) fn is_unlimited(&self) -> bool {
+        self.written == u32::MAX
+    }
+
     /// Updates the number of segments written by `now`. At the start of the period it is `sent`, the number of sent
     /// segments.
     #[inline]

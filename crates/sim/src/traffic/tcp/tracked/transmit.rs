@@ -208,7 +208,8 @@ impl TrackedSender {
         self.window_due = false;
         self.new_data_only = false;
         let (next, payload) = (self.records.nxt(), params.segment_payload);
-        if params.tso_defer && self.phase != Phase::SynSent && self.send_buffers.are_low(next, payload) {
+        let is_open = self.phase != Phase::SynSent;
+        if params.tso_defer && is_open && self.supply.is_unlimited() && self.send_buffers.are_low(next, payload) {
             let size = self.buffer_size(params);
             self.send_buffers.write(next, size);
         }
@@ -311,9 +312,12 @@ impl TrackedSender {
         let (mss, buffer) = (params.segment_payload, params.socket_buffer.0);
         let widens =
             params.autotuning && self.receive_window.on_send(now, self.rtt.latest(), u64::from(new), mss, buffer);
-        // PSH marks the last of several segments sent at once (__tcp_transmit_skb), and the last segment of a buffer
-        // (tcp_push).
-        let ends_buffer = params.tso_defer && new && self.send_buffers.sent(seq + 1) && self.burst_left == 0;
+        // PSH marks the last of several segments sent at once (__tcp_transmit_skb), the last segment of a buffer, and
+        // the last one written (tcp_push).
+        let ends_buffer = params.tso_defer
+            && new
+            && (self.send_buffers.sent(seq + 1) && self.burst_left == 0
+                || seq + 1 == self.end.min(self.supply.written()));
         let prompt = match (widens, std::mem::take(&mut self.ends_burst) || ends_buffer) {
             (true, _) => Prompt::Always,
             (false, true) => Prompt::InOrder,

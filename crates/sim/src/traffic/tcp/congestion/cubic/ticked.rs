@@ -4,12 +4,12 @@
 //! per 1/32 s while the window does not change.
 
 use super::super::control::{Connection, Progress};
-use super::rules::{CubicParams, FIRST_GROWTH, LEAST_PER_SEGMENT, NO_GROWTH, alpha, segments_for_one};
+use super::rules::{CubicParams, FIRST_GROWTH, LEAST_PER_SEGMENT, NO_GROWTH, alpha};
 use fairlane_schemes::base::units::Time;
 
 /// Time for which the computed growth is used while the window does not change.
 const LASTING: Time = Time(Time::PER_SECOND / 32);
-/// Denominator of beta in Linux (BICTCP_BETA_SCALE).
+/// Denominator of beta and C in Linux, and units of CUBIC's time per second (BICTCP_BETA_SCALE, 2^BICTCP_HZ).
 const UNIT: u32 = 1024;
 
 /// State of CUBIC. Windows and counts are in segments, times in ticks.
@@ -19,9 +19,9 @@ pub(super) struct Ticked {
     epoch: Option<u64>,
     /// Window before the last congestion; 0 before the first and after a timeout (last_max_cwnd).
     w_max: u32,
-    /// W_max of this epoch, in segments (bic_origin_point). The next field is K in seconds (bic_K).
+    /// W_max of this epoch, in segments (bic_origin_point). The next field is K in units of 1/1024 s (bic_K).
     plateau: u32,
-    k_s: f64,
+    k: u64,
     /// Acknowledged segments not yet counted in `w_est` (ack_cnt).
     acked: u32,
     /// Window that Reno would have (tcp_cwnd).
@@ -45,14 +45,14 @@ impl Ticked {
         if self.epoch.is_none() || now != self.last_time {
             (self.last_window, self.last_time) = (window, now);
             let epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(params, window, now, progress.segments));
-            let since = Time((now - epoch + progress.min_rtt.0.div_ceil(of.clock_tick.0)) * of.clock_tick.0);
-            let ahead = since.as_secs_f64() - self.k_s;
-            // Eq. (1); the distance from the plateau is rounded down.
-            let above = (params.cubic_c * ahead * ahead * ahead).trunc();
-            let per_segment = segments_for_one(f64::from(window), f64::from(self.plateau) + above);
-            // Before the first congestion, the window grows by at least a twentieth per round trip.
-            let most = if self.w_max == 0 { FIRST_GROWTH } else { NO_GROWTH * f64::from(window) };
-            self.per_segment = per_segment.min(most) as u32;
+            let ahead = now - epoch + progress.min_rtt.0.div_ceil(of.clock_tick.0);
+            let target = self.target(params, ahead * of.clock_tick.0 / (Time::PER_SECOND / u64::from(UNIT)));
+            self.per_segment =
+                if target > window { window / (target - window) } else { window.saturating_mul(NO_GROWTH as u32) };
+            if self.w_max == 0 {
+                // Before the first congestion, the window grows by at least a twentieth per round trip.
+                self.per_segment = self.per_segment.min(FIRST_GROWTH as u32);
+            }
         }
         if params.tcp_friendliness {
             self.follow_reno(params, window);
@@ -78,8 +78,17 @@ impl Ticked {
         self.acked = segments;
         self.w_est = window;
         self.plateau = self.w_max.max(window);
-        self.k_s = libm::cbrt(f64::from(self.plateau - window) / params.cubic_c); // eq. (2)
+        let distance = f64::from(self.plateau - window) * f64::from(UNIT) / f64::from(scale(params));
+        self.k = (libm::cbrt(distance) * f64::from(UNIT)) as u64; // eq. (2)
         now
+    }
+
+    /// Target at time `t`, in units of 1/1024 s: eq. (1). The distance from the plateau is rounded down.
+    fn target(&self, params: &CubicParams, t: u64) -> u32 {
+        let offset = u128::from(t.abs_diff(self.k));
+        let distance = (u128::from(scale(params)) * offset * offset * offset) >> (4 * UNIT.ilog2());
+        let distance = u32::try_from(distance).unwrap_or(u32::MAX);
+        if t < self.k { self.plateau.saturating_sub(distance) } else { self.plateau.saturating_add(distance) }
     }
 
     /// Follows Reno if that is faster (section 4.3).
@@ -104,6 +113,11 @@ impl Ticked {
         self.w_max = if shrinks { window * (UNIT + beta) / (2 * UNIT) } else { window };
         window * beta / UNIT
     }
+}
+
+/// C in units of 1/1024 (cube_rtt_scale).
+fn scale(params: &CubicParams) -> u32 {
+    (params.cubic_c * f64::from(UNIT)).round().max(1.0) as u32
 }
 
 #[cfg(test)]
