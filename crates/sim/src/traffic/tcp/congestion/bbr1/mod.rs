@@ -26,7 +26,7 @@
 //!    `bbr1_pacing_margin_percent = 0`, `bbr1_ack_aggregation = false`, `bbr1_policer_detection = false`,
 //!    `bbr1_whole_segments = false`, `bbr1_counts_next_quantum = false`, `bbr1_equal_rtt_counts = true`. One detail has
 //!    no parameter: as in Linux, the window has two more segments in the probing phase.
-//! 2. Unlike in Linux, rates are not rounded to fixed point, nor times to microseconds.
+//! 2. Unlike in Linux, rates are not rounded to fixed point.
 //! 3. Once min_rtt is 10 s old, any RTT sample replaces it, even if the sample may include the delay of a delayed ACK.
 //! 4. Congestion marks are ignored, as in Linux.
 //!
@@ -109,6 +109,11 @@ pub struct Bbr1 {
     window: Memo<Target, u64>,
 }
 
+/// Rounds a time down to a multiple of `unit`, or not at all if `unit` is 0.
+fn whole(time: Time, unit: Time) -> Time {
+    if unit == Time::ZERO { time } else { Time(time.0 - time.0 % unit.0) }
+}
+
 impl Control for Bbr1 {
     type Params = Bbr1Params;
     const AUTHORITY: Authority = Authority::Full;
@@ -167,7 +172,7 @@ impl Control for Bbr1 {
             Event::Open => self.on_open(of, params, output, at),
             Event::Loss => self.save_cwnd(output),
             Event::Timeout => self.on_timeout(of, params, output, at),
-            Event::IdleRestart { .. } => self.restart_from_idle(params, output, at),
+            Event::IdleRestart { .. } => self.restart_from_idle(of, params, output, at),
             Event::Undo { .. } => {
                 // As in bbr_undo_cwnd, this resets only the estimators. The first ACK after recovery restores the
                 // window.
@@ -189,7 +194,7 @@ impl Bbr1 {
         self.aggregation.restart(at.now);
         self.policer.reset(Point::from(at));
         let nominal = ByteRate::of(self.initial_cwnd, if sampled { at.srtt } else { NOMINAL_RTT });
-        output.pacing = Some(nominal.times(params.bbr1_high_gain * params.margin()).into());
+        output.pacing = Some(nominal.times(params.high_gain() * params.margin()).into());
         self.set_quantum(of, params, output);
     }
 
@@ -205,7 +210,7 @@ impl Bbr1 {
     }
 
     /// Implements BBRHandleRestartFromIdle (4.3.4.4); bbr_cwnd_event.
-    fn restart_from_idle(&mut self, params: &Bbr1Params, output: &mut Output, at: &Moment) {
+    fn restart_from_idle(&mut self, of: Connection, params: &Bbr1Params, output: &mut Output, at: &Moment) {
         if !(at.app_limited || self.own_limit.covers(at.delivered)) {
             return;
         }
@@ -213,7 +218,7 @@ impl Bbr1 {
         self.aggregation.restart(at.now);
         match self.state {
             State::ProbeBw => self.set_pacing_rate(params, output, 1.0),
-            State::ProbeRtt => self.check_probe_rtt_done(output, at.now),
+            State::ProbeRtt => self.check_probe_rtt_done(of, output, at.now),
             State::Startup | State::Drain => {}
         }
     }
@@ -260,9 +265,10 @@ impl Bbr1 {
 
     /// Implements BBRIsNextCyclePhase (4.3.4.3).
     fn is_next_phase(&self, of: Connection, params: &Bbr1Params, output: &Output, sample: &Sample) -> bool {
-        let is_full_length = sample.now.saturating_sub(self.cycle_stamp) > self.min_rtt;
+        let [now, start] = [sample.now, self.cycle_stamp].map(|time| whole(time, params.unit_of_time()));
+        let is_full_length = now.saturating_sub(start) > self.min_rtt;
         let gain = self.pacing_gain(params);
-        let in_flight = self.in_flight_at_release(params, output, sample, sample.prior_in_flight);
+        let in_flight = self.in_flight_at_release(of, params, output, sample, sample.prior_in_flight);
         let max_bw = ByteRate(self.max_bw.get());
         if gain > 1.0 {
             is_full_length && (sample.lost > 0 || in_flight >= self.inflight(of, params, output, max_bw, gain))
@@ -274,13 +280,20 @@ impl Bbr1 {
     }
 
     /// Estimates the data in flight at the time when pacing permits the next segment (bbr_packets_in_net_at_edt).
-    fn in_flight_at_release(&self, params: &Bbr1Params, output: &Output, sample: &Sample, in_flight: u32) -> u64 {
+    fn in_flight_at_release(
+        &self,
+        of: Connection,
+        params: &Bbr1Params,
+        output: &Output,
+        sample: &Sample,
+        in_flight: u32,
+    ) -> u64 {
         if !params.bbr1_counts_next_quantum {
             return u64::from(in_flight);
         }
         let next = if self.pacing_gain(params) > 1.0 { u64::from(output.quantum) } else { 0 };
         let delivered = self.bw().over(sample.until_release) as u64;
-        (u64::from(in_flight) + next).saturating_sub(delivered)
+        (u64::from(in_flight) + next).saturating_sub(delivered - delivered % Self::unit(of, params))
     }
 
     /// Implements BBREnterProbeBW (4.3.4.3): any phase except that of gain 3/4 may be the first (4.3.4.2).
@@ -315,7 +328,7 @@ impl Bbr1 {
         }
         if self.state == State::Drain {
             let drained = self.inflight(of, params, output, ByteRate(self.max_bw.get()), 1.0);
-            if self.in_flight_at_release(params, output, sample, sample.in_flight) <= drained {
+            if self.in_flight_at_release(of, params, output, sample, sample.in_flight) <= drained {
                 self.enter_probe_bw(sample.now);
             }
         }

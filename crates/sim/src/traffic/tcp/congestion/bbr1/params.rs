@@ -29,7 +29,8 @@ params! {
         /// Enlarges BBRv1's window for aggregated ACKs.
         bbr1_ack_aggregation: bool = true, source "tcp_bbr.c bbr_update_ack_aggregation; not in the draft";
         /// Rounds BBRv1's windows and quanta to whole segments. Bandwidth-delay products are rounded up, and windows up
-        /// to an even number. Quanta (of 2^-10 s, not 1 ms) and expected deliveries are rounded down.
+        /// to an even number. Quanta (of 2^-10 s, not 1 ms) and expected deliveries are rounded down. Times are rounded
+        /// down to microseconds, and Startup's gains to multiples of 1/256.
         bbr1_whole_segments: bool = true,
             source "tcp_bbr.c bbr_bdp, bbr_quantization_budget, bbr_tso_segs_goal, bbr_update_ack_aggregation; the \
                 draft counts bytes";
@@ -43,7 +44,27 @@ params! {
     }
 }
 
+/// Denominator of gains in Linux (BBR_UNIT).
+const UNIT: f64 = 256.0;
+
 impl Bbr1Params {
+    /// Unit of times that Linux compares with the minimum RTT.
+    pub fn unit_of_time(&self) -> Time {
+        if self.bbr1_whole_segments { Time::from_micros(1) } else { Time::ZERO }
+    }
+
+    /// Gain of rate and window in Startup.
+    pub fn high_gain(&self) -> f64 {
+        let gain = self.bbr1_high_gain;
+        if self.bbr1_whole_segments { ((gain * UNIT).floor() + 1.0) / UNIT } else { gain }
+    }
+
+    /// Pacing gain in Drain.
+    pub fn drain_gain(&self) -> f64 {
+        let gain = 1.0 / self.bbr1_high_gain;
+        if self.bbr1_whole_segments { (gain * UNIT).floor() / UNIT } else { gain }
+    }
+
     /// Factor of the pacing margin.
     pub fn margin(&self) -> f64 {
         1.0 - self.bbr1_pacing_margin_percent / 100.0

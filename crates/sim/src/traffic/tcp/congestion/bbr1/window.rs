@@ -21,8 +21,8 @@ impl Bbr1 {
     /// Pacing gain of each state (bbr_update_gains).
     pub(super) fn pacing_gain(&self, params: &Bbr1Params) -> f64 {
         match (self.state, self.cycle_index) {
-            (State::Startup, _) => params.bbr1_high_gain,
-            (State::Drain, _) => 1.0 / params.bbr1_high_gain,
+            (State::Startup, _) => params.high_gain(),
+            (State::Drain, _) => params.drain_gain(),
             (State::ProbeRtt, _) => 1.0,
             (State::ProbeBw, _) if self.policer.rate().is_some() => 1.0,
             (State::ProbeBw, 0) => params.bbr1_probe_up_pacing_gain,
@@ -34,7 +34,7 @@ impl Bbr1 {
     /// Window of each state in bandwidth-delay products (bbr_update_gains).
     fn cwnd_gain(&self, params: &Bbr1Params) -> f64 {
         match self.state {
-            State::Startup | State::Drain => params.bbr1_high_gain,
+            State::Startup | State::Drain => params.high_gain(),
             State::ProbeBw => params.bbr1_cwnd_gain,
             State::ProbeRtt => 1.0,
         }
