@@ -96,8 +96,11 @@ pub struct Vegas {
     rounds: Rounds,
     /// Segments acknowledged since the window last grew, for growth like Reno's.
     counted: u32,
-    /// True if the phase was `Open`, without a reduction in progress, at the last sample (doing_vegas_now).
-    open: bool,
+    /// Phase so far; `Disorder` also stands for `Open` while a mark reduces the window.
+    phase: Phase,
+    /// True if Vegas decides: since the phase became `Open`, or since data were sent while nothing was in flight
+    /// (doing_vegas_now).
+    decides: bool,
 }
 
 impl Control for Vegas {
@@ -110,7 +113,15 @@ impl Control for Vegas {
 
     fn new(_: Connection, _: &VegasParams, _: u64) -> Self {
         let rounds = Rounds::default();
-        Self { base_rtt: Time::NEVER, min_rtt: Time::NEVER, samples: 0, rounds, counted: 0, open: true }
+        Self {
+            base_rtt: Time::NEVER,
+            min_rtt: Time::NEVER,
+            samples: 0,
+            rounds,
+            counted: 0,
+            phase: Phase::Open,
+            decides: true,
+        }
     }
 
     /// Window after congestion, that of Reno (deviation 4).
@@ -125,10 +136,9 @@ impl Control for Vegas {
             self.min_rtt = self.min_rtt.min(rtt);
             self.samples += 1;
         }
-        let was_open = std::mem::replace(&mut self.open, sample.phase == Phase::Open && !sample.reducing);
-        if self.open && !was_open {
-            self.begin_anew(params, sample.delivered, sample.in_flight);
-        }
+        let reduces = sample.phase == Phase::Open && sample.reducing;
+        let phase = if reduces { Phase::Disorder } else { sample.phase };
+        self.follow(params, phase, sample.delivered, sample.in_flight);
         let shrinks = sample.phase == Phase::Recovery || sample.reducing;
         if shrinks || sample.acked == 0 || sample.ece || sample.duplicate {
             return;
@@ -139,9 +149,9 @@ impl Control for Vegas {
             self.rounds.update(sample.prior_delivered, sample.delivered);
         }
         let may_grow = sample.cwnd_limited || params.vegas_grows_unused;
-        if !self.open {
+        if !self.decides {
             self.grow_as_reno(of, output, sample);
-        } else if self.rounds.started {
+        } else if self.rounds.started && phase == Phase::Open {
             if self.samples < LEAST_SAMPLES {
                 self.grow_as_reno(of, output, sample);
             } else {
@@ -156,13 +166,26 @@ impl Control for Vegas {
     fn on_event(&mut self, _: Connection, params: &VegasParams, _: &mut Output, event: Event, at: &Moment) {
         if matches!(event, Event::IdleRestart { .. }) {
             // tcp_vegas_cwnd_event: the path may have changed during a pause.
+            self.follow(params, at.phase, at.delivered, at.in_flight);
             self.base_rtt = Time::NEVER;
+            self.decides = true;
             self.begin_anew(params, at.delivered, at.in_flight);
         }
     }
 }
 
 impl Vegas {
+    /// Follows the connection into `phase` (tcp_vegas_state).
+    fn follow(&mut self, params: &VegasParams, phase: Phase, delivered: u64, in_flight: u32) {
+        if std::mem::replace(&mut self.phase, phase) == phase {
+            return;
+        }
+        self.decides = phase == Phase::Open;
+        if self.decides {
+            self.begin_anew(params, delivered, in_flight);
+        }
+    }
+
     /// Implements vegas_enable: Vegas decides again only after a full round trip.
     fn begin_anew(&mut self, params: &VegasParams, delivered: u64, in_flight: u32) {
         let ahead = if params.vegas_early_round { in_flight } else { 0 };
@@ -391,6 +414,19 @@ mod tests {
         flow.event(Event::IdleRestart { idle: Time::from_secs(1) });
         flow.ack(|sample| sample.rtt = Some(Time::from_millis(300)));
         assert_eq!(flow.control.base_rtt, Time::from_millis(300));
+    }
+
+    #[test]
+    fn after_a_timeout_with_nothing_in_flight_the_base_rtt_is_measured_anew_and_only_slow_start_grows() {
+        let mut flow = flow();
+        (flow.output.cwnd, flow.output.ssthresh) = (2 * MSS, 3 * MSS);
+        flow.event_in(Phase::Loss, Event::IdleRestart { idle: Time::from_millis(300) });
+        let windows = [(); 3].map(|()| {
+            flow.ack(|sample| (sample.phase, sample.rtt) = (Phase::Loss, Some(Time::from_millis(300))));
+            flow.output.cwnd / MSS
+        });
+        // Reno would add a segment after three acknowledged ones.
+        assert_eq!((windows, flow.control.base_rtt), ([3, 3, 3], Time::from_millis(300)));
     }
 
     #[test]

@@ -269,9 +269,11 @@ impl TrackedSender {
             Next::Again(seq) => seq,
         };
         let payload = self.payload(params, seq);
-        if self.records.outstanding() == 0 && self.last_sent > Time::ZERO {
+        if self.records.in_flight() == 0 && self.last_sent > Time::ZERO {
             let idle = now.saturating_sub(self.last_sent);
-            self.restart_after_idle(params, idle);
+            if self.records.outstanding() == 0 {
+                self.restart_after_idle(params, idle);
+            }
             self.tell(params, Event::IdleRestart { idle }, now);
         }
         let silent = self.records.outstanding() == 0;

@@ -58,7 +58,11 @@ impl<C: Control> Flow<C> {
     }
 
     pub fn event(&mut self, event: Event) {
-        let at = self.moment();
+        self.event_in(Phase::Open, event);
+    }
+
+    pub fn event_in(&mut self, phase: Phase, event: Event) {
+        let at = Moment { phase, ..self.moment() };
         self.control.on_event(self.of, &self.params, &mut self.output, event, &at);
     }
 
