@@ -156,7 +156,7 @@
 //! reports a duplicate in the first block (D-SACK). It also immediately acknowledges:
 //!
 //! - with `autotuning`, each segment that widens the receive window (by two segments);
-//! - with `tso_defer`, the last segment of a burst of several, which carries PSH, if it arrives in order;
+//! - with `tso_defer`, the last segment of a burst of several and the last one written, which carry PSH, if in order;
 //! - with `ecn` and `quickack`, the segment with the first mark that it echoes, and the segment with the CWR that ends
 //!   the echo;
 //! - pending segments when marks begin or end (RFC 8257 3.2), for controls that count each mark but do not use ECT(1).
@@ -430,7 +430,7 @@ pub enum Prompt {
     /// None.
     #[default]
     No,
-    /// With `tso_defer`, the segment ends a burst (PSH). Counts only if the segment arrives in order
+    /// With `tso_defer`, the segment ends a burst or a write (PSH). Counts only if the segment arrives in order
     /// (tcp_event_data_recv).
     InOrder,
     /// With `autotuning`, the segment widens the receive window (tcp_grow_window).
