@@ -38,14 +38,14 @@ impl Flow {
 #[test]
 fn the_first_rate_is_the_initial_window_in_the_first_rtt_times_the_gain() {
     let flow = Flow::new(Bbr1Params::default());
-    // 4.2.1: the pacing rate is 2.885 * 10 kB / 0.1 s, times 0.99 by the margin of Linux.
-    assert_eq!(flow.output.pacing, Some(BitRate(2_284_920)));
+    // 4.2.1: the pacing rate is 739 / 256 * 10 kB / 0.1 s, times 0.99 by the margin of Linux.
+    assert_eq!(flow.output.pacing, Some(BitRate(2_286_281)));
 }
 
 #[test]
 fn without_a_margin_rates_are_those_of_the_draft() {
     let params = Bbr1Params { bbr1_pacing_margin_percent: 0.0, ..Default::default() };
-    assert_eq!(Flow::new(params).output.pacing, Some(BitRate(2_308_000)));
+    assert_eq!(Flow::new(params).output.pacing, Some(BitRate(2_309_375)));
 }
 
 #[test]
@@ -54,8 +54,8 @@ fn startup_ends_after_three_rounds_that_grow_by_less_than_a_quarter_and_drain_wi
     let queued = Told { in_flight: 2 * BDP, ..CALM };
     let states = [(); 4].map(|()| flow.round(queued));
     assert_eq!(states, [State::Startup, State::Startup, State::Startup, State::Drain]);
-    // 4.3.3: the pacing rate is 0.99 * 8 Mbit/s / 2.885.
-    assert_eq!(flow.output.pacing, Some(BitRate(2_745_233)));
+    // 4.3.3: the pacing rate is 0.99 * 8 Mbit/s * 88 / 256.
+    assert_eq!(flow.output.pacing, Some(BitRate(2_722_500)));
     // 4.2.3.2: the target is a BDP and 3 quanta of 2 segments each.
     assert_eq!(flow.within(Told { in_flight: 106 * MSS + 1, ..CALM }), State::Drain);
     assert_eq!(flow.within(Told { in_flight: 106 * MSS, ..CALM }), State::ProbeBw);
@@ -103,7 +103,7 @@ fn the_phase_that_probes_lasts_an_rtt_and_until_its_gain_is_in_flight_or_somethi
         let told = Told { in_flight, lost, acked: 1, ..CALM };
         flow.within(told);
         assert_eq!(flow.control.cycle_index, 0, "it has just begun");
-        flow.now += RTT + Time(1);
+        flow.now += RTT + Time::from_micros(1);
         flow.within(told);
         // 4.3.4.3: the target is 125 segments plus 6 for three quanta. This is rounded up to 132, an even number, plus
         // 2 (bbr_quantization_budget). The next quantum to be sent, of 2 segments, counts as in flight.
@@ -131,6 +131,27 @@ fn data_that_leave_the_network_before_the_next_quantum_departs_are_not_in_flight
         flow.within(Told { in_flight: 116 * MSS, until_release: Time(RTT.0 / 10), ..CALM });
         assert_eq!(flow.control.cycle_index == 2, ends);
     }
+}
+
+#[test]
+fn data_that_leave_before_the_next_quantum_count_in_whole_segments() {
+    let mut flow = Flow::cycling(Bbr1Params::default(), 0);
+    flow.now += RTT + Time::from_micros(1);
+    // The phase ends with 134 segments in flight: 133 and a quantum of 2, less 1.9, rounded down to 1.
+    flow.within(Told { in_flight: 133 * MSS, acked: 1, until_release: Time(RTT.0 * 19 / 1000), ..CALM });
+    assert_eq!(flow.control.cycle_index, 1);
+}
+
+#[test]
+fn a_phase_lasts_longer_than_an_rtt_in_whole_microseconds() {
+    let mut flow = Flow::cycling(Bbr1Params::default(), 2);
+    flow.control.cycle_stamp += Time(900_000);
+    flow.now = flow.control.cycle_stamp + RTT + Time(90_000);
+    flow.within(Told { acked: 1, ..CALM });
+    assert_eq!(flow.control.cycle_index, 2);
+    flow.now += Time(10_000);
+    flow.within(Told { acked: 1, ..CALM });
+    assert_eq!(flow.control.cycle_index, 3);
 }
 
 #[test]
