@@ -16,7 +16,7 @@ use crate::network::sim_packet::{PacketKind, SimPacket};
 use crate::network::tcp_flow::{AtEnd, Span, TcpFlow};
 use crate::network::{Entry, Hop, Network, Stopping};
 use crate::scenario::Scenario;
-use crate::traffic::tcp::{Ack, Prompt};
+use crate::traffic::tcp::Ack;
 use crate::traffic::video_player::Awaits;
 use crate::watch::observer::{LinkObserver, NoObserver, Observer};
 use fairlane_schemes::base::units::Time;
@@ -694,11 +694,10 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
                     payload: segment.payload as u16,
                     class: flow.class,
                     ecn: segment.ecn,
-                    kind: match (segment.syn, segment.prompt) {
+                    kind: match (segment.syn, segment.push) {
                         (true, _) => PacketKind::Syn,
-                        (false, Prompt::No) => PacketKind::Data,
-                        (false, Prompt::InOrder) => PacketKind::PushedData,
-                        (false, Prompt::Always) => PacketKind::WideningData,
+                        (false, false) => PacketKind::Data,
+                        (false, true) => PacketKind::PushedData,
                     },
                     cwr: segment.cwr,
                 };
@@ -797,7 +796,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         let params = &self.network.tcp_params[flow.params as usize];
         if state.awaits == Awaits::Room {
             // The request is sent as an acknowledgement, over the same path.
-            let (user, ack) = (flow.user, flow.receiver.answer());
+            let (user, ack) = (flow.user, flow.receiver.answer(params));
             let (ack_bytes, full) = (params.ack_wire_bytes(&ack), params.segment_payload + params.header_bytes);
             let ack_of = FlowAck { flow: index, user, ack };
             let moved = |earlier| self.agenda.sent(Direction::Down, user, earlier);

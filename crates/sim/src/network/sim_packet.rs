@@ -1,7 +1,7 @@
 //! The simulator's packet: 48 bytes, moved by value.
 
 use crate::cache_line::fetch;
-use crate::traffic::tcp::{Prompt, Segment};
+use crate::traffic::tcp::Segment;
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::packet::{Ecn, Packet, TrafficClass};
 
@@ -14,8 +14,6 @@ pub enum PacketKind {
     Data,
     /// A TCP data segment that ends a burst (PSH).
     PushedData,
-    /// A TCP data segment that widens the receive window.
-    WideningData,
     /// The SYN of a TCP connection.
     Syn,
 }
@@ -83,11 +81,7 @@ impl SimPacket {
             cwr: self.cwr,
             ecn: self.ecn,
             timestamp: self.timestamp,
-            prompt: match self.kind {
-                PacketKind::PushedData => Prompt::InOrder,
-                PacketKind::WideningData => Prompt::Always,
-                _ => Prompt::No,
-            },
+            push: self.kind == PacketKind::PushedData,
         }
     }
 

@@ -420,21 +420,20 @@ pub struct Segment {
     pub ecn: Ecn,
     /// Send time (TSval, RFC 7323).
     pub timestamp: Time,
-    /// Asks for an immediate ACK.
-    pub prompt: Prompt,
+    /// With `tso_defer`, true if the segment ends a burst or a write (PSH). In order, it is acknowledged at once.
+    pub push: bool,
 }
 
-/// Reason why a segment causes an immediate ACK.
+/// Flag of an ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Prompt {
+pub enum AckFlag {
     /// None.
     #[default]
-    No,
-    /// With `tso_defer`, the segment ends a burst or a write (PSH). Counts only if the segment arrives in order
-    /// (tcp_event_data_recv).
-    InOrder,
-    /// With `autotuning`, the segment widens the receive window (tcp_grow_window).
-    Always,
+    None,
+    /// The ACK is a SYN-ACK.
+    Syn,
+    /// A packet with a congestion mark has arrived, and none with CWR since then (ECE, RFC 3168).
+    CongestionEcho,
 }
 
 /// Output of a receiver.
@@ -444,14 +443,30 @@ pub struct Ack {
     pub ack: u32,
     /// Timestamp of the acknowledged segment (TSecr, RFC 7323).
     pub echo: Time,
-    /// True if this is a SYN-ACK.
-    pub syn: bool,
-    /// True from the arrival of a packet with a congestion mark until a packet with CWR arrives (ECE, RFC 3168).
-    pub congestion_echo: bool,
-    /// Number of segments that arrived with a congestion mark, modulo 2^16, if the feedback is accurate.
-    pub marks: u16,
+    /// SYN or ECE.
+    pub flag: AckFlag,
+    /// Number of segments that arrived with a congestion mark, modulo 2^8, if the feedback is accurate.
+    pub marks: u8,
+    /// With `autotuning`, the scaled receive window. A SYN-ACK has none.
+    pub window: u16,
     /// Runs of segments above gaps, if the connection uses SACK.
     pub sacks: SackBlocks,
+}
+
+impl Ack {
+    /// Returns true if this is a SYN-ACK.
+    #[must_use]
+    #[inline]
+    pub fn is_syn(&self) -> bool {
+        self.flag == AckFlag::Syn
+    }
+
+    /// Returns true if the ACK echoes a congestion mark.
+    #[must_use]
+    #[inline]
+    pub fn echoes_congestion(&self) -> bool {
+        self.flag == AckFlag::CongestionEcho
+    }
 }
 
 /// Returns `value`, at most 2^32 - 1.

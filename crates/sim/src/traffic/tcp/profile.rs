@@ -466,13 +466,13 @@ impl TcpParams {
         // The AccECN option has kind, length and three counters of 3 bytes, padded. With timestamps, the 40 bytes of
         // options may have room for fewer counters.
         let counters = if self.has_accurate_ecn() { 12.min(40 - 12 - option) } else { 0 };
-        if ack.syn { self.syn_bytes } else { self.header_bytes + option + counters }
+        if ack.is_syn() { self.syn_bytes } else { self.header_bytes + option + counters }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{SackBlock, SackBlocks};
+    use super::super::{AckFlag, SackBlock, SackBlocks};
     use super::*;
 
     #[test]
@@ -486,7 +486,7 @@ mod tests {
         // 2.
         assert_eq!(params.segment_wire_bytes(&Segment { payload: 0, syn: true, ..data }), 58);
         assert_eq!(params.ack_wire_bytes(&Ack { ack: 1, ..Ack::default() }), 54);
-        assert_eq!(params.ack_wire_bytes(&Ack { syn: true, ..Ack::default() }), 58);
+        assert_eq!(params.ack_wire_bytes(&Ack { flag: AckFlag::Syn, ..Ack::default() }), 58);
     }
 
     #[test]

@@ -228,10 +228,10 @@ impl<W: Write> Pcap<W> {
             let plan = &connection.plan;
             let tcp = TcpFields {
                 direction: Direction::ToUser,
-                sequence: u32::from(!ack.syn),
+                sequence: u32::from(!ack.is_syn()),
                 acknowledgment: Some(plan.sequence_of(ack.ack)),
-                syn: ack.syn,
-                echo: ack.congestion_echo,
+                syn: ack.is_syn(),
+                echo: ack.echoes_congestion(),
                 reduced: false,
                 sacks: ack.sacks,
                 timestamps: (sent, ack.echo),

@@ -86,7 +86,7 @@ pub(super) struct Connection {
     /// Number of marked segments that the receiver has counted. The next field has the low 16 bits of this number, as
     /// reported in the last ACK.
     marks: u64,
-    last_marks: u16,
+    last_marks: u8,
     timeouts: u32,
     phase: Phase,
     metrics: Option<Metrics>,
@@ -186,7 +186,7 @@ impl Connection {
             self.min_rtt = self.min_rtt.min(rtt);
         }
         let raw = Raw { length: params.ack_wire_bytes(ack), payload: 0 };
-        if ack.syn {
+        if ack.is_syn() {
             let (packet, answered) = (self.initial_received, self.initial_sent.saturating_sub(1));
             self.initial_received += 1;
             return events.add(Kind::PacketReceived, |text| {

@@ -3,15 +3,18 @@
 mod ack_delay;
 #[cfg(test)]
 mod tests;
+mod window;
 
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::packet::Ecn;
 
 use ack_delay::{AckDelay, micros};
+use window::ReceiveWindow;
+pub(super) use window::{first as first_window, shift as window_shift};
 
 use super::blocks::{SackBlock, SackBlocks};
 use super::ring::BitRing;
-use super::{Ack, Prompt, Segment, TcpParams};
+use super::{Ack, AckFlag, Segment, TcpParams};
 
 /// Number of segments acknowledged one by one after the first echoed mark, and after a segment that is not ECN-capable
 /// (Linux `tcp_input.c` __tcp_ecn_check_ce).
@@ -63,8 +66,8 @@ pub struct Receiver {
     short_payload: u16,
     /// Last segment of a transfer, once it has arrived, if it is shorter than one MSS.
     short_seq: u32,
-    /// Number of segments with a congestion mark, modulo 2^16.
-    marks: u16,
+    /// Number of segments with a congestion mark, modulo 2^8.
+    marks: u8,
     /// Segments still to be acknowledged one by one.
     quick: u8,
     /// True if `early` has members; otherwise there is no block to report.
@@ -77,8 +80,26 @@ pub struct Receiver {
     /// Number of ACKs of segments above gaps since RCV.NXT advanced. The first [`PROMPT`] were sent at once, the others
     /// are delayed.
     beyond: u8,
-    /// Delay of ACKs, with `ack_delay_adapts`.
-    ack_delay: AckDelay,
+    /// State of a receiver that adapts; `None` without `autotuning` and `ack_delay_adapts`.
+    adaptive: Option<Box<Adaptive>>,
+}
+
+/// What adapts to the arriving data.
+#[derive(Clone, Debug)]
+struct Adaptive {
+    /// With `autotuning`.
+    window: Option<ReceiveWindow>,
+    /// With `ack_delay_adapts`.
+    ack_delay: Option<AckDelay>,
+}
+
+impl Adaptive {
+    fn new(params: &TcpParams) -> Self {
+        Self {
+            window: params.autotuning.then(|| ReceiveWindow::new(params)),
+            ack_delay: params.ack_delay_adapts.then(AckDelay::default),
+        }
+    }
 }
 
 impl Receiver {
@@ -105,7 +126,7 @@ impl Receiver {
             is_ecn_seen: false,
             open: false,
             beyond: 0,
-            ack_delay: AckDelay::default(),
+            adaptive: (params.autotuning || params.ack_delay_adapts).then(|| Box::new(Adaptive::new(params))),
         }
     }
 
@@ -132,32 +153,65 @@ impl Receiver {
     #[inline(always)]
     pub fn on_plain_segment(&mut self, params: &TcpParams, segment: &Segment, now: Time) -> Option<Ack> {
         self.wire_bytes += u64::from(params.header_bytes + segment.payload);
-        self.hurry(segment.prompt, true);
         if segment.seq <= self.last_ack && (!params.sack || segment.timestamp >= self.echo) {
             self.echo = segment.timestamp;
         }
         self.next += 1;
+        self.hurry(params, segment, Some(self.next), now);
         self.note_arrival(params, now);
         // Without a gap there is no block; this tells the compiler.
-        self.delay_ack(params, now).map(|ack| Ack { sacks: SackBlocks::default(), ..ack })
+        let ack = self.delay_ack(params, now).map(|ack| Ack { sacks: SackBlocks::default(), ..ack });
+        self.read(params, now);
+        ack
     }
 
     /// Acknowledges a segment at once if it widens the receive window (tcp_grow_window), or if it ends a burst in order
-    /// (ICSK_ACK_PUSHED).
+    /// (ICSK_ACK_PUSHED, tcp_event_data_recv). `next` is RCV.NXT after a segment in order.
     #[inline]
-    fn hurry(&mut self, prompt: Prompt, in_order: bool) {
-        match prompt {
-            Prompt::Always => self.quick |= 1, // This way, the window also prolongs the quick ACKs.
-            Prompt::InOrder if in_order => self.quick = self.quick.max(1),
-            _ => {}
+    fn hurry(&mut self, params: &TcpParams, segment: &Segment, next: Option<u32>, now: Time) {
+        if segment.push && next.is_some() {
+            self.quick = self.quick.max(1);
+        }
+        if let Some(window) = self.window()
+            && window.on_segment(params, segment, next, now)
+        {
+            self.quick |= 1; // This way, the window also prolongs the quick ACKs.
+        }
+    }
+
+    /// Lets the application read all data in order.
+    #[inline]
+    fn read(&mut self, params: &TcpParams, now: Time) {
+        let next = self.next;
+        if let Some(window) = self.window() {
+            window.on_read(params, next, now);
         }
     }
 
     /// Adapts the delay of ACKs to an in-order segment.
     #[inline]
     fn note_arrival(&mut self, params: &TcpParams, now: Time) {
-        if params.ack_delay_adapts && self.ack_delay.on_segment(params, self.handshake_rtt(), now) {
+        let rtt = self.handshake_rtt();
+        if let Some(delay) = self.ack_delay()
+            && delay.on_segment(params, rtt, now)
+        {
             self.quick = self.quick.max(params.quickack as u8);
+        }
+    }
+
+    #[inline]
+    fn window(&mut self) -> Option<&mut ReceiveWindow> {
+        self.adaptive.as_mut()?.window.as_mut()
+    }
+
+    #[inline]
+    fn ack_delay(&mut self) -> Option<&mut AckDelay> {
+        self.adaptive.as_mut()?.ack_delay.as_mut()
+    }
+
+    fn reset_delay(&mut self, params: &TcpParams) {
+        if let Some(delay) = self.ack_delay() {
+            delay.reset(params);
         }
     }
 
@@ -176,12 +230,11 @@ impl Receiver {
         if segment.payload == 0 {
             // This segment is the ACK that ends the handshake.
             if self.handshake & TIMED == 0 {
-                self.handshake = (micros(now).wrapping_sub(self.handshake) & !TIMED) | TIMED;
+                self.open(&segment, now);
             }
             return None;
         }
         let before = if params.ecn { self.note_congestion(params, &segment) } else { None };
-        self.hurry(segment.prompt, segment.seq == self.next);
         // ns-3.26 ProcessOptionTimestamp: an ACK echoes only the segment that the last ACK requested. With SACK, where
         // every echo gives a sample, RFC 7323 4.3 (2) applies: an ACK also echoes a segment that was retransmitted
         // because its ACK was lost.
@@ -204,6 +257,12 @@ impl Receiver {
             //= RFC 5681 4.2-4: A segment beyond a gap is acknowledged at once.
             //= RFC 2018 4-2: Each segment of new data beyond a gap is acknowledged, with blocks.
             let is_new = self.early.insert(self.next, segment.seq);
+            if is_new {
+                self.hurry(params, &segment, None, now);
+                if let Some(window) = self.window() {
+                    window.store(1);
+                }
+            }
             self.beyond = if self.gap { self.beyond } else { 0 };
             self.gap = true;
             if !is_new && params.is_tracked() {
@@ -215,22 +274,44 @@ impl Receiver {
             if params.sack {
                 self.report(segment.seq);
             }
-            return Some(self.ack());
+            return Some(self.ack(params));
         }
+        self.hurry(params, &segment, Some(self.next + 1), now);
         self.note_arrival(params, now);
-        if !self.gap {
+        let ack = if self.gap {
+            self.fill_gap();
+            //= RFC 5681 4.2-5: A segment that fills a gap, or part of one, is acknowledged at once.
+            Some(self.ack(params))
+        } else {
             self.next += 1;
             // `before` acknowledges the previous segments. If this segment is acknowledged at once, its ACK replaces
             // `before`.
-            return self.delay_ack(params, now).or(before);
+            self.delay_ack(params, now).or(before)
+        };
+        self.read(params, now);
+        ack
+    }
+
+    /// Records the ACK that ends the handshake.
+    fn open(&mut self, segment: &Segment, now: Time) {
+        let rtt = micros(now).wrapping_sub(self.handshake) & !TIMED;
+        if let Some(window) = self.window() {
+            let way_out = now.saturating_sub(segment.timestamp);
+            window.open(Time::from_micros(u64::from(rtt)).saturating_sub(way_out), now);
         }
+        self.handshake = rtt | TIMED;
+    }
+
+    /// Advances RCV.NXT over a segment that fills the first gap and those stored above it.
+    fn fill_gap(&mut self) {
         let filled = self.early.take_run(self.next + 1);
         self.next += 1 + filled;
+        if let Some(window) = self.window() {
+            window.release(filled);
+        }
         self.sacks.drop_below(self.next);
         self.gap = !self.early.is_empty();
         self.beyond = 0;
-        //= RFC 5681 4.2-5: A segment that fills a gap, or part of one, is acknowledged at once.
-        Some(self.ack())
     }
 
     /// Prefetches the data for checking whether segment `seq` is out of order.
@@ -244,10 +325,12 @@ impl Receiver {
         if now < self.timer {
             return None;
         }
-        if params.ack_delay_adapts && self.unacked > 0 {
-            self.ack_delay.on_timeout(params);
+        if self.unacked > 0
+            && let Some(delay) = self.ack_delay()
+        {
+            delay.on_timeout(params);
         }
-        Some(self.ack())
+        Some(self.ack(params))
     }
 
     /// Timestamp that ACKs echo: the send time of the last in-order segment.
@@ -264,8 +347,8 @@ impl Receiver {
     }
 
     /// Returns an ACK of all in-order segments, like one piggybacked on data of the receiver.
-    pub fn answer(&mut self) -> Ack {
-        self.ack()
+    pub fn answer(&mut self, params: &TcpParams) -> Ack {
+        self.ack(params)
     }
 
     /// Deadline of the delayed ACK, or [`Time::NEVER`] if there is none.
@@ -301,7 +384,7 @@ impl Receiver {
         if params.quickack > 0 && self.is_ecn_seen && !is_capable {
             // A retransmission (__tcp_ecn_check_ce).
             self.quick = self.quick.max(QUICK_AFTER_MARK);
-            self.ack_delay.reset(params);
+            self.reset_delay(params);
         }
         self.is_ecn_seen |= is_capable;
         if params.quickack > 0 && segment.cwr {
@@ -315,10 +398,10 @@ impl Receiver {
         //= RFC 3168 6.1.3-3: A mark after CWR, or with it, restarts the echo.
         let echoes = self.congestion_echo && !segment.cwr;
         self.congestion_echo = segment.ecn == Ecn::Ce || echoes;
-        self.marks = self.marks.wrapping_add(u16::from(segment.ecn == Ecn::Ce));
+        self.marks = self.marks.wrapping_add(u8::from(segment.ecn == Ecn::Ce));
         if params.quickack > 0 && segment.ecn == Ecn::Ce && !echoes {
             self.quick = self.quick.max(QUICK_AFTER_MARK); // __tcp_ecn_check_ce
-            self.ack_delay.reset(params);
+            self.reset_delay(params);
         }
         None
     }
@@ -329,12 +412,12 @@ impl Receiver {
     fn note_mark(&mut self, params: &TcpParams, marked: bool) -> Option<Ack> {
         let changed = std::mem::replace(&mut self.congestion_echo, marked) != marked;
         //= RFC 8257 3.2-1: A receiver acknowledges at once what was pending when marks begin or end.
-        let before = (changed && self.timer < Time::NEVER).then(|| self.ack());
+        let before = (changed && self.timer < Time::NEVER).then(|| self.ack(params));
         if changed && params.quickack > 0 {
             // tcp_dctcp.h dctcp_ece_ack_update: ICSK_ACK_NOW.
             self.quick = self.quick.max(1);
         }
-        self.marks = self.marks.wrapping_add(u16::from(marked));
+        self.marks = self.marks.wrapping_add(u8::from(marked));
         before
     }
 
@@ -346,12 +429,13 @@ impl Receiver {
             self.open = true;
             self.echo = segment.timestamp;
         }
-        Ack { ack: self.next, echo: self.echo, syn: true, ..Ack::default() }
+        Ack { ack: self.next, echo: self.echo, flag: AckFlag::Syn, ..Ack::default() }
     }
 
     /// Returns an ACK of all in-order segments. It replaces the delayed ACK.
     #[inline]
-    fn ack(&mut self) -> Ack {
+    fn ack(&mut self, params: &TcpParams) -> Ack {
+        let window = self.offer_window(params);
         self.timer = Time::NEVER;
         self.unacked = 0;
         self.beyond = self.beyond.min(PROMPT);
@@ -364,11 +448,23 @@ impl Receiver {
         Ack {
             ack: self.next,
             echo: self.echo,
-            syn: false,
-            congestion_echo: self.congestion_echo,
+            flag: if self.congestion_echo { AckFlag::CongestionEcho } else { AckFlag::None },
             marks: self.marks,
+            window,
             sacks,
         }
+    }
+
+    /// Returns the window field of an ACK.
+    #[inline]
+    fn offer_window(&mut self, params: &TcpParams) -> u16 {
+        let next = self.next;
+        let Some(window) = self.window() else { return 0 };
+        let (field, is_short) = (window.offer(params, next), window.is_short(params.segment_payload));
+        if is_short {
+            self.quick = 0; // __tcp_select_window
+        }
+        field
     }
 
     /// Returns true if the ACK of a segment above a gap may be delayed: three such ACKs have been sent since RCV.NXT
@@ -388,10 +484,10 @@ impl Receiver {
         let others_wait = self.beyond > PROMPT + 1;
         self.report(seq);
         if others_wait && !is_known && self.sacks.len() > KEPT_RUNS {
-            return Some(self.ack());
+            return Some(self.ack(params));
         }
         if now.saturating_add(SACK_SLACK) > self.timer {
-            return Some(self.ack());
+            return Some(self.ack(params));
         }
         if self.timer == Time::NEVER {
             let rtt = self.handshake_rtt();
@@ -402,9 +498,9 @@ impl Receiver {
 
     /// Returns the ACK of a segment that had already arrived, with a D-SACK if the sender uses D-SACKs.
     fn answer_duplicate(&mut self, params: &TcpParams, seq: u32) -> Ack {
-        let mut ack = self.ack();
+        let mut ack = self.ack(params);
         self.quick = params.quickack as u8;
-        self.ack_delay.reset(params);
+        self.reset_delay(params);
         if params.is_tracked() {
             // RFC 2883 section 4: the duplicate is the first block; blocks of runs above gaps follow.
             ack.sacks = ack.sacks.behind(SackBlock { start: seq, end: seq + 1 });
@@ -439,7 +535,7 @@ impl Receiver {
         //= RFC 5681 4.2-2: Every second full segment is acknowledged at least.
         if u32::from(self.unacked) >= params.delayed_ack || self.quick > 0 {
             if params.gro_timeout == Time::ZERO || u32::from(self.unacked) * params.segment_payload >= MOST_MERGED {
-                return Some(self.ack());
+                return Some(self.ack(params));
             }
             // With GRO, the same ACK also acknowledges segments that follow immediately.
             self.timer = self.timer.min(now.saturating_add(params.gro_timeout));
@@ -447,11 +543,8 @@ impl Receiver {
         }
         if self.timer == Time::NEVER {
             //= RFC 5681 4.2-3: An ACK comes within 500 ms.
-            let delay = if params.ack_delay_adapts {
-                self.ack_delay.delay(params, self.handshake_rtt())
-            } else {
-                params.delayed_ack_timeout
-            };
+            let rtt = self.handshake_rtt();
+            let delay = self.ack_delay().map_or(params.delayed_ack_timeout, |delay| delay.delay(params, rtt));
             self.timer = params.due(now, delay);
         }
         None

@@ -24,7 +24,7 @@ fn warm() -> Receiver {
     let mut receiver = Receiver::new(&params());
     let syn = Segment { syn: true, timestamp: ms(1), ..Segment::default() };
     let answer = receiver.on_segment(&params(), syn, ms(1));
-    assert_eq!(answer, Some(Ack { ack: 0, echo: ms(1), syn: true, ..Ack::default() }));
+    assert_eq!(answer, Some(Ack { ack: 0, echo: ms(1), flag: AckFlag::Syn, ..Ack::default() }));
     let close = Segment { syn: false, ..syn };
     assert_eq!(receiver.on_segment(&params(), close, ms(2)), None);
     assert_eq!(data(&mut receiver, 0, 3), Some((1, 3)));
@@ -127,7 +127,7 @@ fn echoes_the_first_syn_when_it_is_repeated() {
     let syn = |at| Segment { syn: true, timestamp: at, ..Segment::default() };
     receiver.on_segment(&params(), syn(ms(1)), ms(2));
     let answer = receiver.on_segment(&params(), syn(ms(3001)), ms(3002));
-    assert_eq!(answer, Some(Ack { ack: 0, echo: ms(1), syn: true, ..Ack::default() }));
+    assert_eq!(answer, Some(Ack { ack: 0, echo: ms(1), flag: AckFlag::Syn, ..Ack::default() }));
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn echoes_congestion_until_the_sender_says_that_its_window_is_reduced() {
     let mut receiver = Receiver::new(&params);
     let mut echo = |seq, ecn, cwr| {
         let segment = Segment { seq, payload: MSS, ecn, cwr, ..Segment::default() };
-        receiver.on_segment(&params, segment, ms(9)).unwrap().congestion_echo
+        receiver.on_segment(&params, segment, ms(9)).unwrap().echoes_congestion()
     };
     assert!(!echo(0, Ecn::Ect0, false));
     assert!(echo(1, Ecn::Ce, false));
@@ -282,17 +282,15 @@ fn echoes_congestion_until_the_sender_says_that_its_window_is_reduced() {
 }
 
 #[test]
-fn a_segment_that_asks_for_it_is_acknowledged_at_once() {
+fn a_segment_that_ends_a_burst_is_acknowledged_at_once() {
     let mut receiver = Receiver::new(&params());
-    let mut answered = |seq, prompt| {
-        let segment = Segment { seq, payload: MSS, prompt, ..Segment::default() };
+    let mut answered = |seq, push| {
+        let segment = Segment { seq, payload: MSS, push, ..Segment::default() };
         receiver.on_segment(&params(), segment, ms(1)).is_some()
     };
-    // The first segment is always acknowledged. Later, every second segment is, and each segment that ends a burst or
-    // widens the window.
-    let (no, end, widens) = (Prompt::No, Prompt::InOrder, Prompt::Always);
-    let answers = [(0, no), (1, no), (2, no), (3, widens), (4, end), (5, no), (6, no)];
-    assert_eq!(answers.map(|(seq, prompt)| answered(seq, prompt)), [true, false, true, true, true, false, true]);
+    // The first segment is always acknowledged. Later, every second segment is, and each segment that ends a burst.
+    let answers = [(0, false), (1, false), (2, false), (3, true), (4, true), (5, false), (6, false)];
+    assert_eq!(answers.map(|(seq, push)| answered(seq, push)), [true, false, true, true, true, false, true]);
 }
 
 #[test]
@@ -323,7 +321,7 @@ fn what_waits_is_acknowledged_when_marks_begin_or_end_if_each_is_echoed() {
         ..params()
     };
     /// Passes eight segments with these marks. Returns the number and the mark count of each ACK.
-    fn acks(params: &TcpParams, marked: [bool; 8]) -> Vec<(u32, u16)> {
+    fn acks(params: &TcpParams, marked: [bool; 8]) -> Vec<(u32, u8)> {
         let mut receiver = Receiver::new(params);
         let ecn = |marked| if marked { Ecn::Ce } else { Ecn::Ect0 };
         let segments = (0..).zip(marked);
@@ -404,26 +402,23 @@ fn after_a_segment_that_is_not_ecn_capable_two_are_acknowledged_at_once() {
 fn the_end_of_a_burst_does_not_prolong_quick_acks() {
     let params = TcpParams { quickack: 2, delayed_ack: 2, ..params() };
     let mut receiver = Receiver::new(&params);
-    let answered = [Prompt::InOrder, Prompt::No, Prompt::No, Prompt::No, Prompt::InOrder].map(|prompt| {
-        let segment = Segment { seq: receiver.next, payload: MSS, prompt, ..Segment::default() };
+    let answered = [true, false, false, false, true].map(|push| {
+        let segment = Segment { seq: receiver.next, payload: MSS, push, ..Segment::default() };
         receiver.on_segment(&params, segment, ms(9)).is_some()
     });
     assert_eq!(answered, [true, true, false, true, true]);
 }
 
 #[test]
-fn beyond_a_gap_the_end_of_a_burst_waits_and_what_widens_the_window_does_not() {
+fn beyond_a_gap_the_end_of_a_burst_waits() {
     let params = TcpParams { sack: true, sack_delay: ms(1), quickack: 0, delayed_ack: 1, ..params() };
     let mut receiver = Receiver::new(&params);
-    let mut answered = |seq, prompt| {
-        let segment = Segment { seq, payload: MSS, prompt, ..Segment::default() };
+    let mut answered = |seq, push| {
+        let segment = Segment { seq, payload: MSS, push, ..Segment::default() };
         receiver.on_segment(&params, segment, ms(9)).is_some()
     };
-    assert!((1..=3).all(|seq| answered(seq, Prompt::No)));
-    assert_eq!(
-        [(4, Prompt::No), (5, Prompt::InOrder), (6, Prompt::Always)].map(|(seq, prompt)| answered(seq, prompt)),
-        [false, false, true]
-    );
+    assert!((1..=3).all(|seq| answered(seq, false)));
+    assert_eq!([(4, false), (5, true)].map(|(seq, push)| answered(seq, push)), [false, false]);
 }
 
 #[test]

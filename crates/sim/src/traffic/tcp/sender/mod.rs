@@ -15,7 +15,7 @@ use super::congestion::dispatch::Congestion;
 use super::phase::Phase;
 use super::rto::Rto;
 use super::sender_stats::SenderStats;
-use super::{Ack, FullAckWindow, Prompt, Segment, TcpParams, clamped};
+use super::{Ack, AckFlag, FullAckWindow, Segment, TcpParams, clamped};
 use sack_state::Selective;
 
 /// SYNs after which ns-3.26 gives up (`tcp-socket.cc` ConnCount).
@@ -175,7 +175,7 @@ impl Sender {
     #[inline]
     pub fn on_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
         let is_open = self.phase == Phase::Open && !self.resent_any && !params.sack;
-        if is_open && self.una < ack.ack && ack.ack <= self.high && !ack.syn && !ack.congestion_echo {
+        if is_open && self.una < ack.ack && ack.ack <= self.high && ack.flag == AckFlag::None {
             self.on_plain_ack(params, ack, now)
         } else {
             self.on_any_ack(params, ack, now)
@@ -204,16 +204,16 @@ impl Sender {
     fn on_any_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
         match self.phase {
             Phase::Closed => return None,
-            Phase::SynSent if ack.syn => return self.on_syn_ack(params, ack, now),
+            Phase::SynSent if ack.is_syn() => return self.on_syn_ack(params, ack, now),
             Phase::SynSent => return None,
-            _ if ack.syn => return None,
+            _ if ack.is_syn() => return None,
             _ => {}
         }
         // RFC 9293 3.10.7.4: an ACK of already acknowledged or unsent data is ignored.
         if ack.ack < self.una || ack.ack > self.high {
             return None;
         }
-        if ack.congestion_echo {
+        if ack.echoes_congestion() {
             self.on_congestion_echo(params, ack.ack);
         }
         if params.sack {
@@ -388,7 +388,7 @@ impl Sender {
     }
 
     /// Handles an ACK of new data, segments `una` to `ack - 1`.
-    fn on_new_ack(&mut self, params: &TcpParams, &Ack { ack, congestion_echo, .. }: &Ack, now: Time) {
+    fn on_new_ack(&mut self, params: &TcpParams, &Ack { ack, flag, .. }: &Ack, now: Time) {
         let acked = ack - self.una;
         let mut restart_timer = true;
         let credit = match self.phase {
@@ -415,7 +415,7 @@ impl Sender {
             _ => acked,
         };
         //= RFC 3168 6.1.2-3: An ACK with an echo does not let cwnd grow.
-        self.grow(params, if congestion_echo { 0 } else { credit }, now);
+        self.grow(params, if flag == AckFlag::CongestionEcho { 0 } else { credit }, now);
         self.retries = 0;
         self.una = ack;
         self.nxt = self.nxt.max(ack);
@@ -660,15 +660,7 @@ impl Sender {
         //= RFC 3168 6.1.2-8: CWR stands in the first new segment only.
         let cwr = new && std::mem::take(&mut self.cwr_due);
         //= RFC 7323 3.2-1: Every segment carries a time stamp, once both ends agreed.
-        Segment {
-            seq,
-            payload: self.bytes(params, seq, seq + 1),
-            syn: false,
-            cwr,
-            ecn,
-            timestamp: now,
-            prompt: Prompt::No,
-        }
+        Segment { seq, payload: self.bytes(params, seq, seq + 1), syn: false, cwr, ecn, timestamp: now, push: false }
     }
 
     /// Payload of segments `from` to `to - 1` in bytes.

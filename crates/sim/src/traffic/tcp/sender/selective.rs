@@ -43,7 +43,7 @@ impl Sender {
         // As in ProcessAck of ns-3.48, an ACK that advances SND.UNA grows the window for newly delivered segments.
         // Segments SACKed before do not count (segsAcked).
         let credit = self.leave_recovery(if acked > 0 { delivered } else { 0 });
-        if credit > 0 && !ack.congestion_echo {
+        if credit > 0 && !ack.echoes_congestion() {
             self.grow(params, credit, now);
         }
         self.look_for_loss(params);

@@ -165,7 +165,6 @@ impl TrackedSender {
             news.in_order_bytes += self.payload(params, seq);
             news.resent |= record.resent;
             if record.fate == super::records::Fate::Sacked {
-                self.receive_window.on_fill(params.segment_payload);
                 continue;
             }
             if !record.resent {
@@ -261,7 +260,7 @@ impl TrackedSender {
             in_order: news.in_order_bytes,
             lost: std::mem::take(&mut self.newly_lost).saturating_mul(mss),
             marked,
-            ece: ack.congestion_echo && !params.has_accurate_ecn() && !self.ignores_echoes(params),
+            ece: ack.echoes_congestion() && !params.has_accurate_ecn() && !self.ignores_echoes(params),
             duplicate: params.sack_duplicates && (self.phase == Phase::Disorder || news.in_order == 0),
             in_flight: clamped(self.in_flight(params)),
             prior_in_flight,

@@ -6,7 +6,6 @@
 //! follows Linux 6.x: `net/ipv4/tcp_input.c`, `tcp_output.c`, `tcp_recovery.c`, `tcp_timer.c`.
 
 mod acknowledge;
-mod autotuning;
 mod delivery_rate;
 mod growth;
 mod hystart;
@@ -34,10 +33,10 @@ use fairlane_schemes::base::units::{BitRate, Bytes, Time};
 use super::congestion::control::{Authority, Event, Moment, Output};
 use super::congestion::dispatch::Congestion;
 use super::phase::Phase;
+use super::receiver::{first_window, window_shift};
 use super::sender_stats::SenderStats;
 use super::{Ack, Pacing, SackBlocks, TcpParams, clamped};
 use crate::cache_line::{fetch, fetch_lines};
-use autotuning::ReceiveWindow;
 use delivery_rate::RateSampler;
 use hystart::HyStart;
 use numbers::Numbers;
@@ -89,7 +88,10 @@ pub struct TrackedSender {
     undo: Undo,
     hystart: HyStart,
     probe: Probe,
-    receive_window: ReceiveWindow,
+    /// Right edge of the largest offered receive window as a byte number, with `autotuning`. The next field is the
+    /// largest window in bytes (max_window).
+    receive_edge: u64,
+    largest_window: u64,
     /// Number of segments in the transfer.
     end: u32,
     /// Number of bytes by which the last segment of the transfer is shorter than an MSS.
@@ -115,8 +117,8 @@ pub struct TrackedSender {
     most_outstanding: u32,
     usage_round: u32,
     known: SackBlocks,
-    /// Number of marks that the receiver has counted, modulo 2^16.
-    marks: u16,
+    /// Number of marks that the receiver has counted, modulo 2^8.
+    marks: u8,
     /// Segments newly detected as lost since the last sample.
     newly_lost: u32,
     /// Growth of the window in slow start that is not a whole segment yet, in bytes.
@@ -201,7 +203,8 @@ impl TrackedSender {
             undo: Undo::new(),
             hystart: HyStart::new(),
             probe: Probe::default(),
-            receive_window: ReceiveWindow::new(params.segment_payload),
+            receive_edge: first_window(params.segment_payload),
+            largest_window: first_window(params.segment_payload),
             end,
             shortfall,
             recover: 0,
@@ -263,12 +266,15 @@ impl TrackedSender {
     pub fn on_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
         match self.phase {
             Phase::Closed => None,
-            Phase::SynSent if ack.syn => Some(self.on_syn_ack(params, ack, now)),
+            Phase::SynSent if ack.is_syn() => Some(self.on_syn_ack(params, ack, now)),
             Phase::SynSent => None,
-            _ if ack.syn => None,
+            _ if ack.is_syn() => None,
             // RFC 9293 3.10.7.4: an ACK of already acknowledged or unsent data is ignored.
             _ if ack.ack < self.records.una() || ack.ack > self.records.nxt() => None,
-            _ => self.on_data_ack(params, ack, now),
+            _ => {
+                self.note_window(params, ack);
+                self.on_data_ack(params, ack, now)
+            }
         }
     }
 
@@ -356,6 +362,17 @@ impl TrackedSender {
             (false, false) => pacing::PERCENT_IN_AVOIDANCE,
         };
         pacing::rate_of_window(u64::from(self.output.cwnd).max(outstanding), percent, self.rtt.srtt())
+    }
+
+    /// Records the offered receive window (tcp_ack_update_window).
+    #[inline]
+    fn note_window(&mut self, params: &TcpParams, ack: &Ack) {
+        if params.autotuning {
+            let window = u64::from(ack.window) << window_shift(params);
+            let una = u64::from(ack.ack) * u64::from(params.segment_payload);
+            self.receive_edge = self.receive_edge.max(una + window);
+            self.largest_window = self.largest_window.max(window);
+        }
     }
 
     /// Handles the SYN-ACK. Returns the round-trip time.

@@ -19,7 +19,7 @@ impl TrackedSender {
         let repaired = self.in_recovery();
         let by_time = params.loss_detection == LossDetection::Rack;
         // Linux ignores other ACKs here (tcp_ack_is_dubious).
-        let disordered = news.in_order == 0 || news.sacked || news.duplicate || ack.congestion_echo;
+        let disordered = news.in_order == 0 || news.sacked || news.duplicate || ack.echoes_congestion();
         let dubious = disordered || self.phase != Phase::Open;
         match self.phase {
             Phase::Recovery if una >= self.recover => self.end_recovery(params, ack, now),
@@ -126,7 +126,6 @@ impl TrackedSender {
     /// Starts a recovery (`tcp_enter_recovery`).
     pub(super) fn enter_recovery(&mut self, params: &TcpParams, now: Time) {
         self.stats.fast_recoveries += 1;
-        self.receive_window.on_loss();
         //= RFC 3168 6.1.2-4: Marks and losses of one window reduce it once.
         let reduced = std::mem::take(&mut self.reducing);
         let prior = (!reduced).then_some((self.output.cwnd, self.output.ssthresh));
@@ -282,7 +281,7 @@ impl TrackedSender {
         if self.reducing && self.records.una() > self.recover && !Self::is_numbered(params) {
             self.end_reduction(params);
         }
-        let classic = params.ecn && !params.has_accurate_ecn() && ack.congestion_echo;
+        let classic = params.ecn && !params.has_accurate_ecn() && ack.echoes_congestion();
         if (!classic && marked == 0) || self.reducing || self.in_recovery() {
             return;
         }

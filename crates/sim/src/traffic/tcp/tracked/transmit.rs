@@ -10,7 +10,7 @@ use super::{Forced, SYN_TRIES, TrackedSender};
 use crate::traffic::tcp::congestion::control::{EcnUse, Event};
 use crate::traffic::tcp::congestion::external::Sent;
 use crate::traffic::tcp::phase::Phase;
-use crate::traffic::tcp::{LossDetection, Pacing, Prompt, Segment, TcpParams};
+use crate::traffic::tcp::{LossDetection, Pacing, Segment, TcpParams};
 
 /// Divisor of the window: segments are never deferred if at least a third of the window is free (tcp_tso_win_divisor).
 const TSO_WIN_DIVISOR: u32 = 3;
@@ -126,7 +126,7 @@ impl TrackedSender {
 
     /// Sizes for the next send buffers: at most half of the receive window (tcp_bound_to_half_wnd).
     fn buffer_size(&self, params: &TcpParams) -> BufferSize {
-        let window = if params.autotuning { self.receive_window.offered() } else { params.socket_buffer.0 };
+        let window = if params.autotuning { self.largest_window } else { params.socket_buffer.0 };
         let (mss, half_window) = (params.segment_payload, window / 2);
         let segments = params.tso.0.min(half_window) / u64::from(mss);
         BufferSize { mss, segments: u32::try_from(segments).unwrap_or(u32::MAX).max(1), half_window }
@@ -195,12 +195,12 @@ impl TrackedSender {
     #[inline]
     fn receive_room(&mut self, params: &TcpParams) -> u64 {
         let bytes = |segments| u64::from(segments) * u64::from(params.segment_payload);
-        let (una, sacked, next) = (self.records.una(), self.records.sacked(), self.records.nxt());
+        let (una, next) = (self.records.una(), self.records.nxt());
         let room = params.socket_buffer.0.saturating_sub(bytes(next - una));
         if !params.autotuning {
             return room;
         }
-        room.min(self.receive_window.end(bytes(una), bytes(sacked)).saturating_sub(bytes(next)))
+        room.min(self.receive_edge.saturating_sub(bytes(next)))
     }
 
     /// Called when all segments permitted now have been sent.
@@ -311,21 +311,14 @@ impl TrackedSender {
         //= RFC 3168 6.1.2-7: A segment that is sent again carries no CWR.
         //= RFC 3168 6.1.2-8: CWR stands in the first new segment only.
         let cwr = new && std::mem::take(&mut self.cwr_due);
-        let (mss, buffer) = (params.segment_payload, params.socket_buffer.0);
-        let widens =
-            params.autotuning && self.receive_window.on_send(now, self.rtt.latest(), u64::from(new), mss, buffer);
         // PSH marks the last of several segments sent at once (__tcp_transmit_skb), the last segment of a buffer, and
         // the last one written (tcp_push).
         let ends_buffer = params.tso_defer
             && new
             && (self.send_buffers.sent(seq + 1) && self.burst_left == 0
                 || seq + 1 == self.end.min(self.supply.written()));
-        let prompt = match (widens, std::mem::take(&mut self.ends_burst) || ends_buffer) {
-            (true, _) => Prompt::Always,
-            (false, true) => Prompt::InOrder,
-            (false, false) => Prompt::No,
-        };
-        Segment { seq, payload, syn: false, cwr, ecn, timestamp: now, prompt }
+        let push = std::mem::take(&mut self.ends_burst) || ends_buffer;
+        Segment { seq, payload, syn: false, cwr, ecn, timestamp: now, push }
     }
 
     /// ECN codepoint of new data, or, with `again`, of retransmissions and SYNs.

@@ -9,7 +9,16 @@ fn ecn() -> TcpParams {
 /// Passes an ACK with or without congestion echo. Returns the segments sent in response: number, codepoint, CWR.
 fn echo(sender: &mut Sender, params: &TcpParams, number: u32, echo: bool, now: Time) -> Vec<(u32, Ecn, bool)> {
     let echoed = now.saturating_sub(ms(100));
-    sender.on_ack(params, &Ack { ack: number, echo: echoed, congestion_echo: echo, ..Ack::default() }, now);
+    sender.on_ack(
+        params,
+        &Ack {
+            ack: number,
+            echo: echoed,
+            flag: if echo { AckFlag::CongestionEcho } else { AckFlag::None },
+            ..Ack::default()
+        },
+        now,
+    );
     std::iter::from_fn(|| sender.poll_transmit(params, now)).map(|s| (s.seq, s.ecn, s.cwr)).collect()
 }
 
@@ -67,7 +76,7 @@ fn a_loss_in_a_marked_window_is_the_same_congestion() {
         for end in 3..6 {
             let sacks = SackBlocks::new(&[SackBlock { start: 2, end }]);
             let sacks = if sack { sacks } else { Default::default() };
-            sender.on_ack(&params, &Ack { ack: 1, congestion_echo: true, sacks, ..Ack::default() }, ms(210));
+            sender.on_ack(&params, &Ack { ack: 1, flag: AckFlag::CongestionEcho, sacks, ..Ack::default() }, ms(210));
             drain(&mut sender, &params, ms(210));
         }
         assert_eq!((sender.phase, sender.ssthresh()), (Phase::Recovery, segments(5)), "sack {sack}");

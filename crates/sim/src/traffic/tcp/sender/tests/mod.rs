@@ -24,7 +24,7 @@ fn established(params: &TcpParams, cwnd: u32) -> Sender {
     let mut sender = Sender::new(&params, None, 0);
     sender.start();
     assert!(sender.poll_transmit(&params, Time::ZERO).unwrap().syn);
-    sender.on_ack(&params, &Ack { ack: 0, echo: Time::ZERO, syn: true, ..Ack::default() }, ms(100));
+    sender.on_ack(&params, &Ack { ack: 0, echo: Time::ZERO, flag: AckFlag::Syn, ..Ack::default() }, ms(100));
     drain(&mut sender, &params, ms(100));
     sender
 }

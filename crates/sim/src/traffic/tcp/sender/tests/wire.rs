@@ -198,7 +198,7 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
         self.board.record(&ack);
         let on_ack = if self.fast { Sender::on_ack } else { Sender::on_any_ack };
         on_ack(&mut self.sender, &self.params, &ack, self.now);
-        if !ack.syn {
+        if !ack.is_syn() {
             self.log.push((self.now, Event::Acked(ack.ack, phase, self.sender.cwnd())));
         }
         self.transmit();

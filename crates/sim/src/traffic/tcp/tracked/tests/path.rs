@@ -6,7 +6,7 @@ use fairlane_schemes::base::units::{Bytes, Time};
 use fairlane_schemes::contract::packet::Ecn;
 
 use crate::traffic::tcp::tracked::TrackedSender;
-use crate::traffic::tcp::{Ack, Prompt, Receiver, Segment, TcpParams, TcpProfile};
+use crate::traffic::tcp::{Ack, Receiver, Segment, TcpParams, TcpProfile};
 
 /// Payload of a full segment in the tests, a round number.
 pub(super) const MSS: u32 = 1000;
@@ -153,7 +153,7 @@ impl<F: FnMut(u32, u32) -> Lot> Path<F> {
             let mut segment = segment;
             let mut lot = Lot::Arrives;
             self.codepoints.push(segment.ecn);
-            self.prompt.extend((segment.prompt != Prompt::No).then_some(segment.seq));
+            self.prompt.extend(segment.push.then_some(segment.seq));
             if segment.payload > 0 {
                 let index = segment.seq as usize;
                 self.times.resize(self.times.len().max(index + 1), 0);

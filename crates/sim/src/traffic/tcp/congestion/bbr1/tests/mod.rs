@@ -219,7 +219,7 @@ fn an_equal_rtt_does_not_put_probe_rtt_off() {
     flow.now += Time::from_secs(5);
     flow.within(CALM);
     assert_eq!(flow.control.min_rtt_stamp, stamp);
-    flow.within(Told { rtt: Time(RTT.0 - 1), ..CALM });
+    flow.within(Told { rtt: Time(RTT.0 - Time::from_micros(1).0), ..CALM });
     assert_eq!(flow.control.min_rtt_stamp, flow.now);
 }
 
