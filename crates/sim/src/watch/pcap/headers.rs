@@ -1,6 +1,6 @@
 //! Headers of simulated packets.
 
-use crate::traffic::tcp::{SackBlocks, TcpParams};
+use crate::traffic::tcp::{SackBlocks, TcpParams, first_window, window_shift};
 use etherparse::{IpDscp, IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::packet::{Ecn, TrafficClass};
@@ -87,8 +87,9 @@ pub(super) struct HeaderPlan {
     /// Payload of the whole transfer in bytes; `u64::MAX` if the transfer never ends.
     total: u64,
     pub(super) timestamps: bool,
-    /// Receive window in bytes.
+    /// Receive window in bytes; with `autotuning`, that of SYN and SYN-ACK. ACKs then carry their own window.
     window: u64,
+    pub(super) autotuning: bool,
     /// Window scale, if a SYN has room for it.
     shift: Option<u8>,
     syn_timestamps: bool,
@@ -108,15 +109,17 @@ impl HeaderPlan {
             room -= if fits { bytes } else { 0 };
             fits
         };
-        let window = params.socket_buffer.0;
-        let shift =
-            fits(3).then(|| (0..LARGEST_SHIFT).find(|&shift| window >> shift <= 65_535).unwrap_or(LARGEST_SHIFT));
+        let autotuning = params.autotuning;
+        let window = if autotuning { first_window(params.segment_payload) } else { params.socket_buffer.0 };
+        let least_shift = || (0..LARGEST_SHIFT).find(|&shift| window >> shift <= 65_535).unwrap_or(LARGEST_SHIFT);
+        let shift = fits(3).then(|| if autotuning { window_shift(params) as u8 } else { least_shift() });
         let syn_timestamps = timestamps && fits(10);
         Self {
             mss: params.segment_payload,
             total: if total > 0 { total } else { u64::MAX },
             timestamps,
             window,
+            autotuning,
             shift,
             syn_timestamps,
             syn_sack: params.sack && fits(2),
@@ -131,7 +134,10 @@ impl HeaderPlan {
     }
 
     //= RFC 7323 2.2-3: The window field of a SYN is not scaled.
-    fn window_field(&self, syn: bool) -> u16 {
+    fn window_field(&self, syn: bool, offered: Option<u16>) -> u16 {
+        if let Some(offered) = offered {
+            return offered;
+        }
         let shift = if syn { 0 } else { self.shift.unwrap_or(0) };
         u16::try_from(self.window >> shift).unwrap_or(u16::MAX)
     }
@@ -195,6 +201,8 @@ pub(super) struct TcpFields {
     pub(super) echo: bool,
     pub(super) reduced: bool,
     pub(super) sacks: SackBlocks,
+    /// Scaled receive window, if it is not that of the connection.
+    pub(super) window: Option<u16>,
     /// TSval and TSecr.
     pub(super) timestamps: (Time, Time),
 }
@@ -210,7 +218,7 @@ pub(super) struct Frame {
 impl Frame {
     pub(super) fn build_tcp(&mut self, ip: &IpFields, ecn: Ecn, tcp: &TcpFields, plan: &HeaderPlan, payload: u32) {
         let (source, destination) = ip.ports(tcp.direction);
-        let mut header = TcpHeader::new(source, destination, tcp.sequence, plan.window_field(tcp.syn));
+        let mut header = TcpHeader::new(source, destination, tcp.sequence, plan.window_field(tcp.syn, tcp.window));
         header.syn = tcp.syn;
         header.ack = tcp.acknowledgment.is_some();
         header.acknowledgment_number = tcp.acknowledgment.unwrap_or(0);
@@ -274,6 +282,7 @@ mod tests {
                 echo: false,
                 reduced: false,
                 sacks,
+                window: Some(513),
                 timestamps,
             };
             frame.build_tcp(&ip, Ecn::NotEct, &tcp, plan, payload);
@@ -297,14 +306,20 @@ mod tests {
     fn the_window_is_the_socket_buffer() {
         // 2 MiB is 32768 * 2^6. With a shift of 5, the field would be 65536, which does not fit in 16 bits.
         let plan = plan(54, 58, 1 << 21);
-        assert_eq!((plan.shift, plan.window_field(false), plan.window_field(true)), (Some(6), 32_768, 65_535));
+        assert_eq!(
+            (plan.shift, plan.window_field(false, None), plan.window_field(true, None)),
+            (Some(6), 32_768, 65_535)
+        );
         let small = self::plan(54, 58, 40_000);
-        assert_eq!((small.shift, small.window_field(false), small.window_field(true)), (Some(0), 40_000, 40_000));
+        assert_eq!(
+            (small.shift, small.window_field(false, None), small.window_field(true, None)),
+            (Some(0), 40_000, 40_000)
+        );
         // RFC 7323 2.2: the window is at most 1 GiB.
         let huge = self::plan(54, 58, 4_000_000_000);
-        assert_eq!((huge.shift, huge.window_field(false)), (Some(14), 65_535));
+        assert_eq!((huge.shift, huge.window_field(false, None)), (Some(14), 65_535));
         let unscaled = self::plan(40, 40, 1 << 21);
-        assert_eq!((unscaled.shift, unscaled.window_field(false)), (None, 65_535));
+        assert_eq!((unscaled.shift, unscaled.window_field(false, None)), (None, 65_535));
     }
 
     #[test]
@@ -335,12 +350,14 @@ mod tests {
                 echo: true,
                 reduced: false,
                 sacks,
+                window: Some(513),
                 timestamps: (Time::ZERO, Time::ZERO),
             };
             frame.build_tcp(&IpFields::of(0, 0, TrafficClass::BestEffort), Ecn::NotEct, &tcp, &plan, 0);
             assert_eq!(frame.captured(0).len() as u32, params.ack_wire_bytes(&ack));
             // Bits 6 and 7 of the flags: ECE and CWR.
             assert_eq!(frame.captured(0)[20 + 13] >> 6, 0b01);
+            assert_eq!(frame.captured(0)[20 + 14..20 + 16], [2, 1]);
         }
     }
 

@@ -21,7 +21,8 @@
 //! - TCP's initial sequence numbers are 0, so segment k starts at 1 + k * MSS (modulo 2^32). Timestamps (RFC 7323) are
 //!   in milliseconds, and are present if `header_bytes` is at least 52. Segments have SACK blocks, and the flags ECE
 //!   and CWR. A SYN contains the options window scale, timestamps, SACK permitted and MSS, in this order, as far as
-//!   they fit in `syn_bytes`. The window is the socket buffer. As in the simulator, a SYN does not negotiate ECN.
+//!   they fit in `syn_bytes`. The window is the socket buffer, or, with `autotuning`,
+//!   the window that the receiver offers. As in the simulator, a SYN does not negotiate ECN.
 //!
 //! # Cost
 //!
@@ -215,6 +216,7 @@ impl<W: Write> Pcap<W> {
             echo: false,
             reduced: packet.cwr,
             sacks: SackBlocks::default(),
+            window: None,
             timestamps: (packet.timestamp, if syn { Time::ZERO } else { connection.echo }),
         };
         self.frame.build_tcp(&connection.ip, packet.ecn, &tcp, plan, u32::from(packet.payload));
@@ -234,6 +236,7 @@ impl<W: Write> Pcap<W> {
                 echo: ack.echoes_congestion(),
                 reduced: false,
                 sacks: ack.sacks,
+                window: (plan.autotuning && !ack.is_syn()).then_some(ack.window),
                 timestamps: (sent, ack.echo),
             };
             //= RFC 3168 6.1.4-1: ACKs without data are not ECN-capable.

@@ -10,7 +10,7 @@ use fairlane_schemes::contract::packet::Ecn;
 
 use ack_delay::{AckDelay, micros};
 use window::ReceiveWindow;
-pub(super) use window::{first as first_window, shift as window_shift};
+pub(crate) use window::{first as first_window, shift as window_shift};
 
 use super::blocks::{SackBlock, SackBlocks};
 use super::ring::BitRing;

@@ -20,13 +20,13 @@ const LARGEST_SHIFT: u32 = 14;
 const MILLISECOND: Time = Time::from_millis(1);
 
 /// Number of bits by which an ACK's window field is shifted (tcp_select_initial_window).
-pub(in crate::traffic::tcp) fn shift(params: &TcpParams) -> u32 {
+pub(crate) fn shift(params: &TcpParams) -> u32 {
     // A buffer is twice as large as the window that it permits.
     (2 * params.socket_buffer.0).max(1).ilog2().saturating_sub(15).min(LARGEST_SHIFT)
 }
 
 /// Window of a SYN-ACK in bytes. Its field is not scaled, so this is also the window that the sender knows first.
-pub(in crate::traffic::tcp) fn first(mss: u32) -> u64 {
+pub(crate) fn first(mss: u32) -> u64 {
     FIRST - FIRST % u64::from(mss)
 }
 
