@@ -61,10 +61,12 @@ class Report:
     Attributes:
         page: Page with generated tables, or data file of a page in `site/data`; none if the bench writes no page.
         document: Content of the file that `--json` writes.
+        failed: Sentences and expectations that do not hold; if any, the bench fails after it has written the page.
     """
 
     page: Path | None
     document: Json
+    failed: list[str] = field(default_factory=list)
     _began: float = field(default_factory=time.monotonic)
 
     def table(
@@ -107,6 +109,15 @@ class Report:
             raise click.ClickException(f"{self.page}: no <!-- {mark} --> followed by <!-- end -->")
         self.page.write_text(f"{head}{begin}\n{text}\n\n{end}{tail}", encoding="utf-8")
 
+    def require(self, sentences: Mapping[str, bool]) -> None:
+        """Requires that the results bear out sentences, and that the page has them, with any line breaks."""
+        text = " ".join(self.page.read_text(encoding="utf-8").split()) if self.page else None
+        for sentence, holds in sentences.items():
+            if not holds:
+                self.failed.append(f"{self.page}: no longer true: {sentence}")
+            if text is not None and sentence not in text:
+                self.failed.append(f"{self.page}: lacks: {sentence}")
+
     def progress(self, number: int, of: int, text: str) -> None:
         """Reports that one of several parts is finished."""
         click.echo(f"[{number}/{of}, {time.monotonic() - self._began:.0f} s] {text}", err=True)
@@ -139,6 +150,8 @@ def bench(name: str, page: str | None = None) -> Callable[[Main], click.Command]
                 code = reason.code
             if json_file:
                 write_aside(json_file, (json.dumps(report.document, indent=1, default=_plain) + "\n").encode())
+            if report.failed:
+                raise click.ClickException("\n".join(report.failed))
             click.get_current_context().exit(code or 0)
 
         if page is not None:
@@ -209,7 +222,7 @@ def interleaved(turns: int, variants: Mapping[K, Callable[[], T]], *, alternate:
 def cell(value: Any, spec: str = "{}") -> str:
     """Formats a value. A list (one value per turn) becomes the median with minimum and maximum.
 
-    An interval becomes mean ± half width.
+    An interval becomes mean ± half width; with the format `{}`, the half width has two digits.
     """
     match value:
         case None:
@@ -220,7 +233,7 @@ def cell(value: Any, spec: str = "{}") -> str:
             return f"{spec.format(median(value))} ({spec.format(min(value))} to {spec.format(max(value))})"
         case tuple():
             return " / ".join(cell(one, spec) for one in value)
-        case Interval():
+        case Interval() if spec != "{}":
             return f"{spec.format(value.mean)} ± {spec.format(value.slack)}"
     return spec.format(value)
 

@@ -289,3 +289,11 @@ def test_what_a_bench_records_is_the_table_that_the_site_shows(tmp_path: Path, m
     assert "| x | 1.2 |\n" in shown
     with pytest.raises(pages.MarkError):
         pages.expanded("<!-- site:data toy none -->\n")
+
+
+def test_a_bench_names_the_sentences_that_do_not_hold_and_those_that_its_page_lacks(tmp_path: Path) -> None:
+    page = tmp_path / "toy.md"
+    page.write_text("Users\nget half. Two users lose.\n")
+    report = Report(page, {"tables": []})
+    report.require({"Users get half.": True, "Two users lose.": False, "Three": True})
+    assert report.failed == [f"{page}: no longer true: Two users lose.", f"{page}: lacks: Three"]
