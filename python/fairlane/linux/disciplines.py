@@ -179,7 +179,7 @@ def _burst(least: int, mean_packet: int, weight: float) -> int | None:
 def _weight(value: float, link: Link, least: int, mean_packet: int) -> list[str]:
     exponent = round(-math.log2(value))
     if not 1 <= exponent <= 31 or abs(value * 2**exponent - 1) > 0.05:
-        raise UserError(f"{link.key}.weight: {value:g}, the kernel takes powers of two, such as {0.5**exponent:.4g}")
+        raise UserError(f"{link.key}.weight: {value:g}, the kernel takes powers of two from 2^-31 to 0.5")
     if (burst := _burst(least, mean_packet, value)) is None:
         raise UserError(f"{link.key}.weight: {value:g}, no burst makes tc compute it with these thresholds")
     return ["burst", str(burst)]
