@@ -34,6 +34,7 @@ from fuzzer.imported import (
     RATES,
     XML,
 )
+from test_full_disk import limited
 
 SHORT = ["--set", "run.measure=40 ms", "--set", "run.warmup=0 s", "--replications", "1"]
 FIBRE_KM_PER_S = 299_792.458 * 2 / 3
@@ -225,6 +226,26 @@ def test_units_of_sndlib_come_from_an_option(cli: Cli, workdir: Path) -> None:
     assert table["topology"]["links"][0]["rate"] == "20 Gbit/s"
 
 
+def test_coordinates_in_pixels_give_no_delay_and_capacities_without_a_unit_are_mbit(cli: Cli, workdir: Path) -> None:
+    pixels = XML.replace("geographical", "pixel").replace("<unit>MBITPERSEC</unit>", "")
+    table, notes = imported(cli, workdir, "topology", pixels)
+    assert {(link["delay"], link["rate"]) for link in table["topology"]["links"]} == {
+        ("5 ms", "20 Mbit/s"),
+        ("5 ms", "155 Mbit/s"),
+    }
+    assert "Capacities and demands have no unit: they are in Mbit/s; --rate-unit sets another." in notes
+    (workdir / "made.toml").unlink()
+    # Native text does not state the type of coordinates, but degrees end at 180.
+    table, _ = imported(cli, workdir, "topology", NATIVE.replace("C ( 13.0 3.0 )", "C ( 450.0 3.0 )"))
+    assert {link["delay"] for link in table["topology"]["links"]} == {"5 ms"}
+
+
+def test_a_directed_graph_has_links_in_one_direction(cli: Cli, workdir: Path) -> None:
+    table, _ = imported(cli, workdir, "topology", GRAPHML.replace('"undirected"', '"directed"'))
+    assert [link["name"] for link in table["topology"]["links"]] == ["Alpha-Beta", "Alpha-Beta#2", "Beta-Alpha#2"]
+    assert [one["name"] for one in table["groups"]] == ["Alpha", "Beta"]
+
+
 def test_distances_are_great_circles() -> None:
     def between(*places: tuple[float, float]) -> float | None:
         return delay_s(*(Node("", place) for place in places))
@@ -412,6 +433,15 @@ def test_bad_data_are_one_line_with_file_line_and_reason(
     (workdir / "data").write_text(content)
     before = files(workdir)
     assert cli.error("import", kind, "data", "--out", "made.toml").startswith(f"data: {problem}")
+    assert files(workdir) == before
+
+
+def test_a_full_disk_leaves_no_file(cli: Cli, workdir: Path) -> None:
+    (workdir / "data").write_text(FLOWS)
+    before = files(workdir)
+    done = cli("import", "flows", "data", "--out", "new/made.toml", before=limited(0))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: --out: cannot write to new/made.toml: File too large\n"
     assert files(workdir) == before
 
 

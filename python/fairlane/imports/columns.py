@@ -81,18 +81,18 @@ def read(file: Path, columns: Mapping[str, Column]) -> Columns:
         row: dict[str, float | str] = {}
         for name, column in columns.items():
             place = places.get(name, len(fields))
+            field = fields[place] if place < len(fields) else ""
             if not column.kind:
-                row[name] = fields[place] if place < len(fields) else ""
+                row[name] = field
                 continue
-            word = fields[place] if place < len(fields) else ""
+            word = field
             if _NUMBER.fullmatch(word):
                 plain.add(name)
                 word = f"{word} {units[name] or _PLAIN[column.kind]}"
             value = parsed(word, column.kind)
             if value is None or not 0 <= value <= MOST:
-                shown = fields[place] if place < len(fields) else "nothing"
                 raise problem(
-                    file, line, f"{quoted(shown)} is not {_EXAMPLES[column.kind]}, the {name} of column {place + 1}"
+                    file, line, f"{quoted(field)} is not {_EXAMPLES[column.kind]}, the {name} of column {place + 1}"
                 )
             row[name] = value
         rows.append((line, row))
