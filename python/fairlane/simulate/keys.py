@@ -242,7 +242,8 @@ class TcpKeys(TypedDict, total=False):
     """Enlarges BBRv1's window for aggregated ACKs."""
     bbr1_whole_segments: bool
     """Rounds BBRv1's windows and quanta to whole segments. Bandwidth-delay products are rounded up, and windows up to
-    an even number. Quanta (of 2^-10 s, not 1 ms) and expected deliveries are rounded down."""
+    an even number. Quanta (of 2^-10 s, not 1 ms) and expected deliveries are rounded down. Times are rounded down to
+    microseconds, and Startup's gains to multiples of 1/256."""
     bbr1_counts_next_quantum: bool
     """Estimates the data in flight when the next quantum departs: subtracts data delivered until then and, in the
     ProbeBW phase that probes, counts the quantum."""
@@ -535,7 +536,8 @@ class WebKeys(TypedDict, total=False):
     """Enlarges BBRv1's window for aggregated ACKs."""
     bbr1_whole_segments: bool
     """Rounds BBRv1's windows and quanta to whole segments. Bandwidth-delay products are rounded up, and windows up to
-    an even number. Quanta (of 2^-10 s, not 1 ms) and expected deliveries are rounded down."""
+    an even number. Quanta (of 2^-10 s, not 1 ms) and expected deliveries are rounded down. Times are rounded down to
+    microseconds, and Startup's gains to multiples of 1/256."""
     bbr1_counts_next_quantum: bool
     """Estimates the data in flight when the next quantum departs: subtracts data delivered until then and, in the
     ProbeBW phase that probes, counts the quantum."""
