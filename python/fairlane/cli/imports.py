@@ -100,7 +100,10 @@ def import_commands() -> None:
 @_time_unit
 @_unit_option("--rate-unit", "bit/s", "rates", "bit/s")
 def rate_trace(file: Path, out: Path | None, **given: Any) -> None:
-    """A link that follows a trace: a table of time and rate, or a trace of Mahimahi."""
+    """Import a trace of a link's rate.
+
+    FILE is a table of time and rate, or a trace of Mahimahi.
+    """
     from fairlane.imports import rate_trace
 
     _write(file, out, rate_trace.imported(file, named=_named(file, _new(out)), **given))
@@ -113,7 +116,10 @@ def rate_trace(file: Path, out: Path | None, **given: Any) -> None:
 @_time_unit
 @_unit_option("--size-unit", "bytes", "sizes", "B")
 def flows(file: Path, out: Path | None, **given: Any) -> None:
-    """Transfers from a list of flows: a table of time, size and user, or a flow file of HPCC."""
+    """Import a list of flows.
+
+    FILE is a table of time, size and user, or a flow file of HPCC.
+    """
     from fairlane.imports import flows
 
     _new(out)
@@ -135,7 +141,10 @@ def flows(file: Path, out: Path | None, **given: Any) -> None:
     help="Size of 1 in the first column [default: 1460 B with three columns, else 1 B].",
 )
 def cdf(file: Path, out: Path | None, **given: Any) -> None:
-    """Transfers with a distribution of sizes, of HPCC, pFabric, Homa or ns-2."""
+    """Import a distribution of flow sizes.
+
+    FILE is of HPCC, HKUST, pFabric, ns-2 or Homa.
+    """
     from fairlane.imports import cdf
 
     _write(file, out, cdf.imported(file, named=_named(file, _new(out)), **given))
@@ -152,7 +161,10 @@ def cdf(file: Path, out: Path | None, **given: Any) -> None:
 )
 @_unit_option("--rate-unit", "bit/s", "capacities of SNDlib", "Mbit/s")
 def topology(file: Path, out: Path | None, **given: Any) -> None:
-    """A graph from the Internet Topology Zoo (GraphML, GML) or SNDlib (native text, XML)."""
+    """Import a topology.
+
+    FILE is of the Internet Topology Zoo (GraphML, GML) or SNDlib (native text, XML).
+    """
     from fairlane.imports import topology
 
     _new(out)
@@ -162,7 +174,10 @@ def topology(file: Path, out: Path | None, **given: Any) -> None:
 @import_commands.command()
 @_compared
 def iperf3(file: Path, out: Path | None, **given: Any) -> None:
-    """Expectations for `fairlane check` from the JSON of iperf3."""
+    """Import a result of iperf3 --json.
+
+    The measured values become expectations for `fairlane check`.
+    """
     from fairlane.imports import iperf3
 
     _new(out)
@@ -172,7 +187,10 @@ def iperf3(file: Path, out: Path | None, **given: Any) -> None:
 @import_commands.command()
 @_compared
 def flent(file: Path, out: Path | None, **given: Any) -> None:
-    """Expectations for `fairlane check` from a .flent.gz file."""
+    """Import a .flent.gz file.
+
+    The measured values become expectations for `fairlane check`.
+    """
     from fairlane.imports import flent
 
     _new(out)
@@ -182,7 +200,10 @@ def flent(file: Path, out: Path | None, **given: Any) -> None:
 @import_commands.command("flow-monitor")
 @_compared
 def flow_monitor(file: Path, out: Path | None, **given: Any) -> None:
-    """Expectations for `fairlane check` from the XML of ns-3's FlowMonitor."""
+    """Import a result of ns-3's FlowMonitor.
+
+    The measured values become expectations for `fairlane check`.
+    """
     from fairlane.imports import flow_monitor
 
     _new(out)
