@@ -16,6 +16,7 @@ from fairlane.cli.simulate import WATCHING, WRITING
 from fairlane.judge.library import papers
 from fuzzer.case import Arguments, Case
 from fuzzer.draw import NUMBERS, Draw, Raw, document, junk, text
+from fuzzer.imported import FILES
 from fuzzer.scenarios import control_names, damaged, examples, scenario, scheme_names, setting, shorten
 from fuzzer.schemas import FromSchema
 
@@ -45,11 +46,13 @@ WEIGHTS = {
     "store gc": 2,
     "store export": 3,
     "p4 commands": 3,
+    "import flent": 0,
 }
 """Weights with which commands are drawn; a command without an entry has weight 2. Some commands are excluded. `lab
 clean` affects the whole machine. `lab diff` and `kernel` need or build a kernel. `new` writes into the checkout.
-Evaluations and searches simulate for minutes. `play` opens a browser. Other tests cover the errors of these commands
-(test_new.py, test_evaluate.py, test_search.py, test_playground.py, test_lab_diff.py).
+Evaluations and searches simulate for minutes. `play` opens a browser. `import flent` reads compressed files. Other
+tests cover the errors of these commands (test_new.py, test_evaluate.py, test_search.py, test_playground.py,
+test_lab_diff.py, test_imports.py).
 """
 LEFT_OUT = {
     "--ray": "starts or waits for a cluster",
@@ -169,6 +172,11 @@ class _Files:
         self.texts["result.json"] = damaged(self._draw, written) if is_damaged else written
         return "result.json"
 
+    def of_others(self, command: str) -> str:
+        written = self._draw.pick(FILES[command])
+        self.texts["data"] = written if self._draw.calm else damaged(self._draw, written)
+        return "data"
+
     def module(self) -> str:
         good = "import fairlane\n@fairlane.register_scheme('mine')\nclass Mine:\n    def __init__(self, port): pass\n"
         bad = ("", "raise ValueError('[/x]')\n", "def (\n", good, f"{good}    def admit(self, *_): 1/0\n")
@@ -275,6 +283,8 @@ def _argument(draw: Draw, name: str, parameter: click.Argument, files: _Files) -
             return ["new.toml"] if draw.calm else draw.pick(([], ["new.toml"], [files.scenario()], [text(draw)]))
         case "file" if name == "sweep":
             word = files.sweep()
+        case "file" if name in FILES:
+            word = files.of_others(name)
         case "file":
             word = files.scenario()
         case "files":
@@ -360,6 +370,11 @@ def _value(draw: Draw, name: str, option: click.Option, files: _Files) -> str:
             return "bottleneck" if draw.calm else draw.pick(("bottleneck", "link1", text(draw)))
         case "--pcap-replication" if draw.calm:
             return "0"
+        case "--rate" | "--rtt" | "--load" | "--tolerance" | "--unit" as flag if name.startswith("import "):
+            likely = {"--rate": "20 Mbit/s", "--rtt": "4 ms", "--unit": "2 B"}.get(flag, "30 %")
+            return likely if draw.calm else draw.pick((likely, "0 s", "-1 %", "1e999 B", "9e17 Mbit/s", text(draw)))
+        case "--scheme":
+            return _likely(draw, scheme_names(), 0.9)
         case "--pcap-snaplen" | "--seed" | "--simulate" if draw.calm:
             return str(draw.pick((0, 1, 64)))
     if isinstance(option.type, click.Choice):

@@ -22,6 +22,16 @@ fn flows_that_start_after_the_warm_up_are_told() {
 }
 
 #[test]
+fn a_late_start_of_a_source_is_told_by_its_own_key() {
+    let sources = |start: &str| json!([{"kind": "tcp"}, {"kind": "tcp", "start": start}]);
+    let group = |start: &str| json!([{"start_until": "0 s", "sources": sources(start)}]);
+    let note = "groups[0].sources[1].start: \"9 s\" is after the warm-up of 5 s: flows start while it is measured, \
+                and means include the time before; a longer run.warmup or an earlier start avoids that";
+    assert_eq!(notes("5 s", &group("9 s")), [note]);
+    assert_eq!(notes("5 s", &group("5 s")), [""; 0]);
+}
+
+#[test]
 fn late_starts_of_many_groups_are_one_note_at_the_first() {
     let sources = json!([{"kind": "cbr", "rate": "1 Mbit/s"}]);
     let group = |name: &str, until: &str| json!({"name": name, "start_until": until, "sources": sources});

@@ -34,6 +34,18 @@ fn a_load_below_saturation_is_the_utilisation() {
 }
 
 #[test]
+fn flows_with_a_start_time_start_then_whatever_the_group_says() {
+    let mut scenario = scenario(json!({}));
+    scenario["groups"] = json!([{"start_until": "0 s", "sources": [
+        {"kind": "tcp", "transfer": "5 kB", "start": "7 s", "flows": 2},
+        {"kind": "tcp", "transfer": "9 kB", "start": "6500 ms"},
+    ]}]);
+    let transfers = &run(&scenario).groups[0].transfers;
+    let starts: Vec<(f64, u64)> = transfers.iter().map(|one| (one.start_s, one.bytes)).collect();
+    assert_eq!(starts, [(7.0, 5000), (7.0, 5000), (6.5, 9000)]);
+}
+
+#[test]
 fn the_load_of_a_group_does_not_depend_on_the_number_of_its_users() {
     let offered = |users: u32| {
         let mut scenario = scenario(json!({"kind": "transfers", "load": "30 %",

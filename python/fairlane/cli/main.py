@@ -41,6 +41,7 @@ EXIT_USER_ERROR = 2
 
 WHERE = {
     "init": "init:init",
+    "import": "imports:import_commands",
     "run": "simulate:run",
     "compare": "simulate:compare",
     "sweep": "sweep:sweep",

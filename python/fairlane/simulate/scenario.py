@@ -58,6 +58,7 @@ def tcp(
     transfer: str | None = None,
     repeat: int | None = None,
     pause: str | None = None,
+    start: str | None = None,
     stop: str | None = None,
     **settings: Unpack[TcpKeys],
 ) -> Table:
@@ -68,10 +69,12 @@ def tcp(
         transfer: Payload of each flow, such as `"1 MB"`; without it, flows send until the run ends.
         repeat: Transfers of each flow, one after another.
         pause: Mean of the exponential pause between two transfers, such as `"1 s"`.
+        start: Start time of the flows, such as `"3 s"`, instead of the group's random times.
         stop: Time after which flows send no new data and no transfer starts, such as `"60 s"`.
         settings: Keys of the scenario's `tcp` table, for these flows only.
     """
-    return _given(kind="tcp", flows=flows, transfer=transfer, repeat=repeat, pause=pause, stop=stop, **settings)
+    of_flows = {"flows": flows, "transfer": transfer, "repeat": repeat, "pause": pause, "start": start, "stop": stop}
+    return _given(kind="tcp", **of_flows, **settings)
 
 
 Codepoint = Literal["not_ect", "ect0", "ect1"]

@@ -417,7 +417,8 @@ impl Builder<'_> {
             match source {
                 SourceConfig::Tcp { flows, .. } => {
                     for _ in 0..flows.flows {
-                        let (ingress, start) = next_flow(starts);
+                        let (ingress, drawn) = next_flow(starts);
+                        let start = flows.start.unwrap_or(drawn);
                         self.add_tcp(params, (user, ingress, group.params.traffic_class), start, flows);
                     }
                     params += 1;

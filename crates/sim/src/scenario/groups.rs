@@ -272,7 +272,9 @@ impl GroupConfig {
                     .push(own.unwrap_or_else(|| source.get("kind").and_then(Json::as_str).unwrap_or_default().into()));
             }
             let config = SourceConfig::read(&mut source, tcp)?;
-            config.check_stop(source.key("stop"), params.start_until, run.end())?;
+            let started = config.start().unwrap_or(params.start_until);
+            config.check_start(source.key("start"), run.end())?;
+            config.check_stop(source.key("stop"), started, run.end())?;
             sources.push(config);
         }
         if sources.is_empty() {
@@ -504,6 +506,10 @@ mod tests {
         for key in ["start_until", "start_from"] {
             assert_eq!(refusal(&dumbbell, json!({key: "15 s"})), format!("groups[0].{key}: \"15 s\" {late}"));
         }
+        assert_eq!(
+            refusal(&dumbbell, json!({"start_until": "1 s", "sources": [{"kind": "tcp", "start": "15 s"}]})),
+            format!("groups[0].sources[0].start: \"15 s\" {late}")
+        );
         assert_eq!(
             refusal(&dumbbell, json!({"start_from": "2 s", "start_until": "1 s"})),
             "groups[0].start_until: \"1 s\" is out of range, it must be from start_from, 2 s, up"

@@ -349,12 +349,19 @@ impl Scenario {
     /// send.
     fn late_starts(&self) -> Option<Note> {
         let warmup = self.run.warmup;
-        let is_late = |group: &GroupConfig| {
-            group.params.start_until > warmup && group.sources.iter().any(SourceConfig::sends_to_the_end)
+        let started = |group: &GroupConfig, source: &SourceConfig| source.start().unwrap_or(group.params.start_until);
+        let late_source = |(index, group): (usize, &GroupConfig)| {
+            let is_late = |source: &SourceConfig| source.sends_to_the_end() && started(group, source) > warmup;
+            Some((index, group.sources.iter().position(is_late)?))
         };
-        let late: Vec<usize> = (0..self.groups.len()).filter(|&index| is_late(&self.groups[index])).collect();
-        let (&first, others) = late.split_first()?;
-        let until = self.groups[first].params.start_until;
+        let late: Vec<(usize, usize)> = self.groups.iter().enumerate().filter_map(late_source).collect();
+        let (&(first, number), others) = late.split_first()?;
+        let source = &self.groups[first].sources[number];
+        let until = started(&self.groups[first], source);
+        let (place, name) = match source.start() {
+            Some(_) => (format!("sources[{number}]."), "start"),
+            None => (String::new(), "start_until"),
+        };
         let others = match others.len() {
             0 => String::new(),
             1 => " (and so in 1 other group)".into(),
@@ -362,9 +369,9 @@ impl Scenario {
         };
         let text = format!(
             "\"{until}\" is after the warm-up of {warmup}{others}: flows start while it is measured, and means include \
-             the time before; a longer run.warmup or an earlier start_until avoids that"
+             the time before; a longer run.warmup or an earlier {name} avoids that"
         );
-        Some(Note { key: format!("groups[{first}].start_until"), text })
+        Some(Note { key: format!("groups[{first}].{place}{name}"), text })
     }
 }
 

@@ -73,6 +73,8 @@ params! {
         repeat: u32 = 1, in 1..=1000000000, source "our choice";
         /// Mean of the exponential pause between two transfers.
         pause: Time = "0 s", in "0 s"..="1 h", source "our choice";
+        /// Start time of the flows, instead of random times from `start_from` to `start_until`.
+        start: Option<Time> = null, in "0 s"..="1440 h", source "HPCC simulation/mix/flow.txt";
         with until: StopParams;
     }
 }
@@ -401,6 +403,19 @@ impl SourceConfig {
             Self::Udp(UdpConfig::Voip(params)) => &params.until,
         };
         until.stop.unwrap_or(Time::NEVER)
+    }
+
+    /// Start time of all flows of the source, if it is fixed.
+    #[must_use]
+    pub fn start(&self) -> Option<Time> {
+        if let Self::Tcp { flows, .. } = self { flows.start } else { None }
+    }
+
+    /// Checks that flows with a fixed start time start before the `end` of the run.
+    pub(super) fn check_start(&self, key: String, end: Time) -> Result<(), ConfigError> {
+        let Some(start) = self.start().filter(|&start| start > end) else { return Ok(()) };
+        let allowed = format!("it must be at most the end of the run, {end}: later flows never start");
+        Err(ConfigError::new(key, format!("\"{start}\" is out of range, {allowed}")))
     }
 
     /// Checks that the source stops after `started`, its latest start, and before the `end` of the run.

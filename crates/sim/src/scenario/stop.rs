@@ -6,8 +6,7 @@ use fairlane_schemes::params;
 params! {
     /// Stop time of a source.
     pub struct StopParams {
-        /// Stop time of the source. Afterwards flows send no new data, and no transfer, session or datagram starts.
-        /// Transfers that have started are completed. Must be after `start_until` and before the end of the run.
+        /// Time after which flows send no new data, and no transfer, session or datagram starts.
         stop: Option<Time> = null, in "0 s"..="1440 h", source "our choice";
     }
 }
