@@ -212,7 +212,7 @@ impl Hosts {
         now: Time,
         horizon: impl Fn() -> Time,
     ) -> Earlier {
-        let SimPacket { user, flow, wire_bytes, .. } = make();
+        let SimPacket { user, wire_bytes, .. } = make();
         let longer = if LONGER { longer_of(&self.longer, user) } else { Time::ZERO };
         let host = &mut self.hosts[user as usize];
         let access = &mut self.access[usize::from(host.access)];
@@ -225,7 +225,7 @@ impl Hosts {
             access.has_room((&mut host.up, burst), longer, &self.up, wire_bytes, now)
         };
         if !has_room {
-            self.count_drop(Loss { user, flow, at: now });
+            self.count_drop(Loss::of(&make(), now));
             return Earlier::Nothing;
         }
         let (arrival, position) = host.transmit(access, longer, wire_bytes, now);
@@ -259,7 +259,7 @@ impl Hosts {
             self.up.own.pop_watched(over);
         }
         if !access.has_room((over, host.burst()), longer, &self.up, packet.wire_bytes, now) {
-            self.count_drop(Loss { user: packet.user, flow: packet.flow, at: now });
+            self.count_drop(Loss::of(packet, now));
             return None;
         }
         let (arrival, position) = host.transmit(access, longer, packet.wire_bytes, now);
@@ -298,10 +298,10 @@ impl Hosts {
         ack: FlowAck,
         (wire_bytes, packet_bytes): (u32, u32),
         now: Time,
-        mut moved: impl FnMut(Earlier),
+        moved: impl FnMut(Earlier),
     ) -> AckTimes {
-        let host = &mut self.hosts[ack.user as usize];
-        let access = &mut self.access[usize::from(host.access)];
+        let host = &self.hosts[ack.user as usize];
+        let access = &self.access[usize::from(host.access)];
         let (sent, at_edge) = if let Some(way) = access.params.way_back {
             let sent = now + way.out(packet_bytes);
             (sent, sent + way.back(wire_bytes))
@@ -309,6 +309,22 @@ impl Hosts {
             self.reverse_busy_until = self.reverse_busy_until.max(now) + self.reverse.time_of(u64::from(wire_bytes));
             (now, self.reverse_busy_until + self.reverse_delay)
         };
+        let at_host = self.send_down(ack, wire_bytes, (at_edge, now), moved);
+        AckTimes { sent, at_edge, at_host }
+    }
+
+    /// Sends an acknowledgement that is at the edge node at `at_edge` over its access link. Returns its arrival time,
+    /// and passes the event that moved to an earlier time to `moved`.
+    #[inline(always)]
+    pub fn send_down(
+        &mut self,
+        ack: FlowAck,
+        wire_bytes: u32,
+        (at_edge, now): (Time, Time),
+        mut moved: impl FnMut(Earlier),
+    ) -> Time {
+        let host = &mut self.hosts[ack.user as usize];
+        let access = &mut self.access[usize::from(host.access)];
         host.down_busy_until = host.down_busy_until.max(at_edge) + access.down.time_of(u64::from(wire_bytes));
         let mut at_host = host.down_busy_until + access.params.delay_down;
         if let Some(earlier) = self.down.enter::<false>(Some(access.first_down), (at_host, ack.user), || ack, now) {
@@ -319,7 +335,24 @@ impl Hosts {
             let copy = ack;
             moved(self.acknowledge_out_of_step(&copy, at_host, now));
         }
-        AckTimes { sent, at_edge, at_host }
+        at_host
+    }
+
+    /// Time at which a packet that reaches the edge node at `now` would reach the host over the access link.
+    #[must_use]
+    pub fn at_host(&self, user: u32, wire_bytes: u32, now: Time) -> Time {
+        let host = &self.hosts[user as usize];
+        let params = &self.access[usize::from(host.access)].params;
+        let sent = host.down_busy_until.max(now) + params.rate.time_of(u64::from(wire_bytes));
+        sent + params.delay_down + self.longer(user)
+    }
+
+    /// Sends data that reach the edge node at `now` over the access link to the host. Returns their arrival time.
+    pub fn carry_down(&mut self, user: u32, wire_bytes: u32, now: Time) -> Time {
+        let host = &mut self.hosts[user as usize];
+        let access = &mut self.access[usize::from(host.access)];
+        host.down_busy_until = host.down_busy_until.max(now) + access.down.time_of(u64::from(wire_bytes));
+        self.at_host(user, 0, now)
     }
 
     /// Stores an acknowledgement that would break the order of the first shared line. Returns the event that moved to
