@@ -27,13 +27,24 @@ pub struct AckPackets {
     pub first_ingress: u16,
     slots: Vec<FlowAck>,
     free: Vec<u32>,
+    sent: u64,
+    unpacked: u64,
+    lost: u64,
 }
 
 impl AckPackets {
     /// Creates an empty list for this lowest ingress number at the server's end.
     #[must_use]
     pub fn new(first_ingress: u16) -> Self {
-        Self { first_hops: Vec::new(), first_ingress, slots: Vec::new(), free: Vec::new() }
+        Self {
+            first_hops: Vec::new(),
+            first_ingress,
+            slots: Vec::new(),
+            free: Vec::new(),
+            sent: 0,
+            unpacked: 0,
+            lost: 0,
+        }
     }
 
     /// Returns true if there is a reverse link.
@@ -51,6 +62,7 @@ impl AckPackets {
 
     /// Stores an acknowledgement of `flow` that its receiver sends at `now`. Returns its packet.
     pub fn pack(&mut self, ack: &FlowAck, flow: &TcpFlow, wire_bytes: u32, now: Time) -> SimPacket {
+        self.sent += 1;
         let slot = if let Some(slot) = self.free.pop() {
             self.slots[slot as usize] = *ack;
             slot
@@ -84,13 +96,21 @@ impl AckPackets {
 
     /// Takes the acknowledgement out of a delivered packet.
     pub fn unpack(&mut self, packet: &SimPacket) -> FlowAck {
+        self.unpacked += 1;
         self.free.push(packet.seq);
         *self.of(packet)
     }
 
     /// Frees the slot of a lost packet.
     pub fn lose(&mut self, slot: u32) {
+        self.lost += 1;
         self.free.push(slot);
+    }
+
+    /// Numbers of acknowledgements that were sent, unpacked after delivery, and lost.
+    #[must_use]
+    pub fn accounting(&self) -> (u64, u64, u64) {
+        (self.sent, self.unpacked, self.lost)
     }
 
     /// Number of acknowledgements in packets, including lost ones whose loss is not counted yet.
