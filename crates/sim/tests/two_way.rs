@@ -322,7 +322,7 @@ fn a_wrong_reverse_link_or_direction_is_one_line_that_says_what_is_wrong() {
         (
             reverse.clone(),
             groups(towards("back")),
-            "groups[0].sources[0].direction: \"back\" is unknown, must be one of forward, reverse",
+            "groups[0].sources[0].direction: \"back\" is not one of forward, reverse",
         ),
         (
             reverse.clone(),

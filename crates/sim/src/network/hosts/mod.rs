@@ -5,6 +5,9 @@
 //! that wait at an access link are the packets in its line whose transmission has not started. An access link behaves
 //! like a [`crate::network::link::Link`] with drop-tail.
 //!
+//! With a reverse link ([`super::ack_packets`]), acknowledgements reach the edge node as packets. The downstream line then
+//! also delays data from the server.
+//!
 //! [`Hosts::send`] sends a packet, [`Hosts::acknowledge`] an acknowledgement. [`Arrivals`], one for each direction,
 //! selects the queue for the arrival. Most arrivals of similar hosts are in the order of sending: the first packets on
 //! an idle access link, and acknowledgements that need not wait at an access link. Such arrivals go into shared lines,
