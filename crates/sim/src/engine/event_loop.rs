@@ -641,7 +641,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         let flow = &flows[ack.flow as usize];
         if acks.is_reverse(flow.ingress) {
             let agenda = &mut self.agenda;
-            hosts.send_down(*ack, 0, (now, now), |earlier| agenda.sent(Direction::Down, ack.user, earlier));
+            hosts.send_down(*ack, 0, now, |earlier| agenda.sent(Direction::Down, ack.user, earlier));
         } else {
             let packet = acks.pack(ack, flow, wire_bytes, now);
             self.observer.ack_packed(flow, &ack.ack, &packet, now);
@@ -675,7 +675,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         } else {
             let agenda = &mut self.agenda;
             let moved = |earlier| agenda.sent(Direction::Down, ack.user, earlier);
-            self.network.hosts.send_down(ack, wire_bytes, (now, now), moved)
+            self.network.hosts.send_down(ack, wire_bytes, now, moved)
         };
         let times = AckTimes { sent: packet.timestamp, at_edge: now, at_host };
         self.observer.ack_sent(ack.flow, &self.network.flows[ack.flow as usize], &ack.ack, wire_bytes, times);

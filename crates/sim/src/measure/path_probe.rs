@@ -17,16 +17,18 @@ pub struct Loss {
     pub flow: u32,
     /// Time of the drop or loss.
     pub at: Time,
-    /// Slot of the acknowledgement, if the packet is one.
-    pub ack: Option<u32>,
+    /// True for an acknowledgement in a packet.
+    pub is_ack: bool,
+    /// Slot of the acknowledgement.
+    pub slot: u32,
 }
 
 impl Loss {
     /// Creates the loss of a packet at `at`.
     #[must_use]
     pub fn of(packet: &SimPacket, at: Time) -> Self {
-        let ack = (packet.kind == PacketKind::Ack).then_some(packet.seq);
-        Self { user: packet.user, flow: packet.flow, at, ack }
+        let is_ack = packet.kind == PacketKind::Ack;
+        Self { user: packet.user, flow: packet.flow, at, is_ack, slot: packet.seq }
     }
 }
 

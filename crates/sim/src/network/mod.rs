@@ -180,12 +180,10 @@ impl Network {
         let of_links = self.links.iter_mut().map(Link::losses);
         let of_access = self.impairments.iter_mut().map(|impairment| &mut impairment.losses);
         for losses in of_links.chain(of_access).chain([&mut self.hosts.losses]) {
-            for loss in losses.drain(..) {
-                match loss.ack {
-                    Some(slot) => self.acks.lose(slot),
-                    None => self.paths.dropped(loss),
-                }
+            if self.acks.exist() {
+                losses.extract_if(.., |loss| loss.is_ack).for_each(|loss| self.acks.lose(loss.slot));
             }
+            losses.drain(..).for_each(|loss| self.paths.dropped(loss));
         }
     }
 

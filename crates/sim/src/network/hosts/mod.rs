@@ -303,8 +303,8 @@ impl Hosts {
         now: Time,
         moved: impl FnMut(Earlier),
     ) -> AckTimes {
-        let host = &self.hosts[ack.user as usize];
-        let access = &self.access[usize::from(host.access)];
+        let host = &mut self.hosts[ack.user as usize];
+        let access = &mut self.access[usize::from(host.access)];
         let (sent, at_edge) = if let Some(way) = access.params.way_back {
             let sent = now + way.out(packet_bytes);
             (sent, sent + way.back(wire_bytes))
@@ -312,25 +312,31 @@ impl Hosts {
             self.reverse_busy_until = self.reverse_busy_until.max(now) + self.reverse.time_of(u64::from(wire_bytes));
             (now, self.reverse_busy_until + self.reverse_delay)
         };
-        let at_host = self.send_down(ack, wire_bytes, (at_edge, now), moved);
+        let (first_down, at_host) = (access.first_down, host.transmit_down(access, wire_bytes, at_edge));
+        let at_host = self.enter_down(ack, first_down, (at_host, now), moved);
         AckTimes { sent, at_edge, at_host }
     }
 
-    /// Sends an acknowledgement that is at the edge node at `at_edge` over its access link. Returns its arrival time,
-    /// and passes the event that moved to an earlier time to `moved`.
-    #[inline(always)]
-    pub fn send_down(
-        &mut self,
-        ack: FlowAck,
-        wire_bytes: u32,
-        (at_edge, now): (Time, Time),
-        mut moved: impl FnMut(Earlier),
-    ) -> Time {
+    /// Sends an acknowledgement that is at the edge node at `now` over its access link. Returns its arrival time, and
+    /// passes the event that moved to an earlier time to `moved`.
+    pub fn send_down(&mut self, ack: FlowAck, wire_bytes: u32, now: Time, moved: impl FnMut(Earlier)) -> Time {
         let host = &mut self.hosts[ack.user as usize];
         let access = &mut self.access[usize::from(host.access)];
-        host.down_busy_until = host.down_busy_until.max(at_edge) + access.down.time_of(u64::from(wire_bytes));
-        let mut at_host = host.down_busy_until + access.params.delay_down;
-        if let Some(earlier) = self.down.enter::<false>(Some(access.first_down), (at_host, ack.user), || ack, now) {
+        let (first_down, at_host) = (access.first_down, host.transmit_down(access, wire_bytes, now));
+        self.enter_down(ack, first_down, (at_host, now), moved)
+    }
+
+    /// Stores an acknowledgement that reaches its host at `at_host`, plus any additional delay of its access link.
+    /// `first_down` is the access link's first shared line.
+    #[inline(always)]
+    fn enter_down(
+        &mut self,
+        ack: FlowAck,
+        first_down: u32,
+        (mut at_host, now): (Time, Time),
+        mut moved: impl FnMut(Earlier),
+    ) -> Time {
+        if let Some(earlier) = self.down.enter::<false>(Some(first_down), (at_host, ack.user), || ack, now) {
             moved(earlier);
         } else {
             at_host += longer_of(&self.longer, ack.user);
@@ -354,8 +360,7 @@ impl Hosts {
     pub fn carry_down(&mut self, user: u32, wire_bytes: u32, now: Time) -> Time {
         let host = &mut self.hosts[user as usize];
         let access = &mut self.access[usize::from(host.access)];
-        host.down_busy_until = host.down_busy_until.max(now) + access.down.time_of(u64::from(wire_bytes));
-        self.at_host(user, 0, now)
+        host.transmit_down(access, wire_bytes, now) + self.longer(user)
     }
 
     /// Stores an acknowledgement that would break the order of the first shared line. Returns the event that moved to
