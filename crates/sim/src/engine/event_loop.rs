@@ -640,8 +640,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         let Network { flows, acks, hosts, .. } = &mut self.network;
         let flow = &flows[ack.flow as usize];
         if acks.is_reverse(flow.ingress) {
-            let agenda = &mut self.agenda;
-            hosts.send_down(*ack, 0, now, |earlier| agenda.sent(Direction::Down, ack.user, earlier));
+            let (_, earlier) = hosts.send_down(ack, 0, now);
+            self.agenda.sent(Direction::Down, ack.user, earlier);
         } else {
             let packet = acks.pack(ack, flow, wire_bytes, now);
             self.observer.ack_packed(flow, &ack.ack, &packet, now);
@@ -673,9 +673,9 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         let at_host = if is_at_server {
             now
         } else {
-            let agenda = &mut self.agenda;
-            let moved = |earlier| agenda.sent(Direction::Down, ack.user, earlier);
-            self.network.hosts.send_down(ack, wire_bytes, now, moved)
+            let (at_host, earlier) = self.network.hosts.send_down(&ack, wire_bytes, now);
+            self.agenda.sent(Direction::Down, ack.user, earlier);
+            at_host
         };
         let times = AckTimes { sent: packet.timestamp, at_edge: now, at_host };
         self.observer.ack_sent(ack.flow, &self.network.flows[ack.flow as usize], &ack.ack, wire_bytes, times);

@@ -119,14 +119,6 @@ impl Host {
         (self.up_busy_until + access.params.delay_up + longer, position)
     }
 
-    /// Transmits `wire_bytes` that are at the edge node at `at_edge` down to the host. Returns their arrival time, without
-    /// the additional delay of the access link.
-    #[inline(always)]
-    pub fn transmit_down(&mut self, access: &mut Access, wire_bytes: u32, at_edge: Time) -> Time {
-        self.down_busy_until = self.down_busy_until.max(at_edge) + access.down.time_of(u64::from(wire_bytes));
-        self.down_busy_until + access.params.delay_down
-    }
-
     /// Returns true if all packets of the burst up to this one, except the first, have equal lengths.
     #[inline]
     pub fn is_uniform(&mut self, wire_bytes: u16, position: u16) -> bool {

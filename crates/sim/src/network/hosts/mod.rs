@@ -301,7 +301,7 @@ impl Hosts {
         ack: FlowAck,
         (wire_bytes, packet_bytes): (u32, u32),
         now: Time,
-        moved: impl FnMut(Earlier),
+        mut moved: impl FnMut(Earlier),
     ) -> AckTimes {
         let host = &mut self.hosts[ack.user as usize];
         let access = &mut self.access[usize::from(host.access)];
@@ -312,31 +312,9 @@ impl Hosts {
             self.reverse_busy_until = self.reverse_busy_until.max(now) + self.reverse.time_of(u64::from(wire_bytes));
             (now, self.reverse_busy_until + self.reverse_delay)
         };
-        let (first_down, at_host) = (access.first_down, host.transmit_down(access, wire_bytes, at_edge));
-        let at_host = self.enter_down(ack, first_down, (at_host, now), moved);
-        AckTimes { sent, at_edge, at_host }
-    }
-
-    /// Sends an acknowledgement that is at the edge node at `now` over its access link. Returns its arrival time, and
-    /// passes the event that moved to an earlier time to `moved`.
-    pub fn send_down(&mut self, ack: FlowAck, wire_bytes: u32, now: Time, moved: impl FnMut(Earlier)) -> Time {
-        let host = &mut self.hosts[ack.user as usize];
-        let access = &mut self.access[usize::from(host.access)];
-        let (first_down, at_host) = (access.first_down, host.transmit_down(access, wire_bytes, now));
-        self.enter_down(ack, first_down, (at_host, now), moved)
-    }
-
-    /// Stores an acknowledgement that reaches its host at `at_host`, plus any additional delay of its access link.
-    /// `first_down` is the access link's first shared line.
-    #[inline(always)]
-    fn enter_down(
-        &mut self,
-        ack: FlowAck,
-        first_down: u32,
-        (mut at_host, now): (Time, Time),
-        mut moved: impl FnMut(Earlier),
-    ) -> Time {
-        if let Some(earlier) = self.down.enter::<false>(Some(first_down), (at_host, ack.user), || ack, now) {
+        host.down_busy_until = host.down_busy_until.max(at_edge) + access.down.time_of(u64::from(wire_bytes));
+        let mut at_host = host.down_busy_until + access.params.delay_down;
+        if let Some(earlier) = self.down.enter::<false>(Some(access.first_down), (at_host, ack.user), || ack, now) {
             moved(earlier);
         } else {
             at_host += longer_of(&self.longer, ack.user);
@@ -344,7 +322,14 @@ impl Hosts {
             let copy = ack;
             moved(self.acknowledge_out_of_step(&copy, at_host, now));
         }
-        at_host
+        AckTimes { sent, at_edge, at_host }
+    }
+
+    /// Sends an acknowledgement that is at the edge node at `now` over its access link. Returns its arrival time, and the
+    /// event that moved to an earlier time.
+    pub fn send_down(&mut self, ack: &FlowAck, wire_bytes: u32, now: Time) -> (Time, Earlier) {
+        let at_host = self.carry_down(ack.user, wire_bytes, now);
+        (at_host, self.acknowledge_out_of_step(ack, at_host, now))
     }
 
     /// Time at which a packet that reaches the edge node at `now` would reach the host over the access link.
@@ -360,16 +345,17 @@ impl Hosts {
     pub fn carry_down(&mut self, user: u32, wire_bytes: u32, now: Time) -> Time {
         let host = &mut self.hosts[user as usize];
         let access = &mut self.access[usize::from(host.access)];
-        host.transmit_down(access, wire_bytes, now) + self.longer(user)
+        host.down_busy_until = host.down_busy_until.max(now) + access.down.time_of(u64::from(wire_bytes));
+        self.at_host(user, 0, now)
     }
 
-    /// Stores an acknowledgement that would break the order of the first shared line. Returns the event that moved to
-    /// an earlier time.
+    /// Stores an acknowledgement, which may break the order of the first shared line. Returns the event that moved to an
+    /// earlier time.
     #[inline(never)]
     fn acknowledge_out_of_step(&mut self, ack: &FlowAck, at_host: Time, now: Time) -> Earlier {
         let host = &mut self.hosts[ack.user as usize];
         let access = &self.access[usize::from(host.access)];
-        let mut others = access.first_down + 1..access.end_down;
+        let mut others = access.first_down..access.end_down;
         let line = others.find(|&line| self.down.shared[line as usize].keeps_order(at_host, ack.user));
         self.down.enter::<true>(line, (at_host, ack.user), || *ack, now).unwrap_or_else(|| {
             self.down.own.push(&mut host.down, at_host, *ack);
