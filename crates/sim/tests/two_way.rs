@@ -1,4 +1,4 @@
-//! Tests the dumbbell with a reverse link: facts about slow and shared paths of acknowledgements, and packet accounting.
+//! Tests the dumbbell with a reverse link: facts about slow and shared paths of acknowledgements, and accounting.
 
 use crate::common::{network, read, refusal, replicate, run};
 use fairlane_sim::engine::{self, run_on};
@@ -109,8 +109,8 @@ fn two_way_traffic_compresses_acknowledgements_and_leaves_both_links_idle() {
 }
 
 /// Without a reverse link, acknowledgements cross a FIFO of the bottleneck's rate and delay that drops none. A reverse
-/// link with these values, a long queue and no data gives the same results to the last bit. With a much faster one, fair
-/// queueing gives nearly the same rates.
+/// link with these values, a long queue and no data gives the same results to the last bit. With a much faster one,
+/// fair queueing gives nearly the same rates.
 #[test]
 fn a_reverse_link_without_data_is_like_none() {
     let group = |name: &str, rtt: &str| json!({"name": name, "users": 3, "rtt": rtt, "sources": [{"kind": "tcp"}]});

@@ -5,8 +5,8 @@
 //! that wait at an access link are the packets in its line whose transmission has not started. An access link behaves
 //! like a [`crate::network::link::Link`] with drop-tail.
 //!
-//! With a reverse link ([`super::ack_packets`]), acknowledgements reach the edge node as packets. The downstream line then
-//! also delays data from the server.
+//! With a reverse link ([`super::ack_packets`]), acknowledgements reach the edge node as packets. The downstream line
+//! then also delays data from the server.
 //!
 //! [`Hosts::send`] sends a packet, [`Hosts::acknowledge`] an acknowledgement. [`Arrivals`], one for each direction,
 //! selects the queue for the arrival. Most arrivals of similar hosts are in the order of sending: the first packets on
@@ -325,8 +325,8 @@ impl Hosts {
         AckTimes { sent, at_edge, at_host }
     }
 
-    /// Sends an acknowledgement that is at the edge node at `now` over its access link. Returns its arrival time, and the
-    /// event that moved to an earlier time.
+    /// Sends an acknowledgement that is at the edge node at `now` over its access link. Returns its arrival time, and
+    /// the event that moved to an earlier time.
     pub fn send_down(&mut self, ack: &FlowAck, wire_bytes: u32, now: Time) -> (Time, Earlier) {
         let at_host = self.carry_down(ack.user, wire_bytes, now);
         (at_host, self.acknowledge_out_of_step(ack, at_host, now))
@@ -349,8 +349,8 @@ impl Hosts {
         self.at_host(user, 0, now)
     }
 
-    /// Stores an acknowledgement, which may break the order of the first shared line. Returns the event that moved to an
-    /// earlier time.
+    /// Stores an acknowledgement, which may break the order of the first shared line. Returns the event that moved to
+    /// an earlier time.
     #[inline(never)]
     fn acknowledge_out_of_step(&mut self, ack: &FlowAck, at_host: Time, now: Time) -> Earlier {
         let host = &mut self.hosts[ack.user as usize];

@@ -193,7 +193,7 @@ impl<W: Write> Pcap<W> {
             passing: HashMap::new(),
             beyond: scenario.groups.iter().map(|group| beyond(scenario, &group.route, options.link)).collect(),
             group_of_user: Vec::new(),
-            opposite: scenario.topology.has_reverse_link.then(|| match options.link {
+            opposite: scenario.topology.has_reverse_link.then_some(match options.link {
                 0 => (1, Direction::ToUser),
                 _ => (0, Direction::ToServer),
             }),
