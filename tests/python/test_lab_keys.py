@@ -63,11 +63,12 @@ NEEDED = {
     "app_limited_from": ("tcp.app_rate", "1 Mbit/s"),
     "app_limited_until": ("tcp.app_rate", "1 Mbit/s"),
     "rtt_spread": ("groups[0].rtt", "40 ms"),
+    "direction": ("topology.reverse", {"rate": "20 Mbit/s"}),
 }
 """Other settings that a key needs to have an effect."""
 ALWAYS_IN_LINUX = ("tso_defer", "ack_delay_adapts")
 """Linux always does these, so both values are accepted."""
-REFUSED_FIRST = ("tcp.app_rate", "groups[0].rtt")
+REFUSED_FIRST = ("tcp.app_rate", "groups[0].rtt", "topology.reverse")
 """Keys in `NEEDED` that the lab rejects before it reads the tested key."""
 READER = {own["name"]: control["name"] for control in fairlane.congestion_controls() for own in control["params"]}
 """For each key of `[tcp]` that belongs to one congestion control, that control."""
@@ -78,6 +79,7 @@ OTHER_VALUES: dict[str, Any] = {
     "run.measure": "4 s",
     "topology.bottleneck_schedule": [{"at": "1 s", "rate": "1 Mbit/s"}],
     "topology.bottleneck_trace": {"file": "a.up", "gaps": "1"},
+    "topology.reverse": {"rate": "20 Mbit/s"},
     "topology.bottleneck_loss": {"probability": 0.01},
     "topology.bottleneck_jitter": {"deviation": "1 ms"},
     "topology.bottleneck_detour": {"delay": "1 ms", "from": "1 s"},

@@ -376,6 +376,7 @@ def test_all_keys_that_the_plane_has_not_are_in_one_message() -> None:
         ({"tcp.congestion_control": "copa"}, "congestion_control: .*the plane linux has reno, cubic, bbr1"),
         ({"tcp.segment_payload": 4000}, "segment_payload: 4000, packets have 1500 bytes at most"),
         ({"probes.series_interval": "0.1 s"}, "probes.series_interval: .*no time series"),
+        ({"topology.reverse": {"rate": "1 Mbit/s"}}, "topology.reverse: .*the plane linux has no reverse link"),
         ({"groups[0].weight": 2.0}, r"groups\[0\].weight: 2, of the kernel's schemes only htb has weights"),
         ({"groups[0].ingresses": 2}, r"groups\[0\].ingresses: 2, the plane linux has no edge"),
         ({"groups[0].users": 2000}, "groups: 2000 users, with 1 links the plane linux can have 1023"),

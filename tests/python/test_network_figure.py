@@ -48,6 +48,7 @@ def test_every_example_has_a_picture_with_its_links_schemes_and_groups(file: Pat
         "variable-rate": "bottleneck\n10 Mbit/s, 5 ms\nthe rate varies",
         "radio": "bottleneck\n10.52 Mbit/s, 5 ms\nthe rate varies",
         "graph": "east\n20 Mbit/s, 8 ms",
+        "adsl": "reverse\n16 Mbit/s, 15 ms",
         "access-network": "12 access points: ABC\n60 Mbit/s each way, 1 ms",
     }.items(),
 )
@@ -62,7 +63,7 @@ def test_every_kind_of_topology_is_among_the_examples_or_the_dumbbells() -> None
 
 
 @pytest.mark.parametrize(
-    "name", ["compare-all", "parking-lot", "graph", "rtt-classes", "every-key", "two-users", "video", "rpm"]
+    "name", ["adsl", "compare-all", "parking-lot", "graph", "rtt-classes", "every-key", "two-users", "video", "rpm"]
 )
 @pytest.mark.parametrize("column", [False, True])
 def test_words_stay_within_their_boxes_and_apart(name: str, *, column: bool) -> None:

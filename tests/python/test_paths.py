@@ -27,6 +27,10 @@ def test_a_trace_is_found_beside_the_scenario_and_becomes_part_of_it(tmp_path: P
     assert trace == {"file": "a.up", "gaps": "1 2 0", "opportunity": "1500 B"}
     # Three delivery opportunities in 3 ms.
     assert json.loads(canonical)["topology"]["bottleneck_rate"] == "12 Mbit/s"
+    reverse = f"{SHORT}\n[topology.reverse]\ntrace = {{ file = 'a.up' }}\n"
+    (tmp_path / "x" / "reverse.toml").write_text(reverse)
+    of_reverse = json.loads(Scenario.from_toml(tmp_path / "x" / "reverse.toml").canonical())["topology"]["reverse"]
+    assert (of_reverse["trace"], of_reverse["rate"]) == (trace, "12 Mbit/s")
     # The trace stays after changes and in any working directory, and the file is no longer needed.
     assert json.loads(scenario.replace("run.seed", 7).canonical())["topology"]["bottleneck_trace"] == trace
     shutil.rmtree(tmp_path / "x")

@@ -20,6 +20,7 @@ mod symmetry;
 mod topologies;
 mod tracing;
 mod transfers;
+mod two_way;
 mod user_paths;
 mod video;
 mod voip;

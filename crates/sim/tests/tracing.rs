@@ -174,6 +174,44 @@ fn a_capture_holds_every_packet_of_the_bottleneck_in_order() {
     assert!(link.drops[0].packets > 0 && acks > 1000);
 }
 
+/// On a dumbbell with a reverse link, a capture has all packets that leave over its link, and all that come over the
+/// other one. Those of the same kind have the same direction in their addresses.
+#[test]
+fn a_capture_holds_data_and_acknowledgements_of_both_links() {
+    let mut document = document();
+    document["queue"] = json!({"scheme": "droptail"});
+    document["topology"] = json!({"reverse": {"rate": "2 Mbit/s", "delay": "1 ms"}});
+    let back = json!([{"kind": "tcp", "flows": 2, "direction": "reverse"}, {"kind": "cbr", "rate": "1 Mbit/s",
+        "direction": "reverse"}]);
+    document["groups"].as_array_mut().unwrap().push(json!({"name": "down", "start_until": "1 s", "sources": back}));
+    let scenario = Scenario::read(&document).unwrap();
+    let plain = RunRecord { cpu_seconds: None, ..engine::run(&scenario, 1, &AtomicBool::new(false)).unwrap() };
+    for link in [0, 1] {
+        let (record, bytes) = capture(&scenario, PcapOptions { drops: false, snaplen: 0, link });
+        assert_eq!(record, plain);
+        let (mut counts, mut last) = ([0; 2], Duration::ZERO);
+        let mut acks = [0; 2];
+        let mut reader = PcapNgReader::new(&bytes[..]).unwrap();
+        while let Some(block) = reader.next_block() {
+            let Block::EnhancedPacket(packet) = block.unwrap() else { continue };
+            assert!(packet.timestamp >= last);
+            last = packet.timestamp;
+            let [EnhancedPacketOption::Flags(flags)] = packet.options[..] else { panic!("{:?}", packet.options) };
+            let is_outbound = flags == 2;
+            // The server's address 192.0.2.1 is the destination if the packet crosses the bottleneck.
+            assert_eq!(packet.data[16..20] == [192, 0, 2, 1], is_outbound == (link == 0));
+            counts[usize::from(is_outbound)] += 1;
+            // Acknowledgements have no payload and are shorter than data and datagrams here.
+            acks[usize::from(is_outbound)] += u64::from(packet.original_len < 100);
+        }
+        let departed = [1 - link, link].map(|link| record.links[link as usize].accounting.departed);
+        // Packets in flight at the end of the run have not arrived.
+        assert!(counts[0] <= departed[0] && counts[0] + 60 > departed[0], "{counts:?} {departed:?}");
+        assert_eq!(counts[1], departed[1]);
+        assert!(acks[0] > 100 && acks[1] > 100, "{acks:?}");
+    }
+}
+
 #[test]
 fn a_capture_tells_which_packets_were_lost_on_the_wire() {
     let mut document = document();

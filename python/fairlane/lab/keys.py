@@ -29,6 +29,7 @@ KERNEL = Refused("the lab's TCP is that of this machine's kernel")
 NO_SERIES = Refused("the lab has no time series")
 ENDLESS = Refused("the lab has endless flows only")
 NOT_A_DUMBBELL = Refused("the lab can build one_sided_dumbbell")
+ONE_WAY = Refused("the lab has no reverse link, ACKs have a path of their own")
 NO_IMPAIRMENT = Refused("the lab's links lose nothing and delay evenly")
 OF_SUBSCRIBERS = ("share", "direction", "node", "plan", "configured_plan")
 """Keys of groups that only an access network has."""
@@ -65,6 +66,7 @@ KEYS: dict[str, Rule] = {
     "topology.bottleneck_delay": Honoured("delay of the port towards the server"),
     "topology.bottleneck_schedule": Refused("the lab has links of constant rate"),
     "topology.bottleneck_trace": Refused("the lab has links of constant rate"),
+    "topology.reverse": ONE_WAY,
     "topology.bottleneck_loss": NO_IMPAIRMENT,
     "topology.bottleneck_jitter": NO_IMPAIRMENT,
     "topology.bottleneck_detour": NO_IMPAIRMENT,
@@ -96,6 +98,7 @@ KEYS: dict[str, Rule] = {
     "groups[].receiver_delay": NOT_A_DUMBBELL,
     **dict.fromkeys([f"groups[].{name}" for name in OF_SUBSCRIBERS], NOT_A_DUMBBELL),
     **dict.fromkeys([f"groups[].sources[{kind}].application" for kind in ("tcp", "cbr", "poisson")], NOT_A_DUMBBELL),
+    **dict.fromkeys([f"groups[].sources[{kind}].direction" for kind in ("tcp", "cbr", "poisson")], ONE_WAY),
     "groups[].route": Refused("the lab has one link that all cross", same=(["bottleneck"],)),
     "groups[].ingresses": Refused("the lab has one ingress"),
     "groups[].forged_labels": Refused("the lab's edge labels all packets"),

@@ -25,6 +25,7 @@ AFTER_IDLE = {"decay": 1, "keep": 0}
 _KERNEL = Refused("Linux has no option for it that the plane uses: leave it as in the profile linux")
 _IMPAIRMENT = Honoured("behind a device, with the draws of the simulator")
 _ACCESS_NETWORK = Refused("of an access network, which the plane linux has not")
+_ONE_WAY = Refused("the plane linux has no reverse link, ACKs have a path of their own")
 _NO_SERIES = Refused("the plane linux has no time series: leave it out")
 _SUBSCRIBERS = ("share", "direction", "node", "plan", "configured_plan")
 
@@ -71,6 +72,7 @@ RULES: dict[str, Rule] = {
     "topology.bottleneck_delay": Honoured("delay of a device, and of ACKs"),
     "topology.bottleneck_schedule": Honoured("rates of a device; its qdisc is not told"),
     "topology.bottleneck_trace": Honoured("times at which a device sends; its qdisc is not told"),
+    "topology.reverse": _ONE_WAY,
     **{f"topology.bottleneck_{name}": _IMPAIRMENT for name in ("loss", "jitter", "detour")},
     **{f"tcp.{name}": rule for name, rule in _TCP.items()},
     "probes.series_interval": _NO_SERIES,
@@ -101,6 +103,7 @@ RULES: dict[str, Rule] = {
     "groups[].forged_labels": Refused("the plane linux has no edge"),
     **dict.fromkeys([f"groups[].{name}" for name in _SUBSCRIBERS], _ACCESS_NETWORK),
     **dict.fromkeys([f"groups[].sources[{kind}].application" for kind in KINDS_OF_SOURCES], _ACCESS_NETWORK),
+    **dict.fromkeys([f"groups[].sources[{kind}].direction" for kind in KINDS_OF_SOURCES], _ONE_WAY),
     "groups[].sources[].kind": Required(KINDS_OF_SOURCES, "the plane linux has " + ", ".join(KINDS_OF_SOURCES)),
     "groups[].sources[tcp].flows": Honoured("connections"),
     "groups[].sources[tcp].transfer": Honoured("bytes of a connection"),

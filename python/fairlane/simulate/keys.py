@@ -593,6 +593,8 @@ class WebKeys(TypedDict, total=False):
     """Named set of parameters; single ones may differ."""
     application: str
     """Application name on an access network; by default its kind."""
+    direction: Literal["forward", "reverse"]
+    """The data cross the bottleneck or the reverse link."""
 
 
 class ProbesKeys(TypedDict, total=False):

@@ -124,7 +124,7 @@ def _wrapped(text: str, letters: int) -> str:
 def _chain(scenario: Json, layout: Json) -> Figure:
     """Draws groups to the left of their first link, receivers to the right of their last link."""
     links, groups = layout["links"], scenario["groups"]
-    routes = _routes(layout)[:MOST_GROUPS]
+    routes = _routes(scenario, layout)[:MOST_GROUPS]
     depth = _depths([route.links for route in routes])
     last = max(depth.values())
     rows = _rows(routes, depth, last)
@@ -146,19 +146,24 @@ def _chain(scenario: Json, layout: Json) -> Figure:
             access = f"access link\n{_rate(route.rate_bps)}, {_time(route.delay_s)}"
             axes.text(begin, row + BOX[1] / 2 + 0.03, access, ha="center", va="top", fontsize=7, color="0.4")
             axes.plot([end], [row], "o", color=colour, markersize=8)
-            axes.text(end + 0.1, row, "receivers", ha="left", va="center", fontsize=7, color="0.4")
+            is_reverse = "reverse" in scenario["topology"] and links[route.links[-1]]["name"] == "reverse"
+            far_end = "servers" if is_reverse else "receivers"
+            axes.text(end + 0.1, row, far_end, ha="left", va="center", fontsize=7, color="0.4")
         for link, at in depth.items():
             _queue(axes, (2 * at + 1, height[link]), links[link], varies=_varies(scenario["topology"], links[link]))
     return drawn
 
 
-def _routes(layout: Json) -> list[_Route]:
+def _routes(scenario: Json, layout: Json) -> list[_Route]:
     """Each group's route, with the access links of its first user; longest first."""
     found: dict[tuple[int, tuple[int, ...]], _Route] = {}
     for user in layout["users"]:
-        key = user["group"], tuple(user["route"])
         access = user["access"] or {"rate_bps": 0, "delay_ps": 0}
-        found.setdefault(key, _Route(*key, access["rate_bps"], _delay_s(access)))
+        # With a reverse link, data cross one link in each direction.
+        ways = [[link] for link in user["route"]] if "reverse" in scenario["topology"] else [user["route"]]
+        for way in ways:
+            key = user["group"], tuple(way)
+            found.setdefault(key, _Route(*key, access["rate_bps"], _delay_s(access)))
     return sorted(found.values(), key=lambda route: -len(route.links))
 
 
@@ -232,6 +237,8 @@ def _draw_route(
 def _varies(topology: Json, link: Json) -> bool:
     """True if the rate of a link changes over time."""
     own = next((one for one in topology.get("links", []) if one["name"] == link["name"]), None)
+    if link["name"] == "reverse":
+        own = topology.get("reverse", own)
     if own:
         return bool(own.get("schedule") or own.get("trace"))
     return bool(topology.get("bottleneck_schedule") or topology.get("bottleneck_trace"))

@@ -27,6 +27,8 @@ def with_traces(table: dict[str, Any], folder: Path) -> dict[str, Any]:
     if not isinstance(topology, dict):
         return table
     topology = dict(topology)
+    if isinstance(reverse := topology.get("reverse"), dict):
+        topology["reverse"] = dict(reverse)
     links = topology.get("links")
     if isinstance(links, list):
         topology["links"] = links = [dict(link) if isinstance(link, dict) else link for link in links]
@@ -77,6 +79,8 @@ def _runs(gaps: str) -> list[tuple[str, int]]:
 def _places(topology: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], str]]:
     """Every key that may hold a trace: its full name, the table that contains it, and its name in this table."""
     yield "topology.bottleneck_trace", topology, "bottleneck_trace"
+    if isinstance(reverse := topology.get("reverse"), dict):
+        yield "topology.reverse.trace", reverse, "trace"
     links = topology.get("links")
     for index, link in enumerate(links if isinstance(links, list) else []):
         if isinstance(link, dict):

@@ -25,6 +25,8 @@ pub struct Parcel {
 pub trait Border {
     /// True if there is a border.
     const EXISTS: bool;
+    /// True if there may be a reverse link. If false, code for it is not compiled.
+    const TWO_WAY: bool = false;
 
     /// Returns true if a link belongs to this part.
     fn has_link(&self, link: u32) -> bool;
@@ -38,12 +40,13 @@ pub trait Border {
     fn post(&mut self, hop: &Hop, parcel: Parcel);
 }
 
-/// No border: this part is the whole network.
+/// No border: this part is the whole network, with a reverse link if `TWO_WAY`.
 #[derive(Clone, Copy, Debug)]
-pub struct NoBorder;
+pub struct NoBorder<const TWO_WAY: bool>;
 
-impl Border for NoBorder {
+impl<const TWO_WAY: bool> Border for NoBorder<TWO_WAY> {
     const EXISTS: bool = false;
+    const TWO_WAY: bool = TWO_WAY;
 
     #[inline]
     fn has_link(&self, _: u32) -> bool {

@@ -10,7 +10,7 @@ use crate::engine::prefetch;
 use crate::engine::timers_ahead::TimersAhead;
 use crate::measure::recorder::record;
 use crate::measure::run_record::{Performance, RunRecord};
-use crate::network::hosts::{Earlier, FlowAck, Hosts, Queue};
+use crate::network::hosts::{AckTimes, Earlier, FlowAck, Hosts, Queue};
 use crate::network::impairment::{Outcome, Place};
 use crate::network::sim_packet::{PacketKind, SimPacket};
 use crate::network::tcp_flow::{AtEnd, Span, TcpFlow};
@@ -63,9 +63,8 @@ pub fn try_observe<O: Observer>(
     observer: &mut O,
 ) -> Result<RunRecord, Stop> {
     let cpu_start = cpu_seconds();
-    let mut engine = EventLoop::new(scenario, replication, observer, NoBorder);
-    engine.run(cancelled)?;
-    let record = recorded(scenario, replication, &engine.network, engine.handled);
+    let (network, handled) = run_whole(scenario, replication, cancelled, observer)?;
+    let record = recorded(scenario, replication, &network, handled);
     Ok(RunRecord { cpu_seconds: cpu_seconds().zip(cpu_start).map(|(end, start)| end - start), ..record })
 }
 
@@ -84,10 +83,22 @@ pub fn unstarted(scenario: &Scenario) -> RunRecord {
 /// Runs one replication. Returns the final network and the number of handled events, or `None` if `cancelled` was set.
 #[must_use]
 pub fn simulate(scenario: &Scenario, replication: u32, cancelled: &AtomicBool) -> Option<(Network, u64)> {
-    let mut nobody = NoObserver;
-    let mut engine = EventLoop::new(scenario, replication, &mut nobody, NoBorder);
-    engine.run(cancelled).ok()?;
-    Some((engine.network, engine.handled))
+    run_whole(scenario, replication, cancelled, &mut NoObserver).ok()
+}
+
+/// Simulates the whole network on this thread. Returns the final network and the number of handled events.
+fn run_whole<O: Observer>(
+    scenario: &Scenario,
+    replication: u32,
+    cancelled: &AtomicBool,
+    observer: &mut O,
+) -> Result<(Network, u64), Stop> {
+    // The loop for a reverse link is compiled separately, so that it costs nothing without one.
+    if scenario.topology.has_reverse_link {
+        EventLoop::new(scenario, replication, observer, NoBorder::<true>).ended(cancelled)
+    } else {
+        EventLoop::new(scenario, replication, observer, NoBorder::<false>).ended(cancelled)
+    }
 }
 
 /// CPU time of this thread in seconds, if the system provides it.
@@ -123,7 +134,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     pub(super) fn new(scenario: &Scenario, replication: u32, observer: &'a mut O, border: B) -> Self {
         let mut network = Network::new(scenario, replication);
         let agenda = Agenda::new(&network, scenario.run.warmup.min(network.next_stop()));
-        let slack = if O::LOOKS || B::EXISTS { None } else { late_deliveries::slack(&network) };
+        let slack = if O::LOOKS || B::EXISTS || B::TWO_WAY { None } else { late_deliveries::slack(&network) };
         if let Some((link, slack)) = slack {
             network.links[link as usize].set_slack(slack);
         }
@@ -142,6 +153,11 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
             prefetches,
             timers_ahead: TimersAhead::default(),
         }
+    }
+
+    fn ended(mut self, cancelled: &AtomicBool) -> Result<(Network, u64), Stop> {
+        self.run(cancelled)?;
+        Ok((self.network, self.handled))
     }
 
     /// Handles all events before the end.
@@ -305,9 +321,18 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.on_down(Queue::Calendar, now);
     }
 
-    /// Handles the arrival of an acknowledgement at its sender.
+    /// Handles the arrival of an acknowledgement at its host: its sender or, for data from the server, its receiver.
     #[inline(always)]
     fn on_ack(&mut self, ack: &FlowAck, now: Time) {
+        if B::TWO_WAY && self.network.acks.is_reverse(self.network.flows[ack.flow as usize].ingress) {
+            return self.answer_from_host(ack, now);
+        }
+        self.on_ack_at_sender(ack, now);
+    }
+
+    /// Handles the arrival of an acknowledgement at its sender.
+    #[inline(always)]
+    fn on_ack_at_sender(&mut self, ack: &FlowAck, now: Time) {
         if self.network.flows[ack.flow as usize].sender.is_tracked() {
             self.on_ack_at::<true>(ack, now);
         } else {
@@ -315,7 +340,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// Does the work of [`EventLoop::on_ack`] for one variant of senders.
+    /// Does the work of [`EventLoop::on_ack_at_sender`] for one variant of senders.
     // Not inlined: each variant saves the registers that it needs.
     #[inline(never)]
     fn on_ack_at<const TRACKED: bool>(&mut self, &FlowAck { flow, user, ref ack }: &FlowAck, now: Time) {
@@ -505,8 +530,15 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     // Always inlined: full segments in order, most packets, then need no call.
     #[inline(always)]
     fn deliver(&mut self, packet: &SimPacket, now: Time) {
+        let mut arrival = now;
+        if B::TWO_WAY && packet.kind == PacketKind::Ack {
+            return self.deliver_ack(packet, now);
+        }
+        if B::TWO_WAY && self.network.acks.is_reverse(packet.ingress) {
+            arrival = self.network.hosts.carry_down(packet.user, packet.wire_bytes.into(), now);
+        }
         self.network.delivered += 1;
-        self.network.paths.delivered(packet, now);
+        self.network.paths.delivered(packet, arrival);
         if packet.kind == PacketKind::Udp {
             let user = &mut self.network.users[packet.user as usize];
             user.delivered_bytes += u64::from(packet.payload);
@@ -571,7 +603,11 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
             return;
         }
         // The receiver is at the far end of its access link.
-        flow.finish = now + self.network.hosts.to_receiver(packet.user, u32::from(packet.wire_bytes));
+        flow.finish = if B::TWO_WAY && self.network.acks.is_reverse(packet.ingress) {
+            self.network.hosts.at_host(packet.user, 0, now)
+        } else {
+            now + self.network.hosts.to_receiver(packet.user, u32::from(packet.wire_bytes))
+        };
         if let AtEnd::NextChunk { player } = flow.at_end {
             return self.on_chunk(player, now);
         }
@@ -586,11 +622,65 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     // Always inlined: otherwise the acknowledgement is passed through memory.
     #[inline(always)]
     fn send_ack(&mut self, ack: FlowAck, bytes: (u32, u32), now: Time) {
+        if B::TWO_WAY {
+            return self.send_ack_packet(&ack, bytes.0, now);
+        }
         let agenda = &mut self.agenda;
         let times =
             self.network.hosts.acknowledge(ack, bytes, now, |earlier| agenda.sent(Direction::Down, ack.user, earlier));
         if O::LOOKS {
             self.observer.ack_sent(ack.flow, &self.network.flows[ack.flow as usize], &ack.ack, bytes.0, times);
+        }
+    }
+
+    /// Sends an acknowledgement over the link opposite to that of the data. The receiver of data from the server is at
+    /// the end of the access link. The acknowledgement arrives there right behind the data, and leaves as a packet.
+    #[inline(never)]
+    fn send_ack_packet(&mut self, ack: &FlowAck, wire_bytes: u32, now: Time) {
+        let Network { flows, acks, hosts, .. } = &mut self.network;
+        let flow = &flows[ack.flow as usize];
+        if acks.is_reverse(flow.ingress) {
+            let (_, earlier) = hosts.send_down(ack, 0, now);
+            self.agenda.sent(Direction::Down, ack.user, earlier);
+        } else {
+            let packet = acks.pack(ack, flow, wire_bytes, now);
+            self.observer.ack_packed(flow, &ack.ack, &packet, now);
+            self.forward_from_edge(packet, now);
+        }
+    }
+
+    /// Sends the acknowledgement of data that have just reached a host.
+    #[inline(never)]
+    fn answer_from_host(&mut self, ack: &FlowAck, now: Time) {
+        let Network { flows, acks, tcp_params, .. } = &mut self.network;
+        let flow = &flows[ack.flow as usize];
+        // Ignores an acknowledgement of an earlier connection in this slot.
+        if flow.span == Span::Passing && ack.ack.echo < flow.start {
+            return;
+        }
+        let wire_bytes = tcp_params[flow.params as usize].ack_wire_bytes(&ack.ack);
+        let packet = acks.pack(ack, flow, wire_bytes, now);
+        self.observer.ack_packed(flow, &ack.ack, &packet, now);
+        self.send_up(ack.user, packet, now);
+    }
+
+    /// Handles an acknowledgement at the end of its route: at the edge node of its user, or at its sender, a server.
+    #[inline(never)]
+    fn deliver_ack(&mut self, packet: &SimPacket, now: Time) {
+        let ack = self.network.acks.unpack(packet);
+        let wire_bytes = u32::from(packet.wire_bytes);
+        let is_at_server = !self.network.acks.is_reverse(packet.ingress);
+        let at_host = if is_at_server {
+            now
+        } else {
+            let (at_host, earlier) = self.network.hosts.send_down(&ack, wire_bytes, now);
+            self.agenda.sent(Direction::Down, ack.user, earlier);
+            at_host
+        };
+        let times = AckTimes { sent: packet.timestamp, at_edge: now, at_host };
+        self.observer.ack_sent(ack.flow, &self.network.flows[ack.flow as usize], &ack.ack, wire_bytes, times);
+        if is_at_server {
+            self.on_ack_at_sender(&ack, now);
         }
     }
 
@@ -701,6 +791,9 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
                     },
                     cwr: segment.cwr,
                 };
+                if B::TWO_WAY && self.network.acks.is_reverse(flow.ingress) {
+                    break (packet(), now, false); // the server sends directly over the reverse link
+                }
                 if B::EXISTS && self.border.enters_elsewhere(user) {
                     let ways = (&self.network.hops[usize::from(hop)], &self.agenda);
                     send_over(packet(), now, &mut self.network.hosts, ways, &mut self.border);
@@ -756,6 +849,9 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     fn on_source(&mut self, source: u32, now: Time) {
         let packet = self.network.sources[source as usize].emit();
         self.agenda.set_source(source, self.network.sources[source as usize].next());
+        if B::TWO_WAY && self.network.acks.is_reverse(packet.ingress) {
+            return self.forward_from_edge(packet, now);
+        }
         self.send_up(packet.user, packet, now);
     }
 

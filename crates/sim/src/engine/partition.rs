@@ -23,6 +23,8 @@ use std::fmt;
 pub enum WhyWhole {
     /// There is only one link.
     OneLink,
+    /// There is a reverse link.
+    TwoWay,
     /// A scheme or a congestion control is external.
     External,
     /// A queue holds packets back while its link is idle.
@@ -39,6 +41,7 @@ impl fmt::Display for WhyWhole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::OneLink => "there is one link, and its queue is one state that every packet touches",
+            Self::TwoWay => "acknowledgements wait at the reverse link with data, and both ends share their flows",
             Self::External => "a scheme or a congestion control is from outside",
             Self::HoldsBack => "a queue holds packets back while its link is idle, which no window waits for",
             Self::SharedStreams => "its transfers or markers draw from one random stream in the order of events",
@@ -152,6 +155,9 @@ impl Partition {
 fn check(scenario: &Scenario) -> Result<(), WhyWhole> {
     if scenario.topology.links.len() < 2 {
         return Err(WhyWhole::OneLink);
+    }
+    if scenario.topology.has_reverse_link {
+        return Err(WhyWhole::TwoWay);
     }
     if scenario.is_external() {
         return Err(WhyWhole::External);
@@ -366,19 +372,20 @@ fn packet_rates(scenario: &Scenario, homes: &[Placement<'_>]) -> Vec<f64> {
     let topology = &scenario.topology;
     let asked = |Placement { config, .. }: &Placement<'_>| {
         let access = config.params.access_rate.unwrap_or(topology.access.access_rate).as_f64();
-        let rate = |source: &SourceConfig| match source {
+        let rate = |(number, source): (usize, &SourceConfig)| match source {
             SourceConfig::Udp(udp) => udp.mean_rate_bps(),
             SourceConfig::Video { video, .. } => video.ladder.last().map_or(0.0, |rate| rate.as_f64()),
             SourceConfig::Web { web, .. } => web.interval.map_or(f64::INFINITY, |interval| {
                 f64::from(web.pages) * f64::from(web.objects) * 8.0 * web.size.0 as f64 / interval.as_secs_f64()
             }),
             SourceConfig::Transfers { transfers, tcp } => {
-                let interval = transfers.interval(tcp, config.params.users, scenario.slowest_link(config));
+                let slowest = scenario.slowest_link(config.route_of(number));
+                let interval = transfers.interval(tcp, config.params.users, slowest);
                 8.0 * transfers.sizes().mean() / interval.as_secs_f64()
             }
             SourceConfig::Tcp { .. } | SourceConfig::Rpm { .. } => f64::INFINITY,
         };
-        f64::from(config.params.users) * config.sources.iter().map(rate).sum::<f64>().min(access)
+        f64::from(config.params.users) * config.sources.iter().enumerate().map(rate).sum::<f64>().min(access)
     };
     let asked: Vec<f64> = homes.iter().map(asked).collect();
     let mut load = vec![0.0; topology.links.len()];

@@ -287,6 +287,10 @@ impl<T: Observer> Observer for All<T> {
         each!(self, ack_sent, index, flow, ack, wire_bytes, times);
     }
 
+    fn ack_packed(&mut self, flow: &TcpFlow, ack: &Ack, packet: &SimPacket, now: Time) {
+        each!(self, ack_packed, flow, ack, packet, now);
+    }
+
     fn ack_taken_in(
         &mut self,
         index: u32,

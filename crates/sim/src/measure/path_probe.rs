@@ -2,7 +2,7 @@
 //! does not grow with simulated time.
 
 use super::path_series::PathSeries;
-use crate::network::sim_packet::SimPacket;
+use crate::network::sim_packet::{PacketKind, SimPacket};
 use crate::network::way_back::WayBack;
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::packet::Ecn;
@@ -17,6 +17,19 @@ pub struct Loss {
     pub flow: u32,
     /// Time of the drop or loss.
     pub at: Time,
+    /// True for an acknowledgement in a packet.
+    pub is_ack: bool,
+    /// Slot of the acknowledgement.
+    pub slot: u32,
+}
+
+impl Loss {
+    /// Creates the loss of a packet at `at`.
+    #[must_use]
+    pub fn of(packet: &SimPacket, at: Time) -> Self {
+        let is_ack = packet.kind == PacketKind::Ack;
+        Self { user: packet.user, flow: packet.flow, at, is_ack, slot: packet.seq }
+    }
 }
 
 /// Measurements of the packets of a group, a user or a flow.
@@ -158,7 +171,7 @@ impl PathProbes {
     }
 
     /// Records a dropped packet.
-    pub fn dropped(&mut self, Loss { user, flow, at }: Loss) {
+    pub fn dropped(&mut self, Loss { user, flow, at, .. }: Loss) {
         let group = usize::from(self.group_of_user[user as usize]);
         if !self.is_detailed {
             self.groups[group].dropped += 1;

@@ -4,7 +4,7 @@ use super::occupancy::{LONGEST_COUNTED, Occupancy};
 use super::path_probe::Loss;
 use super::series::Series;
 use crate::cache_line::fetch;
-use crate::network::sim_packet::SimPacket;
+use crate::network::sim_packet::{PacketKind, SimPacket};
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::discipline::{Backlog, DropReason};
 use fairlane_schemes::contract::packet::TrafficClass;
@@ -54,6 +54,8 @@ pub struct PortProbe {
     pub first_user: u32,
     /// Bytes transmitted and not lost, for each user from `first_user` on.
     pub user_bytes: Vec<u64>,
+    /// Part of `user_bytes` in acknowledgements; empty if the port has none.
+    pub ack_bytes: Vec<u64>,
     /// Packets dropped or lost, for each user from `first_user` on.
     pub user_drops: Vec<u64>,
     /// Packets that arrived.
@@ -65,6 +67,8 @@ pub struct PortProbe {
     group_of_user: Arc<[u16]>,
     /// Time series over the whole run, not only the measurement, if requested.
     pub series: Option<Box<Series>>,
+    /// True if there is a time series, or if bytes of acknowledgements are counted.
+    is_detailed: bool,
 }
 
 impl PortProbe {
@@ -81,13 +85,21 @@ impl PortProbe {
             marks: 0,
             first_user: users.start,
             user_bytes: vec![0; users.len()],
+            ack_bytes: Vec::new(),
             user_drops: vec![0; users.len()],
             arrived: 0,
             busy: Time::ZERO,
             losses: Vec::new(),
             group_of_user,
+            is_detailed: series.is_some(),
             series: series.map(Box::new),
         }
+    }
+
+    /// Also counts bytes of acknowledgements.
+    pub fn count_acks(&mut self) {
+        self.ack_bytes = vec![0; self.user_bytes.len()];
+        self.is_detailed = true;
     }
 
     /// Starts the measurement at `now`, with `backlog` waiting and the transmitter busy until `busy_until`. Clears
@@ -100,6 +112,7 @@ impl PortProbe {
         self.lost = DropCount::default();
         self.marks = 0;
         self.user_bytes.fill(0);
+        self.ack_bytes.fill(0);
         self.user_drops.fill(0);
         self.arrived = 0;
         self.busy = busy_until.saturating_sub(now);
@@ -149,7 +162,7 @@ impl PortProbe {
         self.drops[reason.index()].record(u32::from(packet.wire_bytes), backlog.packets);
         let user = self.place(packet.user);
         self.user_drops[user] += 1;
-        self.losses.push(Loss { user: packet.user, flow: packet.flow, at: now });
+        self.losses.push(Loss::of(packet, now));
     }
 
     /// Records that a packet, whose transmission was recorded before, was lost on the wire at `now`.
@@ -160,7 +173,10 @@ impl PortProbe {
         self.user_drops[user] += 1;
         // A transmission before the measurement was not counted.
         self.user_bytes[user] = self.user_bytes[user].saturating_sub(bytes);
-        self.losses.push(Loss { user: packet.user, flow: packet.flow, at: now });
+        if packet.kind == PacketKind::Ack {
+            self.ack_bytes[user] = self.ack_bytes[user].saturating_sub(bytes);
+        }
+        self.losses.push(Loss::of(packet, now));
     }
 
     /// Records a transmission from `start` to `end` that leaves `backlog` waiting.
@@ -171,14 +187,18 @@ impl PortProbe {
         let user = self.place(packet.user);
         self.user_bytes[user] += u64::from(packet.wire_bytes);
         self.busy += end - start;
-        if self.series.is_some() {
-            self.transmitted_in_series(packet, start, backlog);
+        if self.is_detailed {
+            self.transmitted_in_detail(packet, start, backlog);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn transmitted_in_series(&mut self, packet: &SimPacket, start: Time, backlog: Backlog) {
+    fn transmitted_in_detail(&mut self, packet: &SimPacket, start: Time, backlog: Backlog) {
+        if packet.kind == PacketKind::Ack {
+            let user = self.place(packet.user);
+            self.ack_bytes[user] += u64::from(packet.wire_bytes);
+        }
         let Some(series) = &mut self.series else { return };
         series.queue_changed(start, backlog.packets);
         let group = self.group_of_user[packet.user as usize];

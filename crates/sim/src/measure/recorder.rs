@@ -21,7 +21,7 @@ use crate::network::Network;
 use crate::network::impairment::{Impairment, ImpairmentAccount, Place};
 use crate::network::link::Link;
 use crate::network::tcp_flow::{AtEnd, Span, TcpFlow};
-use crate::scenario::{GroupConfig, LinkConfig, Placement, Scenario, SourceConfig};
+use crate::scenario::{GroupConfig, LinkConfig, Placement, Scenario, SourceConfig, SourceDirection, TopologyConfig};
 use crate::traffic::tcp::TcpParams;
 use crate::traffic::video_player::{VideoFigures, VideoPlayer};
 use fairlane_schemes::base::units::Time;
@@ -39,7 +39,11 @@ pub fn record(scenario: &Scenario, replication: u32, network: &Network, performa
     let seconds = scenario.run.measure.as_secs_f64();
     let probes: Vec<&PortProbe> = network.links.iter().map(Link::probe).collect();
     let places = scenario.placements();
-    let throughput = throughputs(&places, &probes, seconds);
+    let throughput = if scenario.topology.has_reverse_link {
+        throughputs_two_way(&probes, seconds)
+    } else {
+        throughputs(&places, &probes, seconds)
+    };
     let goodput: Vec<f64> = delivered_payload(network).iter().map(|&bytes| bytes as f64 * 8.0 / seconds).collect();
     let capacities = capacities(scenario);
     let fair = fair_shares(scenario, network, &places, &capacities, seconds);
@@ -141,6 +145,12 @@ fn throughputs(places: &[Placement<'_>], probes: &[&PortProbe], seconds: f64) ->
         throughput.extend((first..first + users).map(|user| probes[last].bytes_of(user) as f64 * 8.0 / seconds));
     }
     throughput
+}
+
+/// Throughput of each user's data, without acknowledgements, over both links of a dumbbell with a reverse link.
+fn throughputs_two_way(probes: &[&PortProbe], seconds: f64) -> Vec<f64> {
+    let data = |user: usize| probes.iter().map(move |probe| probe.user_bytes[user] - probe.ack_bytes[user]);
+    (0..probes[0].user_bytes.len()).map(|user| data(user).sum::<u64>() as f64 * 8.0 / seconds).collect()
 }
 
 fn users_of_groups(scenario: &Scenario, places: &[Placement<'_>]) -> Vec<Vec<u32>> {
@@ -325,7 +335,7 @@ fn fair_shares(
     let mut demands = Vec::new();
     for place in places {
         let group = &place.config;
-        let asks = |source: &SourceConfig| {
+        let mut asks = |source: &SourceConfig| {
             let bytes = source.tcp().and_then(|_| started.next());
             match source {
                 SourceConfig::Tcp { .. } | SourceConfig::Rpm { .. } => f64::INFINITY,
@@ -339,15 +349,25 @@ fn fair_shares(
                 SourceConfig::Udp(udp) => udp.mean_rate_bps(),
             }
         };
-        let rate_bps = group.sources.iter().map(asks).sum::<f64>();
+        let rates: Vec<f64> = group.sources.iter().map(&mut asks).collect();
+        let rate_bps = rates.iter().sum::<f64>();
         let most = place.most(&scenario.topology).as_f64();
         let weight = group.params.reference_rate.as_f64() * group.params.weight;
-        let demand =
-            |users: f64, rate_bps: f64| Demand { users, weight, rate_bps: rate_bps.min(most), route: &group.route };
+        let demand_over =
+            |route, users: f64, rate_bps: f64| Demand { users, weight, rate_bps: rate_bps.min(most), route };
+        let demand = |users: f64, rate_bps: f64| demand_over(&group.route, users, rate_bps);
         if each {
             let first = demands.len();
             let own = drawn[first..first + group.params.users as usize].iter();
             demands.extend(own.map(|&bytes| demand(1.0, rate_bps + bytes as f64 * 8.0 / seconds)));
+        } else if scenario.topology.has_reverse_link {
+            // Each user has a share of each link.
+            for link in 0..=1 {
+                let route = TopologyConfig::route_towards(SourceDirection::ALL[link]);
+                let over = |number: &usize| group.route_of(*number) == route;
+                let rate_bps = (0..rates.len()).filter(over).map(|number| rates[number]).sum();
+                demands.push(demand_over(route, f64::from(group.params.users), rate_bps));
+            }
         } else {
             demands.push(demand(f64::from(group.params.users), rate_bps));
         }
@@ -357,8 +377,12 @@ fn fair_shares(
     for (demand, share) in demands.iter().zip(&shares) {
         demand.route.iter().for_each(|&link| of_link[link as usize] += demand.users * share);
     }
-    let of_user =
-        demands.iter().zip(&shares).flat_map(|(demand, &share)| std::iter::repeat_n(share, demand.users as usize));
+    // With a reverse link, the shares of a user's two demands are added.
+    let per_user = if scenario.topology.has_reverse_link { 2 } else { 1 };
+    let of_user = demands
+        .chunks(per_user)
+        .zip(shares.chunks(per_user))
+        .flat_map(|(demands, shares)| std::iter::repeat_n(shares.iter().sum::<f64>(), demands[0].users as usize));
     Fair { of_user: of_user.collect(), of_link }
 }
 

@@ -9,6 +9,7 @@ use crate::measure::responsiveness_probe::ResponsivenessProbe;
 use crate::measure::series::Series;
 use crate::measure::slowdown::Ideal;
 use crate::measure::transfer_probe::TransferProbe;
+use crate::network::ack_packets::AckPackets;
 use crate::network::hosts::{HostParams, Hosts};
 use crate::network::impairment::{Impairment, Place};
 use crate::network::link::Link;
@@ -43,6 +44,9 @@ impl Network {
     #[must_use]
     pub fn new(scenario: &Scenario, replication: u32) -> Self {
         let first = &scenario.topology.links[0].params;
+        let ingresses = scenario.groups.iter().map(|group| group.params.ingresses).max().unwrap_or(1);
+        // Each user has as many ingress nodes at the server's end of a reverse link.
+        let has_reverse_link = scenario.topology.has_reverse_link;
         let mut builder = Builder {
             scenario,
             replication: u64::from(replication),
@@ -58,9 +62,10 @@ impl Network {
                 impairments: Vec::new(),
                 hops: Vec::new(),
                 first_hops: Vec::new(),
+                acks: AckPackets::new(if has_reverse_link { ingresses as u16 } else { u16::MAX }),
                 meters: AnyMeterBank::None,
                 forged_label: scenario.marker.scheme().best_label(),
-                ingresses: scenario.groups.iter().map(|group| group.params.ingresses as usize).max().unwrap_or(1),
+                ingresses: ingresses as usize * if has_reverse_link { 2 } else { 1 },
                 marker_rng: Rng::stream(scenario.run.seed, u64::from(replication), RandomStream::Marker.name(), 0),
                 hosts: Hosts::new(first.rate, first.delay),
                 users: Vec::new(),
@@ -159,11 +164,16 @@ impl Builder<'_> {
         Weights::new(self.placements.iter().flat_map(of_users).collect::<Vec<_>>())
     }
 
-    /// Returns the start of a group's route in the table of hops. Groups with the same route share its hops. `access`
-    /// is the index of the access links' impairment, if there is one. If the sources include calls (`has_calls`), the
-    /// route includes the receiver of calls. If the source belongs to an application, the route ends at a hop of that
-    /// application.
-    fn first_hop(&mut self, group: &GroupConfig, access: Option<u32>, has_calls: bool, source: usize) -> u16 {
+    /// Returns the start of a route in the table of hops. Groups with the same route share its hops. `access` is the
+    /// index of the access links' impairment, if there is one. If the source is a call (`is_call`), the route includes
+    /// the receiver of calls. If the source belongs to an application, the route ends at a hop of that application.
+    fn first_hop(
+        &mut self,
+        (group, route): (&GroupConfig, &[u32]),
+        access: Option<u32>,
+        is_call: bool,
+        application: Option<&String>,
+    ) -> u16 {
         let edge = match (self.is_labelled(), group.params.forged_labels) {
             (false, _) => Entry::Core,
             (true, false) => Entry::Edge,
@@ -171,16 +181,16 @@ impl Builder<'_> {
         };
         let impairment = |number: u32| Hop { link: number, entry: Entry::Impairment };
         let mut hops: Vec<Hop> = access.map(impairment).into_iter().collect();
-        for (index, &link) in group.route.iter().enumerate() {
+        for (index, &link) in route.iter().enumerate() {
             let entry = if index == 0 { edge } else { Entry::Core };
             hops.push(Hop { link, entry });
             if self.scenario.topology.links[link as usize].impairments.any() {
                 hops.push(impairment(self.impairment_of_link[link as usize]));
             }
         }
-        hops.extend(has_calls.then_some(Hop::CALL));
+        hops.extend(is_call.then_some(Hop::CALL));
         hops.push(Hop::END);
-        let application = group.applications.get(source).map(|name| self.application(name));
+        let application = application.map(|name| self.application(name));
         let end = self.network.hops.len();
         let key = (hops, application);
         if let Some(&first) = self.routes.get(&key) {
@@ -216,7 +226,11 @@ impl Builder<'_> {
         let crossing = self.users_of_links();
         for (index, (link, users)) in self.network.links.iter_mut().zip(crossing).enumerate() {
             let series = if index == self.scenario.series_link() { series.take() } else { None };
-            link.attach(PortProbe::new(group_of_user.clone(), users, series));
+            let mut probe = PortProbe::new(group_of_user.clone(), users, series);
+            if self.scenario.topology.has_reverse_link {
+                probe.count_acks();
+            }
+            link.attach(probe);
         }
     }
 
@@ -259,11 +273,11 @@ impl Builder<'_> {
     }
 
     /// Returns the reverse path of acknowledgements. Returns `None` if the topology is a single link without receiver
-    /// links: the path is then the reverse direction of that link.
+    /// links: the path is then the reverse direction of that link, or its reverse link.
     fn way_back(&self, group: &GroupConfig) -> Option<WayBack> {
         let topology = &self.scenario.topology;
         let is_shared = topology.links.len() == 1 && topology.receivers.is_none();
-        if is_shared {
+        if is_shared || topology.has_reverse_link {
             return None;
         }
         let ps_per_byte = |rate: BitRate| 8.0 * Time::PER_SECOND as f64 / rate.as_f64();
@@ -285,11 +299,6 @@ impl Builder<'_> {
     fn observe_groups(&mut self) {
         let mut first_user = 0;
         for (index, group) in self.scenario.groups.iter().enumerate() {
-            let transfers = |source: &SourceConfig| match source {
-                SourceConfig::Tcp { flows, .. } => flows.transfer.is_some(),
-                SourceConfig::Web { .. } | SourceConfig::Transfers { .. } | SourceConfig::Rpm { .. } => true,
-                SourceConfig::Video { .. } | SourceConfig::Udp(_) => false,
-            };
             let probes = &self.scenario.probes;
             let probe = || {
                 let (times, sizes) = (&probes.transfer_times, &probes.transfer_sizes);
@@ -300,7 +309,7 @@ impl Builder<'_> {
                     self.ideal(index, group, first_user),
                 ))
             };
-            let probe = group.sources.iter().any(transfers).then(probe);
+            let probe = group.sources.iter().any(SourceConfig::has_transfers).then(probe);
             self.network.transfers.push(probe);
             let tests = group.sources.iter().any(|source| matches!(source, SourceConfig::Rpm { .. }));
             let responsiveness = || Box::new(ResponsivenessProbe::new(self.scenario.run.warmup));
@@ -314,13 +323,21 @@ impl Builder<'_> {
         let access = self.add_access_impairment(group_index, group);
         let mut first_hops = Vec::new();
         for (number, source) in group.sources.iter().enumerate() {
-            let first_hop = self.first_hop(group, access, source.is_call(), number);
+            // Behind a reverse link, only acknowledgements cross the user's access link upstream.
+            let (of_data, of_acks) = if group.is_reverse(number) { (None, access) } else { (access, None) };
+            let way = (group, group.route_of(number));
+            let first_hop = self.first_hop(way, of_data, source.is_call(), group.applications.get(number));
             first_hops.push(first_hop);
             if let Some(tcp) = source.tcp() {
                 let params = self.tcp_params.entry((group_index, number));
                 let params = params.or_insert_with(|| Arc::new(tcp.params.of_one_run()));
                 self.network.tcp_params.push(params.clone());
                 self.network.first_hops.push(first_hop);
+                if self.network.acks.exist() {
+                    let back: &[u32] = if group.is_reverse(number) { &[0] } else { &[1] };
+                    let first_hop = self.first_hop((group, back), of_acks, false, None);
+                    self.network.acks.first_hops.push(first_hop);
+                }
                 let pause = if let SourceConfig::Tcp { flows, .. } = source { flows.pause } else { Time::ZERO };
                 self.network.pauses.push(pause);
                 self.network.stops.push(source.stop());
@@ -344,14 +361,20 @@ impl Builder<'_> {
             .receivers
             .as_ref()
             .map_or(Time::ZERO, |receivers| group.params.receiver_delay.unwrap_or(receivers.receiver_delay));
-        let route = group.route.iter().fold(receiver, |sum, &link| sum + topology.links[link as usize].params.delay);
+        // All finite transfers of a group have the same direction.
+        let route = group.route_of(group.sources.iter().position(SourceConfig::has_transfers).unwrap_or(0));
+        let rate = self.scenario.slowest_link(route);
+        let route = route.iter().fold(receiver, |sum, &link| sum + topology.links[link as usize].params.delay);
+        // An ideal time has three one-way delays: two with the data and one with acknowledgements. If these differ,
+        // their mean is used.
+        let route = if topology.has_reverse_link { Time((topology.round_trip(&[]) + route).0 / 3) } else { route };
         let place = self.placements.iter().find(|place| place.group == index);
         let access = place.map_or(topology.access.access_rate, |place| place.most(topology));
         Ideal {
             // On an access network, the users of a group are not consecutive, and all have the same minimum delay.
             first_user: if topology.tree.is_some() { 0 } else { first_user },
             one_way: group.access_delays.iter().map(|&delay| delay + route).collect(),
-            rate: self.scenario.slowest_link(group).min(access),
+            rate: rate.min(access),
         }
     }
 
@@ -407,13 +430,16 @@ impl Builder<'_> {
         let mut params = first_params;
         let mut flows_so_far = 0;
         // Flows use the user's ingress nodes in turn (abc2018 III-F).
-        let mut next_flow = |starts: &mut Rng| {
-            let ingress = (flows_so_far % group.params.ingresses) as u16;
+        let first_at_server = self.network.acks.first_ingress;
+        let mut next_flow = |first_ingress: u16, starts: &mut Rng| {
+            let ingress = first_ingress + (flows_so_far % group.params.ingresses) as u16;
             flows_so_far += 1;
             let start = group.params.start_from + Time::from_secs_f64(starts.open01() * start_span);
             (ingress, start)
         };
-        for (source, &first_hop) in group.sources.iter().zip(first_hops) {
+        for (number, (source, &first_hop)) in group.sources.iter().zip(first_hops).enumerate() {
+            let first_ingress = if group.is_reverse(number) { first_at_server } else { 0 };
+            let mut next_flow = |starts: &mut Rng| next_flow(first_ingress, starts);
             match source {
                 SourceConfig::Tcp { flows, .. } => {
                     for _ in 0..flows.flows {
@@ -427,15 +453,15 @@ impl Builder<'_> {
                     let rng = self.stream(RandomStream::Web, self.network.webs.len());
                     let segment = self.network.tcp_params[params as usize].segment_payload;
                     let window = (group.params.start_from, group.params.start_until);
-                    self.add_web(WebSource::new(web, segment, window, rng), (user, params), group);
+                    self.add_web(WebSource::new(web, segment, window, rng), (user, params, first_ingress), group);
                     params += 1;
                 }
                 SourceConfig::Transfers { transfers, tcp } => {
                     let rng = self.stream(RandomStream::Transfers, self.network.webs.len());
-                    let rate = self.scenario.slowest_link(group);
+                    let rate = self.scenario.slowest_link(group.route_of(number));
                     let interval = transfers.interval(tcp, group.params.users, rate);
                     let source = WebSource::of_transfers(transfers, interval, group.params.start_from, rng);
-                    self.add_web(source, (user, params), group);
+                    self.add_web(source, (user, params, first_ingress), group);
                     params += 1;
                 }
                 SourceConfig::Rpm { rpm, .. } => {
@@ -448,7 +474,7 @@ impl Builder<'_> {
                     let rng = self.stream(RandomStream::Probes, self.network.webs.len());
                     let load = first..first + rpm.flows;
                     let source = WebSource::of_probes(rpm, load, group.params.start_from, rng);
-                    self.add_web(source, (user, params), group);
+                    self.add_web(source, (user, params, first_ingress), group);
                     params += 1;
                 }
                 SourceConfig::Video { video, .. } => {
@@ -471,8 +497,8 @@ impl Builder<'_> {
         }
     }
 
-    fn add_web(&mut self, mut source: WebSource, (user, params): (u32, u32), group: &GroupConfig) {
-        (source.user, source.tcp) = (user, params);
+    fn add_web(&mut self, mut source: WebSource, (user, params, first_ingress): (u32, u32, u16), group: &GroupConfig) {
+        (source.user, source.tcp, source.first_ingress) = (user, params, first_ingress);
         (source.class, source.ingresses) = (group.params.traffic_class, group.params.ingresses);
         self.network.webs.push(source);
     }
@@ -482,7 +508,9 @@ impl Builder<'_> {
         let shares = vec![1.0; group.params.ingresses as usize];
         let mut parts = split_reference_rate(group.params.weighted_reference_rate(), &shares);
         // Every user has the same number of meters, so lookup needs no table. Unused meters count no packets.
-        parts.resize(self.network.ingresses, group.params.weighted_reference_rate());
+        let ends = if self.network.acks.exist() { 2 } else { 1 };
+        parts.resize(self.network.ingresses / ends, group.params.weighted_reference_rate());
+        let parts = parts.repeat(ends);
         let meter = |reference_rate| MeterSpec { reference_rate, weight: group.params.weight, start: Time::ZERO };
         self.meters.extend(parts.into_iter().map(meter));
     }

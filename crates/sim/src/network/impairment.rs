@@ -206,7 +206,7 @@ impl Impairment {
         if self.loss.as_ref().is_some_and(|loss| loses(loss, path, &mut self.rng)) {
             self.account.lost += 1;
             if matches!(self.place, Place::Access { .. }) {
-                self.losses.push(Loss { user: packet.user, flow: packet.flow, at: now });
+                self.losses.push(Loss::of(&packet, now));
             }
             return Outcome::Lost;
         }

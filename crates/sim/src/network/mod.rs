@@ -1,5 +1,6 @@
 //! Parts of a simulated network, built from a scenario: links, routes, markers, users, flows, sources.
 
+pub mod ack_packets;
 mod assemble;
 mod builder;
 
@@ -18,6 +19,7 @@ use crate::measure::call_probe::CallProbes;
 use crate::measure::path_probe::PathProbes;
 use crate::measure::responsiveness_probe::ResponsivenessProbe;
 use crate::measure::transfer_probe::TransferProbe;
+use crate::network::ack_packets::{ACK_FLOW, AckPackets};
 use crate::network::hosts::Hosts;
 use crate::network::impairment::Impairment;
 use crate::network::link::Link;
@@ -91,6 +93,8 @@ pub struct Network {
     pub hops: Vec<Hop>,
     /// First hops of TCP packets, by index of the TCP parameters.
     pub first_hops: Vec<u16>,
+    /// Acknowledgements in packets, if there is a reverse link.
+    pub acks: AckPackets,
     /// Meters of the edge: [`Network::ingresses`] for each user; empty if the scenario has no marker.
     pub meters: AnyMeterBank,
     /// Label written by users that forge labels: the label that ports favour most.
@@ -170,12 +174,15 @@ impl Network {
         self.paths.restart();
     }
 
-    /// Adds the packets dropped since the last call of this function to the users' probes. So the code that drops
-    /// packets does not depend on the probes.
+    /// Adds the packets dropped since the last call of this function to the users' probes, except acknowledgements,
+    /// whose slots become free. So the code that drops packets does not depend on the probes.
     pub fn count_losses(&mut self) {
         let of_links = self.links.iter_mut().map(Link::losses);
         let of_access = self.impairments.iter_mut().map(|impairment| &mut impairment.losses);
         for losses in of_links.chain(of_access).chain([&mut self.hosts.losses]) {
+            if self.acks.exist() {
+                losses.extract_if(.., |loss| loss.is_ack).for_each(|loss| self.acks.lose(loss.slot));
+            }
             losses.drain(..).for_each(|loss| self.paths.dropped(loss));
         }
     }
@@ -266,7 +273,7 @@ impl Network {
         {
             probe.on_load(now, self.flows[load as usize].sender.srtt());
         }
-        let ingress = (web.transfers % u64::from(web.ingresses)) as u16;
+        let ingress = web.first_ingress + (web.transfers % u64::from(web.ingresses)) as u16;
         let count = web.transfers;
         web.transfers += 1;
         web.measured_wire_bytes += self.tcp_params[web.tcp as usize].transfer_wire_bytes(bytes);
@@ -335,6 +342,9 @@ impl Network {
             self.meters.forget(before);
         }
         self.meters.forget(old.id);
+        if self.acks.exist() {
+            self.meters.forget(old.id ^ ACK_FLOW);
+        }
         let origin = (old.user, old.ingress, old.class);
         let (tcp, bytes) = ((old.params, &**params), Some(Bytes(old.transfer_bytes)));
         let mut flow = if let AtEnd::Repeat { left } = old.at_end {
@@ -359,7 +369,12 @@ impl Network {
 
     /// Handles a packet of a call that reached the end of its route at `now`.
     pub fn receive_call(&mut self, packet: &SimPacket, now: Time) {
-        let arrival = now + self.hosts.to_receiver(packet.user, u32::from(packet.wire_bytes));
+        let bytes = u32::from(packet.wire_bytes);
+        let arrival = if self.acks.is_reverse(packet.ingress) {
+            self.hosts.at_host(packet.user, bytes, now)
+        } else {
+            now + self.hosts.to_receiver(packet.user, bytes)
+        };
         self.calls.receive(packet, arrival);
     }
 

@@ -16,6 +16,8 @@ pub enum PacketKind {
     PushedData,
     /// The SYN of a TCP connection.
     Syn,
+    /// An acknowledgement on a dumbbell with a reverse link, see [`super::ack_packets`].
+    Ack,
 }
 
 /// A packet in flight from a sender to a receiver.
@@ -27,7 +29,7 @@ pub struct SimPacket {
     pub enqueued_at: Time,
     /// Time at which the host sent the packet, which is also the TCP timestamp (TSval of RFC 7323).
     pub timestamp: Time,
-    /// TCP segment number.
+    /// TCP segment number, or the slot of an acknowledgement.
     pub seq: u32,
     /// Index of the flow.
     pub flow: u32,

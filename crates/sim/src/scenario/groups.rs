@@ -4,7 +4,7 @@ use super::impairments::{ImpairmentKeys, Impairments};
 use super::run::RunParams;
 use super::sources::SourceConfig;
 use super::tcp::TcpDefaults;
-use super::topology::{SubscriberParams, TopologyConfig};
+use super::topology::{SourceDirection, SubscriberParams, TopologyConfig};
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, Table};
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::contract::packet::TrafficClass;
@@ -96,7 +96,7 @@ pub struct GroupConfig {
     pub name: String,
     /// Parameters of the users.
     pub params: GroupParams,
-    /// Numbers of the links of the route.
+    /// Numbers of the links of the route. With a reverse link, all links that data of the sources cross.
     pub route: Vec<u32>,
     /// Delays of the access links: one for all users, or one for each.
     pub access_delays: Vec<Time>,
@@ -110,6 +110,8 @@ pub struct GroupConfig {
     pub subscribers: Option<(SubscriberParams, Option<u32>)>,
     /// Application name of each source on an access network; empty elsewhere.
     pub applications: Vec<String>,
+    /// Direction of each source on a dumbbell with a reverse link; empty elsewhere.
+    pub directions: Vec<SourceDirection>,
 }
 
 pub(super) fn read_groups(
@@ -172,9 +174,13 @@ fn check_routes(groups: &[GroupConfig], topology: &TopologyConfig) -> Result<(),
         users += u64::from(group.params.users);
         // If a group's access links have impairments, they are a separate hop.
         let (access, forged) = (group.access.any().then_some(i), group.params.forged_labels);
-        routes.insert((group.route.clone(), access, forged, false));
-        if group.sources.iter().any(SourceConfig::is_call) {
-            routes.insert((group.route.clone(), access, forged, true));
+        // With a reverse link, acknowledgements cross the link that the data do not cross.
+        let own = if topology.has_reverse_link { vec![vec![0], vec![1]] } else { vec![group.route.clone()] };
+        for route in own {
+            routes.insert((route.clone(), access, forged, false));
+            if group.sources.iter().any(SourceConfig::is_call) {
+                routes.insert((route, access, forged, true));
+            }
         }
         let hops: usize = routes.iter().map(|(route, access, _, call)| hops(route, *access, *call, topology)).sum();
         check_hops(hops, &format!("groups[{i}].route"))?;
@@ -249,7 +255,7 @@ impl GroupConfig {
             return Err(ConfigError::new(table.key("ingresses"), problem));
         }
         let subscribers = read_subscribers(&params, topology, table)?;
-        let route = match (&subscribers, &topology.tree) {
+        let mut route = match (&subscribers, &topology.tree) {
             // The route is that of the group's first subscriber. So errors about the whole group report values of this
             // subscriber.
             (Some((of_tree, node)), Some(tree)) => {
@@ -261,7 +267,7 @@ impl GroupConfig {
         check_receiver_link(&params, &route, topology, table)?;
         let (access_delays, access_spread) = access_delays(&params, &route, topology, |name| table.key(name))?;
         let access = Impairments::read(table, ACCESS_KEYS)?;
-        let (mut sources, mut applications) = (Vec::new(), Vec::new());
+        let (mut sources, mut applications, mut directions) = (Vec::new(), Vec::new(), Vec::new());
         for mut source in table.tables("sources")? {
             if subscribers.is_some() {
                 let own: Option<String> = source.optional("application", None)?;
@@ -271,10 +277,14 @@ impl GroupConfig {
                 applications
                     .push(own.unwrap_or_else(|| source.get("kind").and_then(Json::as_str).unwrap_or_default().into()));
             }
+            directions.extend(read_direction(&mut source, topology)?);
             let config = SourceConfig::read(&mut source, tcp)?;
             let started = config.start().unwrap_or(params.start_until);
             config.check_start(source.key("start"), run.end())?;
             config.check_stop(source.key("stop"), started, run.end())?;
+            if topology.has_reverse_link {
+                check_direction(&config, &sources, &directions, &source)?;
+            }
             sources.push(config);
         }
         if sources.is_empty() {
@@ -284,7 +294,34 @@ impl GroupConfig {
             ));
         }
         table.finish()?;
-        Ok(Self { name, params, route, access_delays, access_spread, access, sources, subscribers, applications })
+        if topology.has_reverse_link {
+            let crossed = |direction| directions.contains(direction).then(|| TopologyConfig::route_towards(*direction));
+            route = SourceDirection::ALL.iter().filter_map(crossed).flatten().copied().collect();
+        }
+        Ok(Self {
+            name,
+            params,
+            route,
+            access_delays,
+            access_spread,
+            access,
+            sources,
+            subscribers,
+            applications,
+            directions,
+        })
+    }
+
+    /// Route of the data of a source, given by index.
+    #[must_use]
+    pub fn route_of(&self, source: usize) -> &[u32] {
+        self.directions.get(source).map_or(&self.route, |&direction| TopologyConfig::route_towards(direction))
+    }
+
+    /// Returns true if the data of a source, given by index, cross the reverse link.
+    #[must_use]
+    pub fn is_reverse(&self, source: usize) -> bool {
+        self.directions.get(source) == Some(&SourceDirection::Reverse)
     }
 
     /// Writes the table, including all defaults.
@@ -302,6 +339,9 @@ impl GroupConfig {
             if let Some(application) = self.applications.get(index) {
                 map.insert("application".into(), application.to_json());
             }
+            if let Some(direction) = self.directions.get(index) {
+                map.insert("direction".into(), direction.to_json());
+            }
             Json::Object(map)
         };
         map.insert("sources".into(), self.sources.iter().enumerate().map(source).collect());
@@ -313,6 +353,44 @@ impl GroupConfig {
     pub fn flows_per_user(&self) -> u64 {
         self.sources.iter().map(SourceConfig::lasting_flows).sum()
     }
+}
+
+/// Reads the direction of a source; `None` without a reverse link.
+fn read_direction(source: &mut Table<'_>, topology: &TopologyConfig) -> Result<Option<SourceDirection>, ConfigError> {
+    let key = source.key("direction");
+    let given: Option<SourceDirection> = source.optional("direction", None)?;
+    match given {
+        Some(direction) if !topology.has_reverse_link => {
+            let problem = format!("\"{}\" has no effect without [topology.reverse]", direction.name());
+            Err(ConfigError::new(key, problem))
+        }
+        None if topology.has_reverse_link => Ok(Some(SourceDirection::Forward)),
+        given => Ok(given),
+    }
+}
+
+/// Rejects sources that a reverse link does not support: video, whose requests must not be lost, and finite transfers
+/// of one group in both directions, which have different ideal times.
+fn check_direction(
+    config: &SourceConfig,
+    before: &[SourceConfig],
+    directions: &[SourceDirection],
+    source: &Table<'_>,
+) -> Result<(), ConfigError> {
+    if matches!(config, SourceConfig::Video { .. }) {
+        let problem = "\"video\" does not work with topology.reverse, where requests of chunks may be lost";
+        return Err(ConfigError::new(source.key("kind"), problem));
+    }
+    let direction = directions[before.len()];
+    let other = before.iter().position(SourceConfig::has_transfers).map(|index| directions[index]);
+    if config.has_transfers() && other.is_some_and(|other| other != direction) {
+        let problem = format!(
+            "\"{}\" is not the direction of the group's other finite transfers: use a group for each direction",
+            direction.name()
+        );
+        return Err(ConfigError::new(source.key("direction"), problem));
+    }
+    Ok(())
 }
 
 /// Checks that the latest start is not before the earliest, and that it is before the end of the run.
@@ -405,8 +483,7 @@ pub(super) fn least_rtt(params: &GroupParams, route: &[u32], topology: &Topology
         .receivers
         .as_ref()
         .map_or(Time::ZERO, |receivers| params.receiver_delay.unwrap_or(receivers.receiver_delay));
-    let way = route.iter().fold(receiver, |sum, &link| sum + topology.links[link as usize].params.delay);
-    Time(2 * way.0)
+    Time(2 * receiver.0) + topology.round_trip(route)
 }
 
 /// Access link delays of a group before any spread of its round-trip times.

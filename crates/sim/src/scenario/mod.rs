@@ -37,8 +37,8 @@ pub use stop::StopParams;
 pub use tcp::TcpConfig;
 use tcp::TcpDefaults;
 pub use topology::{
-    AccessNetwork, AccessNode, Dealt, Direction, LinkConfig, NODE_RATE, RateChange, SubscriberParams, TopologyConfig,
-    TopologyKind, TraceConfig, gaps_of_trace, nodes_of_network, tree_of_files,
+    AccessNetwork, AccessNode, Dealt, Direction, LinkConfig, NODE_RATE, RateChange, SourceDirection, SubscriberParams,
+    TopologyConfig, TopologyKind, TraceConfig, gaps_of_trace, nodes_of_network, tree_of_files,
 };
 pub use transfers::{TransfersConfig, TransfersParams};
 pub use video::VideoParams;
@@ -190,7 +190,7 @@ impl Scenario {
         check_marker(&marker, &queue, "queue.scheme")?;
         for (index, link) in topology.links.iter().enumerate() {
             if let Some(queue) = &link.queue {
-                check_marker(&marker, queue, &format!("topology.links[{index}].queue.scheme"))?;
+                check_marker(&marker, queue, &format!("{}.scheme", topology.key_of_queue(index)))?;
             }
         }
         let tcp = match table.table("tcp")? {

@@ -45,7 +45,7 @@ impl Scenario {
         let (mut total, mut largest, mut key) = (0.0, 0.0, String::new());
         for (index, group) in self.groups.iter().enumerate() {
             for (number, source) in group.sources.iter().enumerate() {
-                let packets = self.expected_packets(group, source);
+                let packets = self.expected_packets(group, number, source);
                 total += packets;
                 if packets > largest {
                     (largest, key) = (packets, format!("groups[{index}].sources[{number}]"));
@@ -61,22 +61,22 @@ impl Scenario {
         (hours >= 1.0).then_some(Note { key, text })
     }
 
-    /// Initial rate of the slowest link that a group crosses.
-    pub(crate) fn slowest_link(&self, group: &GroupConfig) -> BitRate {
-        let rates = group.route.iter().map(|&link| self.topology.links[link as usize].params.rate);
+    /// Initial rate of the slowest link of a route.
+    pub(crate) fn slowest_link(&self, route: &[u32]) -> BitRate {
+        let rates = route.iter().map(|&link| self.topology.links[link as usize].params.rate);
         rates.min().expect("a route has links")
     }
 
     /// Approximate number of packets that a source of a group sends. Each transfer of `web` and `transfers` counts as
     /// one packet.
-    fn expected_packets(&self, group: &GroupConfig, source: &SourceConfig) -> f64 {
+    fn expected_packets(&self, group: &GroupConfig, number: usize, source: &SourceConfig) -> f64 {
+        let slowest = self.slowest_link(group.route_of(number));
         let users = f64::from(group.params.users);
         let seconds = self.run.end().saturating_sub(group.params.start_from).as_secs_f64();
         // Number of segments that the slowest link can carry.
         let most = |tcp: &TcpConfig| {
-            let links = group.route.iter().map(|&link| self.topology.links[link as usize].params.rate.as_f64());
             let access = group.params.access_rate.unwrap_or(self.topology.access.access_rate).as_f64();
-            let rate = links.fold(users * access, f64::min);
+            let rate = slowest.as_f64().min(users * access);
             seconds * rate / 8.0 / f64::from(tcp.params.segment_payload)
         };
         match source {
@@ -87,7 +87,7 @@ impl Scenario {
                 users * sessions * f64::from(web.pages) * f64::from(web.objects)
             }
             SourceConfig::Transfers { transfers, tcp } => {
-                let interval = transfers.interval(tcp, group.params.users, self.slowest_link(group));
+                let interval = transfers.interval(tcp, group.params.users, slowest);
                 users * seconds / interval.as_secs_f64()
             }
             SourceConfig::Video { video, tcp } => {
@@ -156,7 +156,7 @@ impl Scenario {
         for (index, group) in self.groups.iter().enumerate() {
             for (number, source) in group.sources.iter().enumerate() {
                 let Some(tcp) = source.tcp().filter(|_| source.has_endless_flows()) else { continue };
-                let (path, queue) = self.room(group, &tcp.params);
+                let (path, queue) = self.room(group, number, &tcp.params);
                 if tcp.params.socket_buffer.0 < path + queue {
                     small.push((index, number, tcp.params.socket_buffer, path, queue));
                 }
@@ -173,9 +173,9 @@ impl Scenario {
         Some(Note { key: format!("groups[{group}].sources[{source}].socket_buffer"), text })
     }
 
-    /// Returns the payload in flight on a group's path while its queues are empty, and the additional payload in the
+    /// Returns the payload in flight on a source's path while its queues are empty, and the additional payload in the
     /// full drop-tail queue of its slowest link. Other schemes keep their queues far below the limit.
-    fn room(&self, group: &GroupConfig, tcp: &TcpParams) -> (u64, u64) {
+    fn room(&self, group: &GroupConfig, number: usize, tcp: &TcpParams) -> (u64, u64) {
         let packet = tcp.segment_payload + tcp.header_bytes;
         let payload = |bytes: u64| {
             u64::try_from(u128::from(bytes) * u128::from(tcp.segment_payload) / u128::from(packet)).unwrap_or(u64::MAX)
@@ -184,7 +184,7 @@ impl Scenario {
             QueueLimit::Packets(packets) => u64::from(packets) * u64::from(packet),
             QueueLimit::Bytes(bytes) => bytes,
         };
-        let links = group.route.iter().map(|&link| {
+        let links = group.route_of(number).iter().map(|&link| {
             let link = &self.topology.links[link as usize];
             let queue = link.queue.as_ref().unwrap_or(&self.queue);
             let is_plain = queue.scheme() == Some(Scheme::DropTail);

@@ -4,7 +4,9 @@ use super::groups::GroupParams;
 use super::impairments::{DetourParams, ImpairmentKeys, JitterParams, LossModel};
 use super::sources::SourceKind;
 use super::tcp::{TcpConfig, written};
-use super::topology::{About, LinkParams, SubscriberParams, TopologyConfig, TopologyKind, TraceParams};
+use super::topology::{
+    About, LinkParams, SourceDirection, SubscriberParams, TopologyConfig, TopologyKind, TraceParams,
+};
 use super::{ProbeParams, RunParams};
 use crate::network::sim_packet::SimPacket;
 use crate::traffic::tcp::{TcpParams, TcpProfile};
@@ -86,10 +88,17 @@ fn topology() -> Json {
     own_queue["description"] = "Its queue, if different from the scenario's.".into();
     let link = with(with(link, "schedule", schedule("link")), "queue", own_queue);
     let link = with(impaired(link, ["loss", "jitter", "detour"], "link"), "trace", trace());
+    let mut reverse = link.clone();
+    reverse.remove("name");
+    let mut reverse = object(reverse, &[]);
+    reverse["description"] =
+        "Reverse link of a one_sided_dumbbell, for data of sources with direction reverse and for \
+                              acknowledgements of all others. Without it, acknowledgements never wait for data."
+            .into();
     let links = json!({"type": "array", "items": object(link, &["name"]), "description": "Links of a graph."});
     properties = impaired(properties, ["bottleneck_loss", "bottleneck_jitter", "bottleneck_detour"], "bottleneck");
     properties = with(with(properties, "bottleneck_schedule", schedule("bottleneck")), "bottleneck_trace", trace());
-    object(with(access_network(properties), "links", links), &[])
+    object(with(with(access_network(properties), "links", links), "reverse", reverse), &[])
 }
 
 /// Adds the keys of an access network that are not plain parameters.
@@ -243,6 +252,11 @@ fn source(kind: SourceKind) -> Json {
     let application = json!({"type": "string", "description": "Application name on an access network; by default \
         its kind."});
     properties.insert("application".into(), application);
+    properties.insert(
+        "direction".into(),
+        json!({"enum": SourceDirection::CHOICES, "default": SourceDirection::Forward.name(),
+            "description": "The data cross the bottleneck or the reverse link."}),
+    );
     let name = json!({"const": kind.name(), "description": "The kind of source."});
     object(with(properties, "kind", name), if kind.has_rate() { &["kind", "rate"] } else { &["kind"] })
 }

@@ -447,6 +447,16 @@ impl SourceConfig {
         }
     }
 
+    /// Returns true if the source has finite transfers whose times are measured.
+    #[must_use]
+    pub fn has_transfers(&self) -> bool {
+        match self {
+            Self::Tcp { flows, .. } => flows.transfer.is_some(),
+            Self::Web { .. } | Self::Transfers { .. } | Self::Rpm { .. } => true,
+            Self::Video { .. } | Self::Udp(_) => false,
+        }
+    }
+
     /// Returns true if the source is a telephone call.
     #[must_use]
     pub fn is_call(&self) -> bool {

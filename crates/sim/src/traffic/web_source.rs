@@ -44,8 +44,10 @@ pub struct WebSource {
     pub tcp: u32,
     /// Class of the source's packets.
     pub class: TrafficClass,
-    /// Ingress nodes of the user.
+    /// Number of ingress nodes of the user.
     pub ingresses: u32,
+    /// First of the ingress nodes.
+    pub first_ingress: u16,
     /// Load-generating flows, if the source's transfers are the probes of a test of responsiveness; else empty.
     pub load: Range<u32>,
     /// Number of the source's open transfers.
@@ -76,6 +78,7 @@ impl WebSource {
             tcp: 0,
             class: TrafficClass::BestEffort,
             ingresses: 1,
+            first_ingress: 0,
             load: 0..0,
             open: 0,
             transfers: 0,

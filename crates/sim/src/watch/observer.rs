@@ -51,9 +51,13 @@ pub trait Observer {
     #[inline]
     fn opened(&mut self, _index: u32, _flow: &TcpFlow, _params: &TcpParams) {}
     /// Called when the receiver of a flow sends an acknowledgement. `times` includes its arrival time, which is already
-    /// known because the reverse path loses no packets.
+    /// known because the reverse path loses no packets. With a reverse link, called when the acknowledgement has
+    /// crossed its link.
     #[inline]
     fn ack_sent(&mut self, _index: u32, _flow: &TcpFlow, _ack: &Ack, _wire_bytes: u32, _times: AckTimes) {}
+    /// Called when a receiver sends an acknowledgement as `packet`, which a scenario with a reverse link does.
+    #[inline]
+    fn ack_packed(&mut self, _flow: &TcpFlow, _ack: &Ack, _packet: &SimPacket, _now: Time) {}
     /// Called after the sender of a flow has processed an acknowledgement, which may reveal losses, and before it sends
     /// segments. `rtt` is the RTT sample.
     #[inline]

@@ -5,6 +5,9 @@
 //! that wait at an access link are the packets in its line whose transmission has not started. An access link behaves
 //! like a [`crate::network::link::Link`] with drop-tail.
 //!
+//! With a reverse link ([`super::ack_packets`]), acknowledgements reach the edge node as packets. The downstream line
+//! then also delays data from the server.
+//!
 //! [`Hosts::send`] sends a packet, [`Hosts::acknowledge`] an acknowledgement. [`Arrivals`], one for each direction,
 //! selects the queue for the arrival. Most arrivals of similar hosts are in the order of sending: the first packets on
 //! an idle access link, and acknowledgements that need not wait at an access link. Such arrivals go into shared lines,
@@ -212,7 +215,7 @@ impl Hosts {
         now: Time,
         horizon: impl Fn() -> Time,
     ) -> Earlier {
-        let SimPacket { user, flow, wire_bytes, .. } = make();
+        let SimPacket { user, wire_bytes, .. } = make();
         let longer = if LONGER { longer_of(&self.longer, user) } else { Time::ZERO };
         let host = &mut self.hosts[user as usize];
         let access = &mut self.access[usize::from(host.access)];
@@ -225,7 +228,7 @@ impl Hosts {
             access.has_room((&mut host.up, burst), longer, &self.up, wire_bytes, now)
         };
         if !has_room {
-            self.count_drop(Loss { user, flow, at: now });
+            self.count_drop(Loss::of(&make(), now));
             return Earlier::Nothing;
         }
         let (arrival, position) = host.transmit(access, longer, wire_bytes, now);
@@ -259,7 +262,7 @@ impl Hosts {
             self.up.own.pop_watched(over);
         }
         if !access.has_room((over, host.burst()), longer, &self.up, packet.wire_bytes, now) {
-            self.count_drop(Loss { user: packet.user, flow: packet.flow, at: now });
+            self.count_drop(Loss::of(packet, now));
             return None;
         }
         let (arrival, position) = host.transmit(access, longer, packet.wire_bytes, now);
@@ -322,13 +325,37 @@ impl Hosts {
         AckTimes { sent, at_edge, at_host }
     }
 
-    /// Stores an acknowledgement that would break the order of the first shared line. Returns the event that moved to
+    /// Sends an acknowledgement that is at the edge node at `now` over its access link. Returns its arrival time, and
+    /// the event that moved to an earlier time.
+    pub fn send_down(&mut self, ack: &FlowAck, wire_bytes: u32, now: Time) -> (Time, Earlier) {
+        let at_host = self.carry_down(ack.user, wire_bytes, now);
+        (at_host, self.acknowledge_out_of_step(ack, at_host, now))
+    }
+
+    /// Time at which a packet that reaches the edge node at `now` would reach the host over the access link.
+    #[must_use]
+    pub fn at_host(&self, user: u32, wire_bytes: u32, now: Time) -> Time {
+        let host = &self.hosts[user as usize];
+        let params = &self.access[usize::from(host.access)].params;
+        let sent = host.down_busy_until.max(now) + params.rate.time_of(u64::from(wire_bytes));
+        sent + params.delay_down + self.longer(user)
+    }
+
+    /// Sends data that reach the edge node at `now` over the access link to the host. Returns their arrival time.
+    pub fn carry_down(&mut self, user: u32, wire_bytes: u32, now: Time) -> Time {
+        let host = &mut self.hosts[user as usize];
+        let access = &mut self.access[usize::from(host.access)];
+        host.down_busy_until = host.down_busy_until.max(now) + access.down.time_of(u64::from(wire_bytes));
+        self.at_host(user, 0, now)
+    }
+
+    /// Stores an acknowledgement, which may break the order of the first shared line. Returns the event that moved to
     /// an earlier time.
     #[inline(never)]
     fn acknowledge_out_of_step(&mut self, ack: &FlowAck, at_host: Time, now: Time) -> Earlier {
         let host = &mut self.hosts[ack.user as usize];
         let access = &self.access[usize::from(host.access)];
-        let mut others = access.first_down + 1..access.end_down;
+        let mut others = access.first_down..access.end_down;
         let line = others.find(|&line| self.down.shared[line as usize].keeps_order(at_host, ack.user));
         self.down.enter::<true>(line, (at_host, ack.user), || *ack, now).unwrap_or_else(|| {
             self.down.own.push(&mut host.down, at_host, *ack);

@@ -142,14 +142,7 @@ pub(super) fn read_links<'a>(table: &mut Table<'a>, queues: OwnQueues<'_, 'a>) -
                 format!("\"{}\" is already the name of topology.links[{twin}], names must differ", shortened(&name));
             return Err(ConfigError::new(link.key("name"), problem));
         }
-        if link.get("rate").is_none() && link.get("trace").is_none() {
-            link.required::<BitRate>("rate")?;
-        }
-        let mut config = LinkConfig::plain(&name, LinkParams::read(&mut link)?);
-        config.read_course(&mut link, OF_GRAPH)?;
-        config.queue = queues.read(&mut link, "queue")?;
-        link.finish()?;
-        links.push(config);
+        links.push(read_link(link, &name, queues)?);
     }
     if links.is_empty() || links.len() > MOST_LINKS {
         let problem = format!("{} tables, a graph needs 1 to {MOST_LINKS} [[topology.links]]", links.len());
@@ -158,15 +151,37 @@ pub(super) fn read_links<'a>(table: &mut Table<'a>, queues: OwnQueues<'_, 'a>) -
     Ok(links)
 }
 
-pub(super) fn write_link(link: &LinkConfig) -> Json {
+/// Reads the keys of a link, except its name.
+pub(super) fn read_link<'a>(
+    mut table: Table<'a>,
+    name: &str,
+    queues: OwnQueues<'_, 'a>,
+) -> Result<LinkConfig, ConfigError> {
+    if table.get("rate").is_none() && table.get("trace").is_none() {
+        table.required::<BitRate>("rate")?;
+    }
+    let mut link = LinkConfig::plain(name, LinkParams::read(&mut table)?);
+    link.read_course(&mut table, OF_GRAPH)?;
+    link.queue = queues.read(&mut table, "queue")?;
+    table.finish()?;
+    Ok(link)
+}
+
+pub(super) fn write_named_link(link: &LinkConfig) -> Json {
+    let mut map = Map::from_iter([("name".to_string(), link.name.to_json())]);
+    map.extend(write_link(link));
+    Json::Object(map)
+}
+
+/// Writes the keys of a link, except its name.
+pub(super) fn write_link(link: &LinkConfig) -> Map<String, Json> {
     let mut map = Map::new();
-    map.insert("name".into(), link.name.to_json());
     link.params.write(&mut map);
     link.write_course(&mut map, OF_GRAPH);
     if let Some(queue) = &link.queue {
         map.insert("queue".into(), Json::Object(queue.write()));
     }
-    Json::Object(map)
+    map
 }
 
 fn read_schedule(table: &mut Table<'_>, name: &'static str) -> Result<Vec<RateChange>, ConfigError> {

@@ -2,6 +2,9 @@
 //!
 //! Every topology is a list of links, each with a queue, and a route for each group of users. A preset generates the
 //! list from a few keys; `graph` lists it explicitly.
+//!
+//! A one-sided dumbbell may have a reverse link, which is then the second link of the list. Acknowledgements of data on
+//! one of the two links are packets on the other.
 
 mod access;
 mod access_files;
@@ -25,6 +28,19 @@ use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, ParamSp
 use fairlane_schemes::base::units::{BitRate, QueueLimit, Time};
 use fairlane_schemes::{choices, params};
 use serde_json::{Map, Value as Json};
+
+/// Key and name of a dumbbell's reverse link.
+const REVERSE: &str = "reverse";
+
+choices! {
+    /// Direction of a source's data on a dumbbell with a reverse link.
+    pub enum SourceDirection {
+        /// From the user over the bottleneck to the server; acknowledgements return over the reverse link.
+        Forward = "forward",
+        /// From the server over the reverse link to the user; acknowledgements return over the bottleneck.
+        Reverse = "reverse",
+    }
+}
 
 topologies! {
     /// Users with separate access links share one bottleneck to a server.
@@ -76,6 +92,8 @@ pub struct TopologyConfig {
     pub links: Vec<LinkConfig>,
     /// The tree of an access network.
     pub tree: Option<AccessNetwork>,
+    /// True if the second link is the reverse link of a dumbbell.
+    pub has_reverse_link: bool,
     /// Keys of this kind of topology, as written.
     keys: Map<String, Json>,
 }
@@ -85,7 +103,15 @@ impl Default for TopologyConfig {
         let preset = dumbbell::OneSidedDumbbell::default();
         let (kind, links) = (TopologyKind::OneSidedDumbbell, preset.links());
         let keys = write_preset(&preset, &links);
-        Self { kind, access: AccessParams::default(), receivers: None, links, tree: None, keys }
+        Self {
+            kind,
+            access: AccessParams::default(),
+            receivers: None,
+            links,
+            tree: None,
+            has_reverse_link: false,
+            keys,
+        }
     }
 }
 
@@ -110,7 +136,7 @@ fn write_preset<P: Preset>(preset: &P, links: &[LinkConfig]) -> Map<String, Json
 
 fn read_graph<'a>(table: &mut Table<'a>, queues: OwnQueues<'_, 'a>) -> Result<Arrangement, ConfigError> {
     let links = link::read_links(table, queues)?;
-    let keys = Map::from_iter([("links".to_string(), links.iter().map(link::write_link).collect())]);
+    let keys = Map::from_iter([("links".to_string(), links.iter().map(link::write_named_link).collect())]);
     Ok((links, keys, None))
 }
 
@@ -124,9 +150,20 @@ impl TopologyConfig {
         let kind = table.optional("kind", None)?.unwrap_or(TopologyKind::OneSidedDumbbell);
         let access = AccessParams::read(&mut table)?;
         let receivers = if kind.has_receiver_links() { Some(ReceiverParams::read(&mut table)?) } else { None };
-        let (links, keys, tree) = kind.read(&mut table, queues)?;
+        let (mut links, mut keys, tree) = kind.read(&mut table, queues)?;
+        let reverse = table.table("reverse")?;
+        let has_reverse_link = reverse.is_some();
+        if let Some(reverse) = reverse {
+            if kind != TopologyKind::OneSidedDumbbell {
+                let problem = format!("has no effect with kind \"{}\", it needs \"one_sided_dumbbell\"", kind.name());
+                return Err(ConfigError::new(table.key("reverse"), problem));
+            }
+            let link = link::read_link(reverse, REVERSE, queues)?;
+            keys.insert(REVERSE.into(), Json::Object(link::write_link(&link)));
+            links.push(link);
+        }
         table.finish()?;
-        Ok(Self { kind, access, receivers, links, tree, keys })
+        Ok(Self { kind, access, receivers, links, tree, has_reverse_link, keys })
     }
 
     /// Writes the table, including all defaults.
@@ -145,6 +182,7 @@ impl TopologyConfig {
     /// Path of the key `name` of a link. In a preset, the key has the prefix `bottleneck_`.
     pub(super) fn key_of_link(&self, index: usize, name: &str) -> String {
         match self.kind {
+            _ if self.has_reverse_link && index == 1 => format!("topology.{REVERSE}.{name}"),
             TopologyKind::Graph => format!("topology.links[{index}].{name}"),
             _ => format!("topology.bottleneck_{name}"),
         }
@@ -154,8 +192,25 @@ impl TopologyConfig {
     pub(super) fn key_of_queue(&self, index: usize) -> String {
         match &self.tree {
             Some(tree) => format!("topology.{}", access::QUEUES[tree.level(index as u32 / 2)]),
-            None => format!("topology.links[{index}].queue"),
+            None => self.key_of_link(index, "queue"),
         }
+    }
+
+    /// Route of a source of a dumbbell with a reverse link.
+    pub(crate) fn route_towards(direction: SourceDirection) -> &'static [u32] {
+        match direction {
+            SourceDirection::Forward => &[0],
+            SourceDirection::Reverse => &[1],
+        }
+    }
+
+    /// Round-trip propagation delay of a route and its reverse path.
+    pub(crate) fn round_trip(&self, route: &[u32]) -> Time {
+        let delay = |link: &LinkConfig| link.params.delay;
+        if self.has_reverse_link {
+            return self.links.iter().map(delay).fold(Time::ZERO, |sum, delay| sum + delay);
+        }
+        Time(2 * route.iter().map(|&link| delay(&self.links[link as usize]).0).sum::<u64>())
     }
 
     pub(super) fn node(&self, name: &str, key: &str) -> Result<u32, ConfigError> {
@@ -165,6 +220,16 @@ impl TopologyConfig {
     /// Returns the indices of the links of a route given by names. An empty route means all links; a graph does not
     /// permit it.
     pub(super) fn route(&self, names: &[String], key: &str) -> Result<Vec<u32>, ConfigError> {
+        if self.has_reverse_link {
+            if let [first, ..] = names {
+                let problem = format!(
+                    "\"{}\" has no effect with topology.{REVERSE}, where the direction of a source is its route",
+                    shortened(first)
+                );
+                return Err(ConfigError::new(key, problem));
+            }
+            return Ok(Self::route_towards(SourceDirection::Forward).to_vec());
+        }
         let known = || shortened(&self.links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>().join(", "));
         if names.is_empty() {
             if self.kind == TopologyKind::Graph {

@@ -285,7 +285,8 @@
 //! 34. Each packet carries one segment of one stream; the segment of a lost packet is sent again unchanged, in a packet
 //!     with a new number. The handshake is that of TCP in datagrams of QUIC's size, and gives the first RTT.
 //! 35. An ACK has the three ranges that changed last. More ranges would not add information, since the reverse path
-//!     loses no ACK. The ACK does not report its delay. Its 8 bytes per range are more than in QUIC.
+//!     loses no ACK (a reverse link may). The ACK does not report its delay. Its 8 bytes per range are more than in
+//!     QUIC.
 //! 36. A probe timeout sends one packet; the RFC allows two (6.2.4). The probe is a lost packet, otherwise new data,
 //!     otherwise the packet that has been in flight longest.
 //! 37. Where section 5.3 and appendix A.7 of RFC 9002 differ, the variation follows A.7: it uses the difference from

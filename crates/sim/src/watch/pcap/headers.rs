@@ -232,9 +232,9 @@ impl Frame {
         self.set(&ip, &header.to_bytes(), payload);
     }
 
-    pub(super) fn build_udp(&mut self, ip: &IpFields, ecn: Ecn, payload: u32) {
-        let (source, destination) = ip.ports(Direction::ToServer);
-        let ip = ip.header(Direction::ToServer, IpNumber::UDP, UdpHeader::LEN as u32 + payload, ecn);
+    pub(super) fn build_udp(&mut self, ip: &IpFields, direction: Direction, ecn: Ecn, payload: u32) {
+        let (source, destination) = ip.ports(direction);
+        let ip = ip.header(direction, IpNumber::UDP, UdpHeader::LEN as u32 + payload, ecn);
         let header = UdpHeader::with_ipv4_checksum(source, destination, &ip, &ZEROS[..payload as usize])
             .expect("a simulated packet has at most 65535 bytes");
         self.set(&ip, &header.to_bytes(), payload);

@@ -8,6 +8,9 @@
 //! time of the drop and with a comment. Packets lost on the wire are captured when they are sent. If drops are
 //! requested, these packets are captured a second time, with a comment, when they would have arrived.
 //!
+//! With a reverse link, the capture is taken where packets enter the captured link: at the edge node, or at the server
+//! for the reverse link. Packets of the other link, data and acknowledgements, are captured when they arrive there.
+//!
 //! # Contents of a packet
 //!
 //! - The link type is 101, raw IPv4. The original length is the length in the simulator, including the link layer. With
@@ -32,6 +35,7 @@
 mod headers;
 
 use crate::network::Network;
+use crate::network::ack_packets::ACK_FLOW;
 use crate::network::hosts::AckTimes;
 use crate::network::sim_packet::{PacketKind, SimPacket};
 use crate::network::tcp_flow::{TcpFlow, flow_index};
@@ -135,6 +139,12 @@ pub struct Pcap<W: Write> {
     /// link.
     beyond: Vec<Option<Time>>,
     group_of_user: Vec<u16>,
+    /// The link opposite to the captured one, and the direction of its packets, if there is a reverse link.
+    opposite: Option<(u32, Direction)>,
+    /// Acknowledgements in packets by slot, if there is a reverse link.
+    packed: Vec<Ack>,
+    /// Packets that arrived over the other link and are not written yet, like `acks`.
+    inbound: VecDeque<(Time, SimPacket, Ack)>,
     /// Acknowledgements in the order in which they reach the edge node. They are not written at once, because an
     /// earlier start of a transmission may be reported after them.
     acks: VecDeque<PendingAck>,
@@ -184,6 +194,12 @@ impl<W: Write> Pcap<W> {
             passing: HashMap::new(),
             beyond: scenario.groups.iter().map(|group| beyond(scenario, &group.route, options.link)).collect(),
             group_of_user: Vec::new(),
+            opposite: scenario.topology.has_reverse_link.then_some(match options.link {
+                0 => (1, Direction::ToUser),
+                _ => (0, Direction::ToServer),
+            }),
+            packed: Vec::new(),
+            inbound: VecDeque::new(),
             acks: VecDeque::new(),
             frame: Frame::default(),
             failure: None,
@@ -198,18 +214,44 @@ impl<W: Write> Pcap<W> {
         self.failure.map_or_else(|| Ok(self.writer.into_inner()), Err)
     }
 
+    /// Direction of packets on the captured link.
+    fn outward(&self) -> Direction {
+        match self.opposite {
+            Some((_, Direction::ToServer)) => Direction::ToUser,
+            _ => Direction::ToServer,
+        }
+    }
+
+    /// Builds the frame of a packet on the captured link.
     fn build_packet(&mut self, packet: &SimPacket) {
+        let ack = self.packed_ack(packet);
+        self.build_packet_towards(packet, &ack, self.outward());
+    }
+
+    /// The acknowledgement in a packet; without content for other packets.
+    fn packed_ack(&self, packet: &SimPacket) -> Ack {
+        let is_ack = packet.kind == PacketKind::Ack;
+        if is_ack { self.packed[packet.seq as usize] } else { Ack::default() }
+    }
+
+    fn build_packet_towards(&mut self, packet: &SimPacket, ack: &Ack, direction: Direction) {
         let ip = IpFields::of(packet.user, packet.flow, packet.class);
         if packet.kind == PacketKind::Udp {
-            return self.frame.build_udp(&ip, packet.ecn, u32::from(packet.payload));
+            return self.frame.build_udp(&ip, direction, packet.ecn, u32::from(packet.payload));
         }
-        let place = self.passing.get(&packet.flow).copied().unwrap_or_else(|| flow_index(packet.flow));
+        let is_ack = packet.kind == PacketKind::Ack;
+        let flow = if is_ack { packet.flow ^ ACK_FLOW } else { packet.flow };
+        let place = self.passing.get(&flow).copied().unwrap_or_else(|| flow_index(flow));
         let connection = &mut self.connections[place as usize];
+        if is_ack {
+            let tcp = connection.acknowledgement(ack, packet.timestamp, direction);
+            return self.frame.build_tcp(&connection.ip, Ecn::NotEct, &tcp, &connection.plan, 0);
+        }
         connection.know(packet.timestamp);
         let syn = packet.kind == PacketKind::Syn;
         let plan = &connection.plan;
         let tcp = TcpFields {
-            direction: Direction::ToServer,
+            direction,
             sequence: if syn { 0 } else { plan.sequence_of(packet.seq) },
             acknowledgment: (!syn).then_some(1),
             syn,
@@ -222,40 +264,31 @@ impl<W: Write> Pcap<W> {
         self.frame.build_tcp(&connection.ip, packet.ecn, &tcp, plan, u32::from(packet.payload));
     }
 
-    /// Captures the acknowledgements that reach the edge node before `now`.
+    /// Captures the packets and acknowledgements that reach the edge node before `now`.
     fn flush_acks(&mut self, now: Time) {
+        while self.inbound.front().is_some_and(|(at, ..)| *at < now) {
+            let Some((at, packet, ack)) = self.inbound.pop_front() else { return };
+            let Some((_, direction)) = self.opposite else { return };
+            self.build_packet_towards(&packet, &ack, direction);
+            self.write(at, u32::from(packet.wire_bytes), false, None);
+        }
         while self.acks.front().is_some_and(|pending| pending.at_edge < now) {
             let Some(PendingAck { at_edge, sent, flow, ack, wire_bytes }) = self.acks.pop_front() else { return };
             let connection = &self.connections[flow as usize];
-            let plan = &connection.plan;
-            let tcp = TcpFields {
-                direction: Direction::ToUser,
-                sequence: u32::from(!ack.is_syn()),
-                acknowledgment: Some(plan.sequence_of(ack.ack)),
-                syn: ack.is_syn(),
-                echo: ack.echoes_congestion(),
-                reduced: false,
-                sacks: ack.sacks,
-                window: (plan.autotuning && !ack.is_syn()).then_some(ack.window),
-                timestamps: (sent, ack.echo),
-            };
+            let tcp = connection.acknowledgement(&ack, sent, Direction::ToUser);
             //= RFC 3168 6.1.4-1: ACKs without data are not ECN-capable.
-            self.frame.build_tcp(&connection.ip, Ecn::NotEct, &tcp, plan, 0);
-            self.write(at_edge, wire_bytes, Direction::ToUser, None);
+            self.frame.build_tcp(&connection.ip, Ecn::NotEct, &tcp, &connection.plan, 0);
+            self.write(at_edge, wire_bytes, false, None);
         }
     }
 
     /// Writes the frame just built, whose length on the wire is `wire_bytes`.
-    fn write(&mut self, time: Time, wire_bytes: u32, direction: Direction, comment: Option<String>) {
+    fn write(&mut self, time: Time, wire_bytes: u32, is_outbound: bool, comment: Option<String>) {
         if self.failure.is_some() {
             return;
         }
         // Bits 0 and 1 of the flags are the direction: 1 is inbound, 2 is outbound.
-        let flags = match direction {
-            Direction::ToUser => 1,
-            Direction::ToServer => 2,
-        };
-        let mut options = vec![EnhancedPacketOption::Flags(flags)];
+        let mut options = vec![EnhancedPacketOption::Flags(if is_outbound { 2 } else { 1 })];
         options.extend(comment.map(|text| EnhancedPacketOption::Comment(text.into())));
         let block = EnhancedPacketBlock {
             interface_id: 0,
@@ -282,6 +315,21 @@ fn beyond(scenario: &Scenario, route: &[u32], link: u32) -> Option<Time> {
 }
 
 impl Connection {
+    /// Header fields of an acknowledgement that the receiver sent at `sent`.
+    fn acknowledgement(&self, ack: &Ack, sent: Time, direction: Direction) -> TcpFields {
+        TcpFields {
+            direction,
+            sequence: u32::from(!ack.is_syn()),
+            acknowledgment: Some(self.plan.sequence_of(ack.ack)),
+            syn: ack.is_syn(),
+            echo: ack.echoes_congestion(),
+            reduced: false,
+            sacks: ack.sacks,
+            window: (self.plan.autotuning && !ack.is_syn()).then_some(ack.window),
+            timestamps: (sent, ack.echo),
+        }
+    }
+
     fn new(flow: &TcpFlow, params: &TcpParams) -> Self {
         Self {
             plan: HeaderPlan::new(params, flow.transfer_bytes),
@@ -314,7 +362,7 @@ impl<W: Write> Observer for Pcap<W> {
             self.build_packet(packet);
             let waiting = backlog.packets;
             let comment = format!("dropped ({}), {waiting} packets waiting", reason.name());
-            self.write(now, u32::from(packet.wire_bytes), Direction::ToServer, Some(comment));
+            self.write(now, u32::from(packet.wire_bytes), true, Some(comment));
         }
     }
 
@@ -322,7 +370,7 @@ impl<W: Write> Observer for Pcap<W> {
         if link == self.options.link && self.options.drops {
             self.flush_acks(now);
             self.build_packet(packet);
-            self.write(now, u32::from(packet.wire_bytes), Direction::ToServer, Some("lost on the wire".into()));
+            self.write(now, u32::from(packet.wire_bytes), true, Some("lost on the wire".into()));
         }
     }
 
@@ -330,13 +378,27 @@ impl<W: Write> Observer for Pcap<W> {
         if link == self.options.link {
             self.flush_acks(start);
             self.build_packet(packet);
-            self.write(start, u32::from(packet.wire_bytes), Direction::ToServer, None);
+            self.write(start, u32::from(packet.wire_bytes), true, None);
         }
+    }
+
+    fn arrived(&mut self, link: u32, packet: &SimPacket, now: Time) {
+        if self.opposite.is_some_and(|(other, _)| other == link) {
+            self.inbound.push_back((now, *packet, self.packed_ack(packet)));
+        }
+    }
+
+    fn ack_packed(&mut self, _flow: &TcpFlow, ack: &Ack, packet: &SimPacket, _now: Time) {
+        let slot = packet.seq as usize;
+        self.packed.resize(self.packed.len().max(slot + 1), Ack::default());
+        self.packed[slot] = *ack;
     }
 
     fn ack_sent(&mut self, index: u32, flow: &TcpFlow, ack: &Ack, wire_bytes: u32, times: AckTimes) {
         let AckTimes { sent, at_edge, at_host } = times;
-        if let Some(beyond) = self.beyond[usize::from(self.group_of_user[flow.user as usize])] {
+        if let Some(beyond) = self.beyond[usize::from(self.group_of_user[flow.user as usize])]
+            && self.opposite.is_none()
+        {
             let at_edge = at_edge - beyond;
             // The position is nearly always the last one, unless paths have different lengths.
             let place = self.acks.iter().rposition(|other| other.at_edge <= at_edge).map_or(0, |last| last + 1);

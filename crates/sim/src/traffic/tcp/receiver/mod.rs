@@ -132,7 +132,8 @@ impl Receiver {
 
     /// Processes a segment. Returns the ACK to send now, or `None` if it is delayed.
     //= RFC 5681 4.2-6: A segment is answered by one ACK at most.
-    #[inline]
+    // Always inlined, though loops with and without a reverse link call it.
+    #[inline(always)]
     pub fn on_segment(&mut self, params: &TcpParams, segment: Segment, now: Time) -> Option<Ack> {
         if self.is_plain(params, &segment) {
             self.on_plain_segment(params, &segment, now)

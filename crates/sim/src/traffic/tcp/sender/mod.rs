@@ -172,7 +172,8 @@ impl Sender {
     }
 
     /// Processes an ACK. Returns its round-trip time sample, if any.
-    #[inline]
+    // Always inlined, though loops with and without a reverse link call it.
+    #[inline(always)]
     pub fn on_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
         let is_open = self.phase == Phase::Open && !self.resent_any && !params.sack;
         if is_open && self.una < ack.ack && ack.ack <= self.high && ack.flag == AckFlag::None {
