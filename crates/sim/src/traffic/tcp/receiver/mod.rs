@@ -142,11 +142,12 @@ impl Receiver {
         }
     }
 
-    /// Returns true if [`Receiver::on_plain_segment`] may process the segment: a full in-order segment without a gap.
+    /// Returns true if [`Receiver::on_plain_segment`] may process the segment: a full in-order segment without a gap, at
+    /// a receiver that does not adapt.
     #[inline(always)]
     pub fn is_plain(&self, params: &TcpParams, segment: &Segment) -> bool {
         let is_full = segment.payload == params.segment_payload && !segment.syn;
-        is_full && segment.seq == self.next && !self.gap && !params.ecn
+        is_full && segment.seq == self.next && !self.gap && !params.ecn && self.adaptive.is_none()
     }
 
     /// Fast path of [`Receiver::on_any_segment`].
@@ -158,12 +159,11 @@ impl Receiver {
             self.echo = segment.timestamp;
         }
         self.next += 1;
-        self.hurry(params, segment, Some(self.next), now);
-        self.note_arrival(params, now);
+        if segment.push {
+            self.quick = self.quick.max(1);
+        }
         // Without a gap there is no block; this tells the compiler.
-        let ack = self.delay_ack(params, now).map(|ack| Ack { sacks: SackBlocks::default(), ..ack });
-        self.read(params, now);
-        ack
+        self.delay_ack::<false>(params, now).map(|ack| Ack { sacks: SackBlocks::default(), ..ack })
     }
 
     /// Acknowledges a segment at once if it widens the receive window (tcp_grow_window), or if it ends a burst in order
@@ -275,19 +275,19 @@ impl Receiver {
             if params.sack {
                 self.report(segment.seq);
             }
-            return Some(self.ack(params));
+            return Some(self.ack::<true>(params));
         }
         self.hurry(params, &segment, Some(self.next + 1), now);
         self.note_arrival(params, now);
         let ack = if self.gap {
             self.fill_gap();
             //= RFC 5681 4.2-5: A segment that fills a gap, or part of one, is acknowledged at once.
-            Some(self.ack(params))
+            Some(self.ack::<true>(params))
         } else {
             self.next += 1;
             // `before` acknowledges the previous segments. If this segment is acknowledged at once, its ACK replaces
             // `before`.
-            self.delay_ack(params, now).or(before)
+            self.delay_ack::<true>(params, now).or(before)
         };
         self.read(params, now);
         ack
@@ -331,7 +331,7 @@ impl Receiver {
         {
             delay.on_timeout(params);
         }
-        Some(self.ack(params))
+        Some(self.ack::<true>(params))
     }
 
     /// Timestamp that ACKs echo: the send time of the last in-order segment.
@@ -349,7 +349,7 @@ impl Receiver {
 
     /// Returns an ACK of all in-order segments, like one piggybacked on data of the receiver.
     pub fn answer(&mut self, params: &TcpParams) -> Ack {
-        self.ack(params)
+        self.ack::<true>(params)
     }
 
     /// Deadline of the delayed ACK, or [`Time::NEVER`] if there is none.
@@ -413,7 +413,7 @@ impl Receiver {
     fn note_mark(&mut self, params: &TcpParams, marked: bool) -> Option<Ack> {
         let changed = std::mem::replace(&mut self.congestion_echo, marked) != marked;
         //= RFC 8257 3.2-1: A receiver acknowledges at once what was pending when marks begin or end.
-        let before = (changed && self.timer < Time::NEVER).then(|| self.ack(params));
+        let before = (changed && self.timer < Time::NEVER).then(|| self.ack::<true>(params));
         if changed && params.quickack > 0 {
             // tcp_dctcp.h dctcp_ece_ack_update: ICSK_ACK_NOW.
             self.quick = self.quick.max(1);
@@ -435,8 +435,8 @@ impl Receiver {
 
     /// Returns an ACK of all in-order segments. It replaces the delayed ACK.
     #[inline]
-    fn ack(&mut self, params: &TcpParams) -> Ack {
-        let window = self.offer_window(params);
+    fn ack<const ADAPTS: bool>(&mut self, params: &TcpParams) -> Ack {
+        let window = if ADAPTS { self.offer_window(params) } else { 0 };
         self.timer = Time::NEVER;
         self.unacked = 0;
         self.beyond = self.beyond.min(PROMPT);
@@ -485,10 +485,10 @@ impl Receiver {
         let others_wait = self.beyond > PROMPT + 1;
         self.report(seq);
         if others_wait && !is_known && self.sacks.len() > KEPT_RUNS {
-            return Some(self.ack(params));
+            return Some(self.ack::<true>(params));
         }
         if now.saturating_add(SACK_SLACK) > self.timer {
-            return Some(self.ack(params));
+            return Some(self.ack::<true>(params));
         }
         if self.timer == Time::NEVER {
             let rtt = self.handshake_rtt();
@@ -499,7 +499,7 @@ impl Receiver {
 
     /// Returns the ACK of a segment that had already arrived, with a D-SACK if the sender uses D-SACKs.
     fn answer_duplicate(&mut self, params: &TcpParams, seq: u32) -> Ack {
-        let mut ack = self.ack(params);
+        let mut ack = self.ack::<true>(params);
         self.quick = params.quickack as u8;
         self.reset_delay(params);
         if params.is_tracked() {
@@ -530,13 +530,13 @@ impl Receiver {
     /// Counts an in-order segment. Returns an ACK if enough segments are unacknowledged (RFC 5681 4.2, ns-3.26
     /// ReceivedData).
     #[inline(always)]
-    fn delay_ack(&mut self, params: &TcpParams, now: Time) -> Option<Ack> {
+    fn delay_ack<const ADAPTS: bool>(&mut self, params: &TcpParams, now: Time) -> Option<Ack> {
         self.unacked += 1;
         //= RFC 5681 4.2-1: ACKs are delayed.
         //= RFC 5681 4.2-2: Every second full segment is acknowledged at least.
         if u32::from(self.unacked) >= params.delayed_ack || self.quick > 0 {
             if params.gro_timeout == Time::ZERO || u32::from(self.unacked) * params.segment_payload >= MOST_MERGED {
-                return Some(self.ack(params));
+                return Some(self.ack::<ADAPTS>(params));
             }
             // With GRO, the same ACK also acknowledges segments that follow immediately.
             self.timer = self.timer.min(now.saturating_add(params.gro_timeout));
@@ -545,7 +545,8 @@ impl Receiver {
         if self.timer == Time::NEVER {
             //= RFC 5681 4.2-3: An ACK comes within 500 ms.
             let rtt = self.handshake_rtt();
-            let delay = self.ack_delay().map_or(params.delayed_ack_timeout, |delay| delay.delay(params, rtt));
+            let adapted = if ADAPTS { self.ack_delay() } else { None };
+            let delay = adapted.map_or(params.delayed_ack_timeout, |delay| delay.delay(params, rtt));
             self.timer = params.due(now, delay);
         }
         None
