@@ -137,6 +137,8 @@ impl Receiver {
     pub fn on_segment(&mut self, params: &TcpParams, segment: Segment, now: Time) -> Option<Ack> {
         if self.is_plain(params, &segment) {
             self.on_plain_segment(params, &segment, now)
+        } else if self.is_next(params, &segment) {
+            self.on_next_segment::<true>(params, &segment, now)
         } else {
             self.on_any_segment(params, segment, now)
         }
@@ -146,14 +148,24 @@ impl Receiver {
     /// a receiver that does not adapt.
     #[inline(always)]
     pub fn is_plain(&self, params: &TcpParams, segment: &Segment) -> bool {
+        self.is_next(params, segment) && self.adaptive.is_none()
+    }
+
+    #[inline(always)]
+    fn is_next(&self, params: &TcpParams, segment: &Segment) -> bool {
         let is_full = segment.payload == params.segment_payload && !segment.syn;
-        is_full && segment.seq == self.next && !self.gap && !params.ecn && self.adaptive.is_none()
+        is_full && segment.seq == self.next && !self.gap && !params.ecn
     }
 
     /// Fast path of [`Receiver::on_any_segment`].
     // Always inlined: otherwise the ACK is passed through memory.
     #[inline(always)]
     pub fn on_plain_segment(&mut self, params: &TcpParams, segment: &Segment, now: Time) -> Option<Ack> {
+        self.on_next_segment::<false>(params, segment, now)
+    }
+
+    #[inline(always)]
+    fn on_next_segment<const ADAPTS: bool>(&mut self, params: &TcpParams, segment: &Segment, now: Time) -> Option<Ack> {
         self.wire_bytes += u64::from(params.header_bytes + segment.payload);
         if segment.seq <= self.last_ack && (!params.sack || segment.timestamp >= self.echo) {
             self.echo = segment.timestamp;
@@ -162,17 +174,22 @@ impl Receiver {
         if segment.push {
             self.quick = self.quick.max(1);
         }
+        if ADAPTS {
+            self.widen(params, segment, Some(self.next), now);
+            self.note_arrival(params, now);
+        }
         // Without a gap there is no block; this tells the compiler.
-        self.delay_ack::<false>(params, now).map(|ack| Ack { sacks: SackBlocks::default(), ..ack })
+        let ack = self.delay_ack::<ADAPTS>(params, now).map(|ack| Ack { sacks: SackBlocks::default(), ..ack });
+        if ADAPTS {
+            self.read(params, now);
+        }
+        ack
     }
 
-    /// Acknowledges a segment at once if it widens the receive window (tcp_grow_window), or if it ends a burst in order
-    /// (ICSK_ACK_PUSHED, tcp_event_data_recv). `next` is RCV.NXT after a segment in order.
+    /// Acknowledges a segment at once if it widens the receive window (tcp_grow_window). `next` is RCV.NXT after a segment
+    /// in order.
     #[inline]
-    fn hurry(&mut self, params: &TcpParams, segment: &Segment, next: Option<u32>, now: Time) {
-        if segment.push && next.is_some() {
-            self.quick = self.quick.max(1);
-        }
+    fn widen(&mut self, params: &TcpParams, segment: &Segment, next: Option<u32>, now: Time) {
         if let Some(window) = self.window()
             && window.on_segment(params, segment, next, now)
         {
@@ -259,7 +276,7 @@ impl Receiver {
             //= RFC 2018 4-2: Each segment of new data beyond a gap is acknowledged, with blocks.
             let is_new = self.early.insert(self.next, segment.seq);
             if is_new {
-                self.hurry(params, &segment, None, now);
+                self.widen(params, &segment, None, now);
                 if let Some(window) = self.window() {
                     window.store(1);
                 }
@@ -277,7 +294,10 @@ impl Receiver {
             }
             return Some(self.ack::<true>(params));
         }
-        self.hurry(params, &segment, Some(self.next + 1), now);
+        if segment.push {
+            self.quick = self.quick.max(1); // ICSK_ACK_PUSHED, tcp_event_data_recv
+        }
+        self.widen(params, &segment, Some(self.next + 1), now);
         self.note_arrival(params, now);
         let ack = if self.gap {
             self.fill_gap();
