@@ -427,15 +427,26 @@ def _scenario(key: str) -> str:
     table = whole
     for part in key.split("."):
         table = _step(table, part, key)
-    properties = table["properties"]
+    properties = table.get("properties", {})
     if key.endswith(
         ("sources.rpm", "sources.tcp", "sources.transfers", "sources.video", "sources.web")
     ):  # it also has all keys of [tcp]
         of_tcp = whole["properties"]["tcp"]["properties"]
         properties = {name: value for name, value in properties.items() if name not in of_tcp}
+    if key.startswith("groups.sources"):
+        common = _of_every_source(whole)
+        is_common = key == "groups.sources"
+        properties = common if is_common else {k: v for k, v in properties.items() if k not in common}
+        table = {"required": []} if is_common else table
     names = sorted(properties, key=lambda name: (name not in _FIRST, name not in table["required"]))
     rows = [_key(name, properties[name], name in table["required"]) for name in names]
     return _table(_PARAMETER, rows)
+
+
+def _of_every_source(whole: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys that sources of every kind have, with the same description."""
+    first, *others = (kind["properties"] for kind in _step(_step(whole, "groups", ""), "sources", "")["items"]["oneOf"])
+    return {name: value for name, value in first.items() if all(other.get(name) == value for other in others)}
 
 
 _FIRST = {"name", "scheme", "kind", "model", "profile"}

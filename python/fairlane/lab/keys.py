@@ -107,6 +107,7 @@ KEYS: dict[str, Rule] = {
     "groups[].sources[tcp].transfer": ENDLESS,
     "groups[].sources[tcp].repeat": ENDLESS,
     "groups[].sources[tcp].pause": ENDLESS,
+    "groups[].sources[tcp].start": Refused("use start_from and start_until of the group"),
     "groups[].sources[tcp].stop": NO_STOP,
     **{f"groups[].sources[tcp].{name}": rule for name, rule in _TCP.items()},
     **{f"groups[].sources[cbr].{name}": rule for name, rule in _UDP.items()},

@@ -109,6 +109,7 @@ RULES: dict[str, Rule] = {
     "groups[].sources[tcp].transfer": Honoured("bytes of a connection"),
     "groups[].sources[tcp].repeat": Honoured("connections one after another"),
     "groups[].sources[tcp].pause": Honoured("mean time between two connections"),
+    "groups[].sources[tcp].start": Refused("use start_from and start_until of the group"),
     "groups[].sources[tcp].stop": Honoured("end of writing"),
     **{f"groups[].sources[tcp].{name}": rule for name, rule in _TCP.items()},
     **{f"groups[].sources[cbr].{name}": rule for name, rule in _UDP.items()},
