@@ -71,14 +71,16 @@ def test_is_my_line_fair(cli: Cli, here: Path) -> None:
     page.write(here)
     assert list(page.files) == ["line.toml", "fair.toml"]
     assert commands_that_fail(page, cli) == ["check fair.toml"]
-    # The worst share is close to 1 under CAKE and a fifth under drop-tail. Under FQ-CoDel, eight connections get eight
-    # times as much as one.
+    # The worst share is close to 1 under CAKE and two ninths under FQ-CoDel, where eight connections get eight times as
+    # much as one.
     shown = page.commands[0].shown
     shares = re.search(
-        r"^Worst share .* CAKE is best \(([\d.]+).* DropTail \(([\d.]+).*, work\)", "\n".join(shown), re.M
+        r"^Worst share .* CAKE is best \(([\d.]+).* FQ-CoDel \(([\d.]+).*, work\)", "\n".join(shown), re.M
     )
     assert shares
-    assert [float(share) for share in shares.groups()] == [pytest.approx(0.9, abs=0.05), pytest.approx(0.2, abs=0.02)]
+    under_cake, under_fq_codel = map(float, shares.groups())
+    assert under_cake == pytest.approx(0.9, abs=0.05)
+    assert under_fq_codel == pytest.approx(2 / 9, abs=0.001)
     rows = {line.split()[0]: re.split(r"\s{2,}", line.strip()) for line in shown if "throughput/user" in line}
     backup, work = (float(rows[group][2].split()[0]) for group in ("backup", "work"))
     assert backup / work == pytest.approx(8, abs=0.1)

@@ -68,10 +68,13 @@ def after(page: Page, act: Callable[[], Any]) -> float:
     return float(page.evaluate("document.documentElement.dataset.ms"))
 
 
-def test_every_scheme_is_shown(open_page: Open) -> None:
+# A page of four schemes takes a processor some ten seconds.
+@pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.long)])
+def test_every_scheme_is_shown(open_page: Open, every: int) -> None:
     page = open_page()
-    for first in range(0, len(SCHEMES), 4):
-        some = SCHEMES[first : first + 4]
+    schemes = SCHEMES[::every]
+    for first in range(0, len(schemes), 4):
+        some = schemes[first : first + 4]
         after(page, lambda some=some: page.evaluate(f"location.hash = 'schemes={','.join(some)}'"))
         assert page.locator("article.scheme").count() == page.locator(".scene").count() == len(some)
         assert page.locator("article.failed").count() == 0, page.locator(".problem").all_inner_texts()
@@ -126,7 +129,7 @@ def test_the_first_screen_has_the_scene(open_page: Open, look: str) -> None:
         " kbit/s",
         *2 * [" Mbit/s"],
     ]
-    assert float(heavy.split()[0]) / float(light.split()[0]) == pytest.approx(0.01, rel=0.1)
+    assert float(heavy.split()[0]) / float(light.split()[0]) == pytest.approx(0.009, rel=0.1)
     assert float(heavy_under_abc.split()[0]) / float(light_under_abc.split()[0]) == pytest.approx(0.75, rel=0.1)
     assert not page.locator("#form").is_visible()
     assert not page.locator(".equation").first.is_visible()

@@ -272,8 +272,8 @@
 //!     socket buffer limits a sender (tcp_sndbuf_expand), and no queue below it delays it (TSQ). GRO merges by time
 //!     (`gro_timeout`, off in the profile), not by polls of a device.
 //! 31. The receive window is that of 6.12. The receiver does not know which timestamp a segment echoes. It takes the
-//!     send time less the way back of the handshake, as if each segment were sent when an ACK arrives; pacing thus makes
-//!     its RTT too short. The application reads at once, and no ACK waits until it has (tcp_backlog_ack_defer).
+//!     send time less the way back of the handshake, as if each segment were sent when an ACK arrives; pacing thus
+//!     makes its RTT too short. The application reads at once, and no ACK waits until it has (tcp_backlog_ack_defer).
 //! 32. Pacing and the SYN have exact timers. In Linux a pacing timer may be 0.1 ms late, and the SYN timer fires at a
 //!     tick. Undo restores the previous threshold; Linux sets it to at least 3/4 of cwnd (tcp_current_ssthresh).
 //! 33. tcp_cwnd_application_limited is not implemented. The function shrinks a window that has not been full for the

@@ -144,8 +144,8 @@ impl Receiver {
         }
     }
 
-    /// Returns true if [`Receiver::on_plain_segment`] may process the segment: a full in-order segment without a gap, at
-    /// a receiver that does not adapt.
+    /// Returns true if [`Receiver::on_plain_segment`] may process the segment: a full in-order segment without a gap,
+    /// at a receiver that does not adapt.
     #[inline(always)]
     pub fn is_plain(&self, params: &TcpParams, segment: &Segment) -> bool {
         self.is_next(params, segment) && self.adaptive.is_none()
@@ -186,8 +186,8 @@ impl Receiver {
         ack
     }
 
-    /// Acknowledges a segment at once if it widens the receive window (tcp_grow_window). `next` is RCV.NXT after a segment
-    /// in order.
+    /// Acknowledges a segment at once if it widens the receive window (tcp_grow_window). `next` is RCV.NXT after a
+    /// segment in order.
     #[inline]
     fn widen(&mut self, params: &TcpParams, segment: &Segment, next: Option<u32>, now: Time) {
         if let Some(window) = self.window()

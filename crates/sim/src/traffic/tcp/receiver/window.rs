@@ -1,6 +1,6 @@
-//! Receive window with autotuning, as in Linux 6.12 (`tcp_input.c` tcp_grow_window, tcp_rcv_space_adjust; `tcp_output.c`
-//! tcp_select_window). The window starts at 64 KiB. Its maximum follows from the data that arrive in a round trip. The
-//! window grows towards this maximum by two segments for each arriving segment.
+//! Receive window with autotuning, as in Linux 6.12 (`tcp_input.c` tcp_grow_window, tcp_rcv_space_adjust;
+//! `tcp_output.c` tcp_select_window). The window starts at 64 KiB. Its maximum follows from the data that arrive in a
+//! round trip. The window grows towards this maximum by two segments for each arriving segment.
 
 use fairlane_schemes::base::units::Time;
 
@@ -152,7 +152,8 @@ impl ReceiveWindow {
         }
     }
 
-    /// Ends the round trip if it is over: the application has read all data before segment `next` (tcp_rcv_space_adjust).
+    /// Ends the round trip if it is over: the application has read all data before segment `next`
+    /// (tcp_rcv_space_adjust).
     #[inline]
     pub(super) fn on_read(&mut self, params: &TcpParams, next: u32, now: Time) {
         let elapsed = now.saturating_sub(self.round_start);
