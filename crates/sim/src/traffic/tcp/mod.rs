@@ -271,9 +271,10 @@
 //!     whole segments; in Linux a buffer also grows at the expense of the next while it waits (tcp_grow_skb). No
 //!     socket buffer limits a sender (tcp_sndbuf_expand), and no queue below it delays it (TSQ). GRO merges by time
 //!     (`gro_timeout`, off in the profile), not by polls of a device.
-//! 31. The receive window is that of 6.12. The receiver does not know which timestamp a segment echoes. It takes the
-//!     send time less the way back of the handshake, as if each segment were sent when an ACK arrives; pacing thus
-//!     makes its RTT too short. The application reads at once, and no ACK waits until it has (tcp_backlog_ack_defer).
+//! 31. The receive window is that of 6.12. The receiver does not know which timestamp a segment echoes. It assumes that
+//!     each segment is sent when an ACK arrives, and subtracts the delay of the reverse path from the send time. The
+//!     handshake gives this delay. With pacing, the resulting RTT is too short. The application reads at once, and no
+//!     ACK waits for that (tcp_backlog_ack_defer).
 //! 32. Pacing and the SYN have exact timers. In Linux a pacing timer may be 0.1 ms late, and the SYN timer fires at a
 //!     tick. Undo restores the previous threshold; Linux sets it to at least 3/4 of cwnd (tcp_current_ssthresh).
 //! 33. tcp_cwnd_application_limited is not implemented. The function shrinks a window that has not been full for the

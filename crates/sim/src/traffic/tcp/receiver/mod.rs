@@ -84,7 +84,7 @@ pub struct Receiver {
     adaptive: Option<Box<Adaptive>>,
 }
 
-/// What adapts to the arriving data.
+/// State that adapts to the arriving data.
 #[derive(Clone, Debug)]
 struct Adaptive {
     /// With `autotuning`.

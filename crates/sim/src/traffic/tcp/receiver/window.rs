@@ -51,7 +51,7 @@ pub(super) struct ReceiveWindow {
     /// Start of the current window of data and its end as a byte number (rcv_rtt_est.time, seq).
     data_start: Time,
     data_end: u64,
-    /// Time from the receiver to the sender, from the handshake.
+    /// Delay from the receiver to the sender, measured in the handshake.
     way_back: Time,
     /// Last echoed timestamp in milliseconds (rcv_rtt_last_tsecr).
     echo_ms: u64,
@@ -78,7 +78,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// Records the end of the handshake: the SYN-ACK was answered after `way_back`.
+    /// Records the end of the handshake. The SYN-ACK took `way_back` to the sender.
     pub(super) fn open(&mut self, way_back: Time, now: Time) {
         (self.way_back, self.round_start) = (way_back, now);
     }
