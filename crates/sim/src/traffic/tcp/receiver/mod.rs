@@ -190,8 +190,10 @@ impl Receiver {
     /// segment in order.
     #[inline]
     fn widen(&mut self, params: &TcpParams, segment: &Segment, next: Option<u32>, now: Time) {
+        // A segment above a gap is already stored.
+        let stored = self.early.len() - u32::from(next.is_none());
         if let Some(window) = self.window()
-            && window.on_segment(params, segment, next, now)
+            && window.on_segment(params, segment, (next, stored), now)
         {
             self.quick |= 1; // This way, the window also prolongs the quick ACKs.
         }
@@ -277,9 +279,6 @@ impl Receiver {
             let is_new = self.early.insert(self.next, segment.seq);
             if is_new {
                 self.widen(params, &segment, None, now);
-                if let Some(window) = self.window() {
-                    window.store(1);
-                }
             }
             self.beyond = if self.gap { self.beyond } else { 0 };
             self.gap = true;
@@ -327,9 +326,6 @@ impl Receiver {
     fn fill_gap(&mut self) {
         let filled = self.early.take_run(self.next + 1);
         self.next += 1 + filled;
-        if let Some(window) = self.window() {
-            window.release(filled);
-        }
         self.sacks.drop_below(self.next);
         self.gap = !self.early.is_empty();
         self.beyond = 0;
@@ -479,9 +475,9 @@ impl Receiver {
     /// Returns the window field of an ACK.
     #[inline]
     fn offer_window(&mut self, params: &TcpParams) -> u16 {
-        let next = self.next;
+        let (next, stored) = (self.next, self.early.len());
         let Some(window) = self.window() else { return 0 };
-        let (field, is_short) = (window.offer(params, next), window.is_short(params.segment_payload));
+        let (field, is_short) = (window.offer(params, next, stored), window.is_short(stored, params.segment_payload));
         if is_short {
             self.quick = 0; // __tcp_select_window
         }

@@ -38,8 +38,6 @@ pub(super) struct ReceiveWindow {
     window: u64,
     /// Right edge of the offered window (rcv_wup + rcv_wnd).
     edge: u64,
-    /// Number of segments stored above a gap.
-    stored: u32,
     /// RCV.NXT at the start of this round trip, and the time of its start (rcvq_space.seq, time).
     round_next: u32,
     round_start: Time,
@@ -66,7 +64,6 @@ impl ReceiveWindow {
             // One segment stays free for the arriving one (tcp_init_buffer_space).
             window: space - mss,
             edge: first(params.segment_payload),
-            stored: 0,
             round_next: 0,
             round_start: Time::ZERO,
             most_arrived: EXPECTED * mss,
@@ -83,14 +80,14 @@ impl ReceiveWindow {
         (self.way_back, self.round_start) = (way_back, now);
     }
 
-    /// Records an arriving segment; `in_order` is RCV.NXT after a segment in order. Returns true if the segment widens
-    /// the window.
+    /// Records an arriving segment; `in_order` is RCV.NXT after a segment in order, and `stored` the number of other
+    /// segments above a gap. Returns true if the segment widens the window.
     #[inline]
     pub(super) fn on_segment(
         &mut self,
         params: &TcpParams,
         segment: &Segment,
-        in_order: Option<u32>,
+        (in_order, stored): (Option<u32>, u32),
         now: Time,
     ) -> bool {
         let mss = u64::from(params.segment_payload);
@@ -101,20 +98,10 @@ impl ReceiveWindow {
             self.time_by_data(u64::from(next) * mss, now);
         }
         // The arriving segment takes room too (tcp_space).
-        let most = self.space.saturating_sub((u64::from(self.stored) + 1) * mss);
+        let most = self.space.saturating_sub((u64::from(stored) + 1) * mss);
         let room = most.saturating_sub(self.window);
         self.window += room.min(STEP * mss);
         room > 0
-    }
-
-    /// Records `segments` segments that are stored above a gap.
-    pub(super) fn store(&mut self, segments: u32) {
-        self.stored += segments;
-    }
-
-    /// Records that a gap is filled and `segments` segments above it are in order.
-    pub(super) fn release(&mut self, segments: u32) {
-        self.stored -= segments;
     }
 
     /// Samples the round-trip time when a segment echoes another millisecond (tcp_rcv_rtt_measure_ts). The sender
@@ -173,18 +160,19 @@ impl ReceiveWindow {
         }
     }
 
-    /// Returns true if data above a gap take more than half of the space. Then no ACK is sent at once.
+    /// Returns true if `stored` segments above a gap take more than half of the space. Then no ACK is sent at once.
     #[inline]
-    pub(super) fn is_short(&self, mss: u32) -> bool {
-        2 * u64::from(self.stored) * u64::from(mss) > self.space
+    pub(super) fn is_short(&self, stored: u32, mss: u32) -> bool {
+        2 * u64::from(stored) * u64::from(mss) > self.space
     }
 
-    /// Offers a window in an ACK of all segments before `next`. Returns the window field (tcp_select_window).
+    /// Offers a window in an ACK of all segments before `next`, with `stored` segments above a gap. Returns the window
+    /// field (tcp_select_window).
     #[inline]
-    pub(super) fn offer(&mut self, params: &TcpParams, next: u32) -> u16 {
+    pub(super) fn offer(&mut self, params: &TcpParams, next: u32, stored: u32) -> u16 {
         let (mss, shift) = (u64::from(params.segment_payload), shift(params));
         let next = u64::from(next) * mss;
-        let free = self.space.saturating_sub(u64::from(self.stored) * mss);
+        let free = self.space.saturating_sub(u64::from(stored) * mss);
         // The right edge never moves back.
         let window = free.min(self.window).max(self.edge.saturating_sub(next));
         let field = u16::try_from(window.div_ceil(1 << shift)).unwrap_or(u16::MAX);
@@ -211,6 +199,7 @@ mod tests {
         params: TcpParams,
         window: ReceiveWindow,
         next: u32,
+        stored: u32,
     }
 
     impl Arrivals {
@@ -218,7 +207,7 @@ mod tests {
         fn new(params: TcpParams) -> Self {
             let mut window = ReceiveWindow::new(&params);
             window.open(WAY, Time::from_millis(100));
-            Self { params, window, next: 0 }
+            Self { params, window, next: 0, stored: 0 }
         }
 
         /// Receives `segments` segments in order in round trip `trip`. Returns how many of them widen the window.
@@ -227,7 +216,7 @@ mod tests {
             let segment = Segment { payload: MSS, timestamp: now.saturating_sub(WAY), ..Segment::default() };
             let mut arrives = || {
                 self.next += 1;
-                let widens = self.window.on_segment(&self.params, &segment, Some(self.next), now);
+                let widens = self.window.on_segment(&self.params, &segment, (Some(self.next), self.stored), now);
                 self.window.on_read(&self.params, self.next, now);
                 widens
             };
@@ -236,7 +225,7 @@ mod tests {
 
         /// Right edge in an ACK.
         fn edge(&mut self) -> u64 {
-            let field = self.window.offer(&self.params, self.next);
+            let field = self.window.offer(&self.params, self.next, self.stored);
             u64::from(self.next * MSS) + (u64::from(field) << shift(&self.params))
         }
     }
@@ -266,14 +255,11 @@ mod tests {
         // 40 segments above a gap leave 25 536 bytes. The right edge would be before the offered one, so the edge does
         // not move. More than half of the space is taken.
         arrivals.next = 10;
-        arrivals.window.store(32);
-        assert!(!arrivals.window.is_short(MSS));
-        arrivals.window.store(8);
-        assert!(arrivals.window.is_short(MSS));
+        assert_eq!([32, 40].map(|stored| arrivals.window.is_short(stored, MSS)), [false, true]);
+        arrivals.stored = 40;
         assert!((first..first + 256).contains(&arrivals.edge()));
         // The gap is filled, so the full window is available again.
-        arrivals.window.release(40);
-        arrivals.next = 51;
+        (arrivals.next, arrivals.stored) = (51, 0);
         assert_eq!(arrivals.edge(), 51_000 + 64_768);
     }
 
@@ -294,7 +280,7 @@ mod tests {
             let now = Time::from_millis(millis);
             let timestamp = now.saturating_sub(Time::from_millis(seconds_in_flight));
             let segment = Segment { payload: MSS, timestamp, ..Segment::default() };
-            window.on_segment(&params(), &segment, Some(next), now);
+            window.on_segment(&params(), &segment, (Some(next), 0), now);
             window.rtt / 8 / 1000
         };
         assert_eq!(at(250, 60, 1), 110);
