@@ -147,7 +147,7 @@ mod tests {
     fn exercise(memory: &LargePages, seed: u64) {
         let mut blocks: Vec<Filled> = Vec::new();
         let mut state = seed;
-        for step in 0..20_000 {
+        for step in 0..5_000 {
             // Knuth's MMIX generator; the upper bits are used.
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let random = (state >> 32) as usize;

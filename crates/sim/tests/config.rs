@@ -101,7 +101,7 @@ fn is_refused_in_one_line_or_reads_back_as_written(scenarios: u32) {
 
 #[test]
 fn any_scenario_is_refused_in_one_line_or_reads_back_as_written() {
-    is_refused_in_one_line_or_reads_back_as_written(400);
+    is_refused_in_one_line_or_reads_back_as_written(100);
 }
 
 #[test]

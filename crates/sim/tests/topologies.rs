@@ -175,7 +175,7 @@ fn a_row_of_links_thins_the_long_flow_by_what_each_one_loses() {
         [{"kind": "poisson", "rate": "1 Mbit/s", "packet_size": "1000 B"}]})];
     groups.extend((0..3).map(cross));
     let record = run(&json!({
-        "run": {"warmup": "20 s", "measure": "2000 s"},
+        "run": {"warmup": "20 s", "measure": "500 s"},
         "topology": {"kind": "graph", "access_rate": "1 Tbit/s", "receiver_rate": "20 Mbit/s",
             "links": (0..3).map(link).collect::<Vec<_>>()},
         "queue": {"scheme": "droptail", "limit": "50 packets"}, "groups": groups,
@@ -190,10 +190,10 @@ fn a_row_of_links_thins_the_long_flow_by_what_each_one_loses() {
         let drops = link.drops.iter().map(|drop| drop.packets).sum::<u64>();
         assert_eq!(link.user_dropped_packets.iter().sum::<u64>(), drops);
     }
-    // At 0.11 Mbit/s, 28 000 packets are sent in 2000 s, which gives a standard error of 0.6 %. The test allows five
+    // At 0.11 Mbit/s, 7000 packets are sent in 500 s, which gives a standard error of 1.2 %. The test allows five
     // standard errors.
     let long = &record.groups[0];
-    assert!((long.throughput_bps / expected - 1.0).abs() < 0.03, "{} {expected}", long.throughput_bps);
+    assert!((long.throughput_bps / expected - 1.0).abs() < 0.06, "{} {expected}", long.throughput_bps);
     // By max-min fairness, the long flow gets an eleventh of the slowest link, and the others a tenth of the remainder.
     let fair = 9.3e6 / 11.0;
     assert!((long.max_min_share_bps - fair).abs() < 1.0);

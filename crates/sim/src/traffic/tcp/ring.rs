@@ -222,6 +222,8 @@ mod tests {
         assert!(ring.is_empty());
     }
 
+    const ORIGIN: u32 = 1_000_000;
+
     proptest! {
         #[test]
         fn agrees_with_an_ordered_set(offsets in prop::collection::vec(0u32..300, 1..400)) {
@@ -245,22 +247,29 @@ mod tests {
         fn ranges_and_runs_agree_with_an_ordered_set(
             steps in prop::collection::vec((0u32..400, 0u32..150, 0u32..60), 1..200),
         ) {
-            let (mut ring, mut set, mut base) = (BitRing::default(), BTreeSet::new(), 1_000_000u32);
+            let (mut ring, mut base) = (BitRing::default(), ORIGIN);
+            // True for each segment that the set contains.
+            let mut set = vec![false; 60 * 200 + 1000];
+            let at = |seq: u32| (seq - ORIGIN) as usize;
             for (offset, width, advance) in steps {
-                let from = base + offset;
-                let new = (from..from + width).filter(|&seq| set.insert(seq)).count();
-                prop_assert_eq!(ring.insert_range(base, from, from + width) as usize, new);
-                prop_assert_eq!(ring.len() as usize, set.len());
+                let (from, to) = (base + offset, base + offset + width);
+                let new = set[at(from)..at(to)].iter().filter(|&&held| !held).count();
+                set[at(from)..at(to)].fill(true);
+                prop_assert_eq!(ring.insert_range(base, from, to) as usize, new);
+                prop_assert_eq!(ring.len() as usize, set.iter().filter(|&&held| held).count());
                 for seq in (base..base + 600).step_by(7) {
-                    prop_assert_eq!(ring.contains(base, seq), set.contains(&seq));
-                    let absent = (seq..).find(|number| !set.contains(number)).unwrap();
-                    prop_assert_eq!(ring.next_absent(base, seq), absent);
-                    if set.contains(&seq) {
-                        let first = (base..=seq).rev().take_while(|number| set.contains(number)).last().unwrap();
-                        prop_assert_eq!(ring.run_start(base, seq), first);
+                    let held = set[at(seq)];
+                    prop_assert_eq!(ring.contains(base, seq), held);
+                    let run = set[at(seq)..].iter().take_while(|&&held| held).count();
+                    prop_assert_eq!(ring.next_absent(base, seq), seq + run as u32);
+                    if held {
+                        let before = set[at(base)..at(seq)].iter().rev().take_while(|&&held| held).count();
+                        prop_assert_eq!(ring.run_start(base, seq), seq - before as u32);
                     }
                 }
-                let gone = (base..base + advance).filter(|seq| set.remove(seq)).count();
+                let passed = &mut set[at(base)..at(base + advance)];
+                let gone = passed.iter().filter(|&&held| held).count();
+                passed.fill(false);
                 prop_assert_eq!(ring.remove_range(base, base + advance) as usize, gone);
                 base += advance;
             }

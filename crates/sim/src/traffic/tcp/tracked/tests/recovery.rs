@@ -533,7 +533,7 @@ fn dctcp_in_rounds(share: f64, lost: impl Fn(f64, f64) -> f64) -> f64 {
 
 #[test]
 fn dctcp_loses_whole_segments_rounded_down_as_in_linux() {
-    for (share, seconds) in [(0.02, 600), (0.05, 300), (0.1, 300)] {
+    for (share, seconds) in [(0.02, 200), (0.05, 100), (0.1, 100)] {
         let mut random = Rng::stream(2, 0, "marks", 0);
         let lot = move |_, _| if random.open01() < share { Lot::Marked } else { Lot::Arrives };
         let mut params = TcpParams { ecn: true, congestion_control: CongestionControl::Dctcp, ..plain() };
