@@ -84,7 +84,9 @@ struct Pulsing<'a> {
 }
 
 impl Observer for Pulsing<'_> {
-    const LOOKS: bool = false;
+    fn looks(&self) -> bool {
+        false
+    }
 
     fn reached(&mut self, now: Time, events: u64) {
         self.pulse.set(self.job, now, events);
@@ -226,7 +228,7 @@ fn run_guarded(
     (scenario, replication): &Job,
     threads: usize,
     cancelled: &AtomicBool,
-    observer: &mut impl Observer,
+    observer: &mut dyn Observer,
 ) -> Option<Outcome> {
     let run = std::panic::AssertUnwindSafe(|| run_on(scenario, *replication, threads, cancelled, observer));
     match std::panic::catch_unwind(run) {

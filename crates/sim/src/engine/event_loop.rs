@@ -43,11 +43,11 @@ pub fn run(scenario: &Scenario, replication: u32, cancelled: &AtomicBool) -> Opt
 
 /// Like [`run`], with an observer. Also returns `None` if the observer stops the run.
 #[must_use]
-pub fn observe<O: Observer>(
+pub fn observe(
     scenario: &Scenario,
     replication: u32,
     cancelled: &AtomicBool,
-    observer: &mut O,
+    observer: &mut dyn Observer,
 ) -> Option<RunRecord> {
     try_observe(scenario, replication, cancelled, observer).ok()
 }
@@ -56,11 +56,11 @@ pub fn observe<O: Observer>(
 ///
 /// # Errors
 /// The run was cancelled, its observer stopped it, or an external scheme or congestion control failed.
-pub fn try_observe<O: Observer>(
+pub fn try_observe(
     scenario: &Scenario,
     replication: u32,
     cancelled: &AtomicBool,
-    observer: &mut O,
+    observer: &mut dyn Observer,
 ) -> Result<RunRecord, Stop> {
     let cpu_start = cpu_seconds();
     let (network, handled) = run_whole(scenario, replication, cancelled, observer)?;
@@ -87,17 +87,20 @@ pub fn simulate(scenario: &Scenario, replication: u32, cancelled: &AtomicBool) -
 }
 
 /// Simulates the whole network on this thread. Returns the final network and the number of handled events.
-fn run_whole<O: Observer>(
+fn run_whole(
     scenario: &Scenario,
     replication: u32,
     cancelled: &AtomicBool,
-    observer: &mut O,
+    observer: &mut dyn Observer,
 ) -> Result<(Network, u64), Stop> {
-    // The loop for a reverse link is compiled separately, so that it costs nothing without one.
-    if scenario.topology.has_reverse_link {
-        EventLoop::new(scenario, replication, observer, NoBorder::<true>).ended(cancelled)
-    } else {
-        EventLoop::new(scenario, replication, observer, NoBorder::<false>).ended(cancelled)
+    // Loops with a reverse link or hooks are compiled separately, so that both cost nothing if they are not used.
+    match (observer.looks(), scenario.topology.has_reverse_link) {
+        (false, false) => {
+            EventLoop::<_, false>::new(scenario, replication, observer, NoBorder::<false>).ended(cancelled)
+        }
+        (false, true) => EventLoop::<_, false>::new(scenario, replication, observer, NoBorder::<true>).ended(cancelled),
+        (true, false) => EventLoop::<_, true>::new(scenario, replication, observer, NoBorder::<false>).ended(cancelled),
+        (true, true) => EventLoop::<_, true>::new(scenario, replication, observer, NoBorder::<true>).ended(cancelled),
     }
 }
 
@@ -114,8 +117,9 @@ pub(super) fn cpu_seconds() -> Option<f64> {
     None
 }
 
-pub(super) struct EventLoop<'a, O, B> {
-    pub(super) observer: &'a mut O,
+/// The loop. Hooks of the observer are called if `LOOKS` is set.
+pub(super) struct EventLoop<'a, B, const LOOKS: bool> {
+    observer: &'a mut dyn Observer,
     pub(super) network: Network,
     pub(super) agenda: Agenda,
     /// Border to the other parts of the network, if the network is partitioned.
@@ -130,11 +134,11 @@ pub(super) struct EventLoop<'a, O, B> {
     timers_ahead: TimersAhead,
 }
 
-impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
-    pub(super) fn new(scenario: &Scenario, replication: u32, observer: &'a mut O, border: B) -> Self {
+impl<'a, B: Border, const LOOKS: bool> EventLoop<'a, B, LOOKS> {
+    pub(super) fn new(scenario: &Scenario, replication: u32, observer: &'a mut dyn Observer, border: B) -> Self {
         let mut network = Network::new(scenario, replication);
         let agenda = Agenda::new(&network, scenario.run.warmup.min(network.next_stop()));
-        let slack = if O::LOOKS || B::EXISTS || B::TWO_WAY { None } else { late_deliveries::slack(&network) };
+        let slack = if LOOKS || B::EXISTS || B::TWO_WAY { None } else { late_deliveries::slack(&network) };
         if let Some((link, slack)) = slack {
             network.links[link as usize].set_slack(slack);
         }
@@ -182,7 +186,9 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
                 }
                 debug_assert!(self.late_link.is_some() || now >= reached, "{now:?} after {reached:?}");
                 self.handled += 1;
-                self.observer.advanced(now, &self.network);
+                if LOOKS {
+                    self.observer.advanced(now, &self.network);
+                }
                 // Determined here, so that each kind of event branches to its code directly.
                 let (_, event) = self.agenda.next();
                 self.handle(event, now);
@@ -193,7 +199,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
 
     pub(super) fn finish(&mut self) {
         for (number, link) in (0..).zip(&mut self.network.links) {
-            link.finish(self.end, &mut LinkObserver { observer: self.observer, link: number });
+            link.finish(self.end, &mut LinkObserver::<LOOKS> { observer: self.observer, link: number });
         }
         self.network.count_losses();
         self.observer.finished(self.end, &self.network);
@@ -270,7 +276,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
             if !self.border.has_link(number) {
                 continue;
             }
-            link.restart_probe(now, &mut LinkObserver { observer: self.observer, link: number });
+            link.restart_probe(now, &mut LinkObserver::<LOOKS> { observer: self.observer, link: number });
         }
         self.network.restart();
     }
@@ -352,7 +358,9 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
         let params = &self.network.tcp_params[state.params as usize];
         let sample = state.sender.on_ack::<TRACKED>(params, ack, now);
-        self.observer.ack_taken_in(flow, state, params, ack, sample, now);
+        if LOOKS {
+            self.observer.ack_taken_in(flow, state, params, ack, sample, now);
+        }
         if let Some(rtt) = sample {
             self.network.paths.sampled(user, if passes { u32::MAX } else { flow }, rtt, now);
         }
@@ -398,10 +406,10 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         if from.wire().next_arrival() > now {
             // No packet has arrived yet. Then the event is the time at which a queue that holds packets back may
             // release one.
-            from.wake(now, &mut LinkObserver { observer: self.observer, link });
+            from.wake(now, &mut LinkObserver::<LOOKS> { observer: self.observer, link });
             return self.agenda.set_link(link, from);
         }
-        let mut packet = from.arrive(now, &mut LinkObserver { observer: self.observer, link });
+        let mut packet = from.arrive(now, &mut LinkObserver::<LOOKS> { observer: self.observer, link });
         self.agenda.set_link(link, from);
         if self.prefetches {
             from.fetch_next_start();
@@ -456,7 +464,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     fn enter_link(&mut self, link: u32, make: impl Fn() -> SimPacket, now: Time) {
         let next = &mut self.network.links[link as usize];
         let was_idle = next.wire().is_empty();
-        next.enqueue(make, now, LinkObserver { observer: self.observer, link });
+        next.enqueue(make, now, LinkObserver::<LOOKS> { observer: self.observer, link });
         if B::EXISTS && self.border.is_cut(link) {
             self.hand_over(link);
         } else if was_idle {
@@ -628,7 +636,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         let agenda = &mut self.agenda;
         let times =
             self.network.hosts.acknowledge(ack, bytes, now, |earlier| agenda.sent(Direction::Down, ack.user, earlier));
-        if O::LOOKS {
+        if LOOKS {
             self.observer.ack_sent(ack.flow, &self.network.flows[ack.flow as usize], &ack.ack, bytes.0, times);
         }
     }
@@ -644,7 +652,9 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
             self.agenda.sent(Direction::Down, ack.user, earlier);
         } else {
             let packet = acks.pack(ack, flow, wire_bytes, now);
-            self.observer.ack_packed(flow, &ack.ack, &packet, now);
+            if LOOKS {
+                self.observer.ack_packed(flow, &ack.ack, &packet, now);
+            }
             self.forward_from_edge(packet, now);
         }
     }
@@ -660,7 +670,9 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
         let wire_bytes = tcp_params[flow.params as usize].ack_wire_bytes(&ack.ack);
         let packet = acks.pack(ack, flow, wire_bytes, now);
-        self.observer.ack_packed(flow, &ack.ack, &packet, now);
+        if LOOKS {
+            self.observer.ack_packed(flow, &ack.ack, &packet, now);
+        }
         self.send_up(ack.user, packet, now);
     }
 
@@ -678,7 +690,9 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
             at_host
         };
         let times = AckTimes { sent: packet.timestamp, at_edge: now, at_host };
-        self.observer.ack_sent(ack.flow, &self.network.flows[ack.flow as usize], &ack.ack, wire_bytes, times);
+        if LOOKS {
+            self.observer.ack_sent(ack.flow, &self.network.flows[ack.flow as usize], &ack.ack, wire_bytes, times);
+        }
         if is_at_server {
             self.on_ack_at_sender(&ack, now);
         }
@@ -714,7 +728,9 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         let params = &self.network.tcp_params[flow.params as usize];
         if flow.sender.timer() <= now {
             flow.sender.on_timer(params, now);
-            self.observer.timer_handled(index, flow, params, now);
+            if LOOKS {
+                self.observer.timer_handled(index, flow, params, now);
+            }
             acts = true;
         }
         if flow.receiver.timer() <= now
@@ -767,9 +783,14 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
             let (packet, arrival, is_last) = loop {
                 let Some(segment) = flow.sender.poll_transmit::<TRACKED>(params, now) else {
                     arm(&mut self.agenda, index, flow, flow.sender.timer());
-                    return self.observer.sender_acted(index, flow, params, now);
+                    if LOOKS {
+                        self.observer.sender_acted(index, flow, params, now);
+                    }
+                    return;
                 };
-                self.observer.segment_sent(index, flow, params, &segment, now);
+                if LOOKS {
+                    self.observer.segment_sent(index, flow, params, &segment, now);
+                }
                 let wire_bytes = params.segment_wire_bytes(&segment) as u16;
                 let packet = || SimPacket {
                     label: 0.0,
@@ -803,7 +824,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
                 // A packet may pass its access link at once if no other event comes before its arrival at the edge
                 // node. With an observer, or in a run that simulates one part of a network, all events must be handled
                 // in order.
-                let horizon = || if O::LOOKS || B::EXISTS { now } else { agenda.next_time().min(end) };
+                let horizon = || if LOOKS || B::EXISTS { now } else { agenda.next_time().min(end) };
                 match self.network.hosts.send(packet, now, horizon) {
                     Earlier::AtEdge(arrival) => {
                         let (packet, is_last) = (packet(), flow.sender.has_sent_all(params));
@@ -897,7 +918,9 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
             let ack_of = FlowAck { flow: index, user, ack };
             let moved = |earlier| self.agenda.sent(Direction::Down, user, earlier);
             let times = self.network.hosts.acknowledge(ack_of, (ack_bytes, full), now, moved);
-            self.observer.ack_sent(index, flow, &ack, ack_bytes, times);
+            if LOOKS {
+                self.observer.ack_sent(index, flow, &ack, ack_bytes, times);
+            }
             state.request(now, times.at_host);
             let next = state.next;
             return self.set_player(player, next);

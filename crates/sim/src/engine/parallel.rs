@@ -28,12 +28,12 @@ use std::{panic, thread};
 ///
 /// # Errors
 /// The run was cancelled, its observer stopped it, or an external scheme or congestion control failed.
-pub fn run_on<O: Observer>(
+pub fn run_on(
     scenario: &Scenario,
     replication: u32,
     threads: usize,
     cancelled: &AtomicBool,
-    observer: &mut O,
+    observer: &mut dyn Observer,
 ) -> Result<RunRecord, Stop> {
     match (threads > 1).then(|| Partition::new(scenario, threads)) {
         Some(Ok(partition)) => run_by(scenario, replication, &partition, cancelled, observer),
@@ -48,12 +48,12 @@ pub fn run_on<O: Observer>(
 ///
 /// # Panics
 /// A part panics.
-pub fn run_by<O: Observer>(
+pub fn run_by(
     scenario: &Scenario,
     replication: u32,
     partition: &Partition,
     cancelled: &AtomicBool,
-    observer: &mut O,
+    observer: &mut dyn Observer,
 ) -> Result<RunRecord, Stop> {
     let meeting = Meeting::new(partition);
     let part = |number: u16, goes_on: &mut dyn FnMut(Time, u64) -> bool| {
@@ -147,7 +147,7 @@ impl Drop for CallOffInPanic<'_> {
 /// A part of the network during the run.
 struct Part<'a> {
     number: u16,
-    engine: EventLoop<'a, NoObserver, PartBorder<'a>>,
+    engine: EventLoop<'a, PartBorder<'a>, false>,
     inbox: Inbox,
     /// Links of this part that lead to another part.
     cut: Vec<u32>,
