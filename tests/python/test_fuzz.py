@@ -34,7 +34,7 @@ def test_what_once_failed_ends_well(pool: Pool) -> None:
     assert {CORPUS[number].stem: found for number, one, outcome in outcomes if (found := fault(one, outcome))} == {}
 
 
-@pytest.mark.parametrize("drawn", [40, pytest.param(2000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("drawn", [20, pytest.param(2000, marks=pytest.mark.long)])
 def test_drawn_cases_end_well(drawn: int, pool: Pool) -> None:
     outcomes = pool.run((number, case(SEED, number)) for number in range(drawn))
     faults = {}

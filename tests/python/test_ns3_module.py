@@ -52,7 +52,7 @@ def test_the_module_passes_its_own_suite(programs: Path) -> None:
 def test_abc_shares_what_droptail_does_not(programs: Path) -> None:
     ratios = {}
     for scheme in ("abc", "droptail"):
-        printed = sharing(programs, scheme, "abc", "--warmup=5s", "--measure=10s")
+        printed = sharing(programs, scheme, "abc", "--warmup=2s", "--measure=4s")
         (ratios[scheme],) = numbers(printed, r"ratio: ([\d.]+)")
     # 16 flows against one, with the bounds of the lab, docs/howto/lab.md.
     assert 0.8 < ratios["abc"] < 1.25

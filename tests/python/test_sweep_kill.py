@@ -26,8 +26,8 @@ queue.scheme = ["droptail", "abc"]
 topology.bottleneck_delay = ["5 ms", "50 ms"]
 
 [stop]
-min_replications = 20
-max_replications = 60
+min_replications = 10
+max_replications = 24
 relative_half_width = { utilisation.bottleneck = 0.001 }
 """
 

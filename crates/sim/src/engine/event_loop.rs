@@ -94,7 +94,8 @@ fn run_whole(
     observer: &mut dyn Observer,
 ) -> Result<(Network, u64), Stop> {
     // Loops with a reverse link or hooks are compiled separately, so that both cost nothing if they are not used.
-    match (observer.looks(), scenario.topology.has_reverse_link) {
+    // Observers in browsers always look, so the other loops would only make the page larger.
+    match (observer.looks() || cfg!(target_family = "wasm"), scenario.topology.has_reverse_link) {
         (false, false) => {
             EventLoop::<_, false>::new(scenario, replication, observer, NoBorder::<false>).ended(cancelled)
         }
