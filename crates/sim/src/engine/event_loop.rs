@@ -200,7 +200,7 @@ impl<'a, B: Border, const LOOKS: bool> EventLoop<'a, B, LOOKS> {
 
     pub(super) fn finish(&mut self) {
         for (number, link) in (0..).zip(&mut self.network.links) {
-            link.finish(self.end, &mut LinkObserver::<LOOKS> { observer: self.observer, link: number });
+            link.finish(self.end, &mut LinkObserver { observer: self.observer, link: number });
         }
         self.network.count_losses();
         self.observer.finished(self.end, &self.network);
@@ -277,7 +277,7 @@ impl<'a, B: Border, const LOOKS: bool> EventLoop<'a, B, LOOKS> {
             if !self.border.has_link(number) {
                 continue;
             }
-            link.restart_probe(now, &mut LinkObserver::<LOOKS> { observer: self.observer, link: number });
+            link.restart_probe(now, &mut LinkObserver { observer: self.observer, link: number });
         }
         self.network.restart();
     }
@@ -407,10 +407,14 @@ impl<'a, B: Border, const LOOKS: bool> EventLoop<'a, B, LOOKS> {
         if from.wire().next_arrival() > now {
             // No packet has arrived yet. Then the event is the time at which a queue that holds packets back may
             // release one.
-            from.wake(now, &mut LinkObserver::<LOOKS> { observer: self.observer, link });
+            from.wake(now, &mut LinkObserver { observer: self.observer, link });
             return self.agenda.set_link(link, from);
         }
-        let mut packet = from.arrive(now, &mut LinkObserver::<LOOKS> { observer: self.observer, link });
+        let mut packet = if LOOKS {
+            from.arrive(now, &mut LinkObserver { observer: self.observer, link })
+        } else {
+            from.arrive(now, &mut ())
+        };
         self.agenda.set_link(link, from);
         if self.prefetches {
             from.fetch_next_start();
@@ -465,7 +469,11 @@ impl<'a, B: Border, const LOOKS: bool> EventLoop<'a, B, LOOKS> {
     fn enter_link(&mut self, link: u32, make: impl Fn() -> SimPacket, now: Time) {
         let next = &mut self.network.links[link as usize];
         let was_idle = next.wire().is_empty();
-        next.enqueue(make, now, LinkObserver::<LOOKS> { observer: self.observer, link });
+        if LOOKS {
+            next.enqueue(make, now, LinkObserver { observer: self.observer, link });
+        } else {
+            next.enqueue(make, now, ());
+        }
         if B::EXISTS && self.border.is_cut(link) {
             self.hand_over(link);
         } else if was_idle {

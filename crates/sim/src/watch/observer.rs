@@ -89,43 +89,31 @@ impl Observer for NoObserver {
     }
 }
 
-/// Passes the events of one link to an observer if `LOOKS` is set.
-pub struct LinkObserver<'a, const LOOKS: bool> {
+/// Passes the events of one link to an observer.
+pub struct LinkObserver<'a> {
     /// The observer.
     pub observer: &'a mut dyn Observer,
     /// Index of the link.
     pub link: u32,
 }
 
-impl<const LOOKS: bool> PortObserver<SimPacket> for LinkObserver<'_, LOOKS> {
-    #[inline]
+impl PortObserver<SimPacket> for LinkObserver<'_> {
     fn offered(&mut self, packet: &SimPacket, now: Time, backlog: Backlog, threshold: Option<f64>) {
-        if LOOKS {
-            if let Some(threshold) = threshold {
-                self.observer.threshold_met(self.link, threshold);
-            }
-            self.observer.offered(self.link, packet, now, backlog);
+        if let Some(threshold) = threshold {
+            self.observer.threshold_met(self.link, threshold);
         }
+        self.observer.offered(self.link, packet, now, backlog);
     }
 
-    #[inline]
     fn dropped(&mut self, packet: &SimPacket, now: Time, reason: DropReason, backlog: Backlog) {
-        if LOOKS {
-            self.observer.dropped(self.link, packet, now, reason, backlog);
-        }
+        self.observer.dropped(self.link, packet, now, reason, backlog);
     }
 
-    #[inline]
     fn arrived(&mut self, packet: &SimPacket, now: Time) {
-        if LOOKS {
-            self.observer.arrived(self.link, packet, now);
-        }
+        self.observer.arrived(self.link, packet, now);
     }
 
-    #[inline]
     fn transmitted(&mut self, packet: &SimPacket, start: Time, _: Time, backlog: Backlog) {
-        if LOOKS {
-            self.observer.transmitted(self.link, packet, start, backlog);
-        }
+        self.observer.transmitted(self.link, packet, start, backlog);
     }
 }
