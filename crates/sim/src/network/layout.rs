@@ -3,7 +3,7 @@
 
 use super::random_stream::RandomStream;
 use super::{Network, delays};
-use crate::scenario::{Impairments, LossConfig, Scenario};
+use crate::scenario::{Impairments, LossConfig, Scenario, Span};
 use fairlane_schemes::base::config::ConfigValue;
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{Probability, Time};
@@ -100,7 +100,8 @@ fn impairment(config: &Impairments, delay: Time, seed: u64) -> Json {
         })
     });
     let detour = config.detour.as_ref().map(|detour| {
-        json!({"delay_ps": detour.delay.0, "from_ps": detour.from.0, "until_ps": detour.until.map(|until| until.0)})
+        let Span { from, until } = detour.span;
+        json!({"delay_ps": detour.delay.0, "from_ps": from.map(|from| from.0), "until_ps": until.map(|until| until.0)})
     });
     json!({"seed": seed, "delay_ps": delay.0, "loss": loss, "jitter": jitter, "detour": detour})
 }

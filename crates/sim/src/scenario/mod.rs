@@ -23,8 +23,8 @@ pub use codepoint::{Codepoint, CodepointParams};
 pub use groups::{GroupConfig, GroupParams};
 pub use headers::UDP_HEADER_BYTES;
 pub use impairments::{
-    DetourParams, GilbertElliottParams, Impairments, JitterDistribution, JitterParams, LossConfig, PeriodicLossParams,
-    RandomLossParams,
+    ChanceParams, DetourParams, GilbertElliottParams, Impairments, JitterDistribution, JitterParams, LossConfig, Part,
+    PeriodicLossParams, RandomLossParams, ReorderParams, SlotParams, Span,
 };
 pub use notes::Note;
 pub use placements::Placement;

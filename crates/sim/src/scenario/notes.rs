@@ -1,6 +1,7 @@
 //! Notes: caveats on the results of a valid scenario. They depend only on the scenario.
 
 use super::groups::least_rtt;
+use super::impairments::{OF_ACCESS, OF_LINK, Span};
 use super::{AccessNetwork, Direction, GroupConfig, Scenario, SourceConfig, TcpConfig};
 use crate::traffic::tcp::{CongestionControl, TcpParams};
 use fairlane_schemes::base::config::shortened;
@@ -230,8 +231,8 @@ impl Scenario {
         Some(Note { key, text })
     }
 
-    /// Returns notes about rate steps and detours after the end of the run: one note for the first of each kind, with
-    /// the number of others.
+    /// Returns notes about rate steps and spans of impairments after the end of the run: one note for the first of each
+    /// kind, with the number of others.
     fn late_changes(&self) -> Vec<Note> {
         let links = self.topology.links.iter().enumerate();
         let steps = match self.topology.tree {
@@ -245,15 +246,21 @@ impl Scenario {
                 })
                 .collect(),
         };
-        let of_links = links.filter_map(|(index, link)| {
-            let detour = link.impairments.detour.as_ref()?;
-            Some((format!("{}.from", self.topology.key_of_link(index, "detour")), detour.from))
-        });
-        let of_groups = self.groups.iter().enumerate().filter_map(|(index, group)| {
-            Some((format!("groups[{index}].access_detour.from"), group.access.detour.as_ref()?.from))
-        });
-        let detours = of_links.chain(of_groups).collect();
-        [self.late(steps, "step"), self.late(detours, "detour")].into_iter().flatten().collect()
+        let late_part = |part: usize| {
+            let of_links = links.clone().filter_map(|(index, link)| {
+                Some((self.topology.key_of_link(index, OF_LINK[part]), link.impairments.spans()[part]?))
+            });
+            let of_groups = self.groups.iter().enumerate().filter_map(|(index, group)| {
+                Some((format!("groups[{index}].{}", OF_ACCESS[part]), group.access.spans()[part]?))
+            });
+            let late_key = |(key, span): (String, &Span)| match (span.from, span.until) {
+                (Some(from), _) if from >= self.run.end() => Some((format!("{key}.from"), from)),
+                (_, until) => until.map(|until| (format!("{key}.until"), until)),
+            };
+            let what = if OF_LINK[part] == "detour" { "detour" } else { "impairment" };
+            self.late(of_links.chain(of_groups).filter_map(late_key).collect(), what)
+        };
+        self.late(steps, "step").into_iter().chain((0..OF_LINK.len()).filter_map(late_part)).collect()
     }
 
     /// Returns a note on the first of `changes` (key and time) that is not before the end of the run.
