@@ -572,6 +572,23 @@ mod tests {
     }
 
     #[test]
+    fn spans_after_the_end_of_the_run_are_reported() {
+        let of = |topology: Json| {
+            notes(&json!({"queue": {"scheme": "droptail"}, "run": {"warmup": "5 s", "measure": "15 s"},
+                "topology": topology, "groups": [{"start_until": "1 s", "sources": [{"kind": "tcp"}]}]}))
+        };
+        let outage = |from: &str, until: &str| json!({"probability": 1, "from": from, "until": until});
+        assert_eq!(of(json!({"bottleneck_loss": outage("5 s", "19 s")})), [""; 0]);
+        let text = "is not before the end of the run, 20 s: it changes nothing";
+        let both = json!({"bottleneck_loss": outage("20 s", "30 s"), "bottleneck_corrupt": outage("1 s", "21 s")});
+        let expected = [
+            format!("topology.bottleneck_loss.from: \"20 s\" {text}"),
+            format!("topology.bottleneck_corrupt.until: \"21 s\" {text}"),
+        ];
+        assert_eq!(of(both), expected);
+    }
+
+    #[test]
     fn late_changes_of_a_graph_are_told_by_their_link() {
         let link = |name: &str, more: Json| {
             let mut link = json!({"name": name, "rate": "5 Mbit/s"});
