@@ -134,6 +134,17 @@ class AccessLossRecord(TypedDict):
     """Fraction of packets lost; 0 if there were no packets."""
 
 
+class ChangesRecord(TypedDict):
+    """Packets that impairments changed, but did not lose."""
+
+    reordered_packets: int
+    """Packets that skipped the delay."""
+    duplicated_packets: int
+    """Copies of packets, in addition to the packets that arrived."""
+    corrupted_packets: int
+    """Packets that were damaged. Their receivers drop them."""
+
+
 class Percentiles(TypedDict):
     """A distribution over users; percentiles use the nearest rank."""
 
@@ -461,6 +472,8 @@ class LinkRecord(TypedDict):
     """State of the link's scheme at the end of the run, without waiting packets."""
     readings: dict[str, float]
     """Measurements and counters of the scheme at the end of the run, explained in the scheme's chapter."""
+    changes: NotRequired[ChangesRecord | None]
+    """Packets changed on the wire during the measurement; absent without reordering, duplication and corruption."""
 
 
 class SeriesRecord(TypedDict):
@@ -699,6 +712,9 @@ class GroupRecord(TypedDict):
     """The group's test of responsiveness; absent without a test."""
     access_loss: NotRequired[AccessLossRecord | None]
     """Loss on the group's access links during the measurement; absent without `access_loss`."""
+    access_changes: NotRequired[ChangesRecord | None]
+    """Packets changed on the group's access links during the measurement; absent without `access_reorder`,
+    `access_duplicate` and `access_corrupt`."""
 
 
 class Summary(TypedDict):
