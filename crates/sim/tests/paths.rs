@@ -175,13 +175,19 @@ fn a_lone_flow_comes_back_within_one_doubled_timeout_after_an_outage() {
     let is_silent = |bin: &usize| series[*bin].is_none();
     let silent: Vec<usize> = (0..300).filter(is_silent).collect();
     // The path has 60 packets in its queue and on its wire, so round-trip time and timeout are below 120 ms and 400 ms.
-    // Timeouts double. So at the last one within the outage, the time since the first loss plus the first timeout is the
-    // next timeout: at most 2.4 s. No timeout passes without a packet.
+    // Timeouts double. So the one that is running at the end of the outage is as long as the time since the first loss
+    // when it was started plus the first timeout: at most 2.4 s.
     let (first, last) = (silent[0] as f64 / 10.0, silent[silent.len() - 1] as f64 / 10.0 + 0.1);
     assert!(silent.windows(2).all(|pair| pair[0] + 1 == pair[1]) && (first - start).abs() < 0.21, "{silent:?}");
     assert!(last >= start + length && last <= start + length + 2.4 + 0.1, "{last}");
     let tcp = record.groups[0].tcp.as_ref().unwrap();
     assert!((2..6).contains(&tcp.timeouts), "{}", tcp.timeouts);
+    // The flow fills the link before the fault. Afterwards, slow start needs a few round trips of 40 ms.
+    let [recovery] = &record.series.as_ref().unwrap().recoveries[..] else { panic!("there is one fault") };
+    assert_eq!(recovery.key, "topology.bottleneck_loss");
+    assert!((recovery.before_bps / 10e6 - 1.0).abs() < 0.01, "{recovery:?}");
+    let back = recovery.recovery_s.expect("the run lasts 18 s after the fault") - (last - start - length);
+    assert!((-0.11..=1.0).contains(&back), "{recovery:?} {last}");
 }
 
 #[test]

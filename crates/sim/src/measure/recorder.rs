@@ -9,9 +9,9 @@ use crate::measure::port_probe::{DropCount, PortProbe};
 use crate::measure::responsiveness_probe::ResponsivenessProbe;
 use crate::measure::run_record::{
     AccessLossRecord, AccountingRecord, ChangesRecord, DelayRecord, DropRecord, GroupRecord, GroupSeriesRecord,
-    LinkRecord, PathRecord, Performance, QueueRecord, ResponsivenessRecord, RunRecord, SCHEMA, SeriesRecord,
-    SlowdownRecord, StateRecord, TcpRecord, TransferClassRecord, TransferRecord, TransferTimesRecord, UdpRecord,
-    VideoRecord, VoipRecord,
+    LinkRecord, PathRecord, Performance, QueueRecord, RecoveryRecord, ResponsivenessRecord, RunRecord, SCHEMA,
+    SeriesRecord, SlowdownRecord, StateRecord, TcpRecord, TransferClassRecord, TransferRecord, TransferTimesRecord,
+    UdpRecord, VideoRecord, VoipRecord,
 };
 use crate::measure::slowdown::Slowdowns;
 use crate::measure::times_record::{DistributionRecord, TimesRecord};
@@ -22,7 +22,7 @@ use crate::network::impairment::{Impairment, ImpairmentAccount, Place};
 use crate::network::link::Link;
 use crate::network::tcp_flow::{AtEnd, Span, TcpFlow};
 use crate::scenario::{
-    GroupConfig, Impairments, LinkConfig, Placement, Scenario, SourceConfig, SourceDirection, TopologyConfig,
+    GroupConfig, Impairments, LinkConfig, Placement, Scenario, SourceConfig, SourceDirection, Spanned, TopologyConfig,
 };
 use crate::traffic::tcp::TcpParams;
 use crate::traffic::video_player::{VideoFigures, VideoPlayer};
@@ -679,12 +679,37 @@ fn series_record(scenario: &Scenario, network: &Network, probe: &PortProbe) -> O
             marked_share: of_bins(Bin::marked_share),
         }
     };
+    let groups: Vec<_> = scenario.groups.iter().enumerate().zip(series.group_rates()).map(group).collect();
     Some(SeriesRecord {
+        recoveries: recoveries(scenario, &groups, interval),
         link: scenario.topology.links[scenario.series_link()].name.clone(),
         interval_s: interval.as_secs_f64(),
         start_s: 0.0,
-        groups: scenario.groups.iter().enumerate().zip(series.group_rates()).map(group).collect(),
+        groups,
         queue_packets: series.queue_packets(),
         drop_threshold: series.drop_thresholds(),
     })
+}
+
+/// Share of the throughput before a fault from which on the path counts as recovered.
+const RECOVERED: f64 = 0.8;
+
+/// Recovery from faults of the observed link and of access links.
+fn recoveries(scenario: &Scenario, groups: &[GroupSeriesRecord], interval: Time) -> Vec<RecoveryRecord> {
+    let recovery = |Spanned { key, group, link, span, .. }: Spanned| {
+        let (Some(from), Some(until)) = (span.from, span.until) else { return None };
+        let (first, second) = ((from.0 / interval.0) as usize, until.0.div_ceil(interval.0) as usize);
+        let own = if let Some(group) = group { &groups[group..=group] } else { groups };
+        let bps = |bin: usize| own.iter().map(|group| group.throughput_bps[bin]).sum::<f64>();
+        let bins = groups[0].throughput_bps.len();
+        if link.is_some_and(|link| link != scenario.series_link()) || first < 2 || second >= bins {
+            return None;
+        }
+        let before: Vec<f64> = (first / 2..first).map(bps).collect();
+        let before_bps = mean(&before);
+        let recovered = (second..bins).find(|&bin| bps(bin) >= RECOVERED * before_bps);
+        let time = |bin: usize| Time(bin as u64 * interval.0) - until;
+        Some(RecoveryRecord { key, before_bps, recovery_s: recovered.map(|bin| time(bin).as_secs_f64()) })
+    };
+    scenario.spans().filter_map(recovery).collect()
 }

@@ -614,6 +614,23 @@ metrics! {
         /// Mean drop threshold of arriving packets, in the unit of the scheme's thresholds (packets, bytes or seconds).
         /// Null if no packet arrived or the scheme has no threshold.
         drop_threshold: Vec<Option<f64>>, unit "", heading "drop threshold", of "series of a link";
+        /// Recovery from faults; absent without an impairment of the link, or of access links, that starts and ends
+        /// during the run.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        recoveries: Vec<RecoveryRecord>, part "recovery_" of "fault";
+    }
+}
+
+metrics! {
+    /// Recovery from a fault. The throughput is that of the link or, after a fault of access links, of their group.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    pub struct RecoveryRecord {
+        /// Key of the impairment.
+        key: String;
+        /// Mean throughput in the second half of the time before the fault.
+        before_bps: f64, unit "bit/s" as "Mbit/s", heading "before";
+        /// Time from the end of the fault to the first bin with 80 % of this throughput; null if there is none.
+        recovery_s: Option<f64>, unit "s", better "low", heading "recovery";
     }
 }
 

@@ -364,8 +364,7 @@ impl Slot {
     }
 }
 
-/// Returns true if a random choice is made for a packet that enters at `now` (rule 10). `last` is the last random number
-/// that decided.
+/// Returns true if a packet that enters at `now` is drawn (rule 10). `last` is the last random number that decided.
 fn happens(params: &ChanceParams, last: &mut Option<f64>, now: Time, rng: &mut Rng) -> bool {
     if !params.span.has(now) {
         return false;

@@ -1,5 +1,6 @@
 //! Impairments of a path: loss, duplication, corruption, slots, reordering, jitter, and detours, each for a time.
 
+use super::Scenario;
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table};
 use fairlane_schemes::base::units::{Bytes, Probability, Time};
 use fairlane_schemes::{choices, params};
@@ -358,6 +359,43 @@ pub(super) const OF_BOTTLENECK: ImpairmentKeys = impairment_keys!("bottleneck_")
 /// Names of the tables of a group's access links.
 pub(super) const OF_ACCESS: ImpairmentKeys = impairment_keys!("access_");
 
+/// The span of a part of an impairment.
+#[derive(Clone, Debug)]
+pub struct Spanned {
+    /// Key of the part's table.
+    pub key: String,
+    /// Name of the part, as on a link of a graph.
+    pub part: &'static str,
+    /// Index of the group, for a part of access links.
+    pub group: Option<usize>,
+    /// Index of the link, for a part of a link.
+    pub link: Option<usize>,
+    /// Span.
+    pub span: Span,
+}
+
+impl Scenario {
+    /// Spans of all parts of impairments: those of links, then those of access links.
+    pub fn spans(&self) -> impl Iterator<Item = Spanned> {
+        let of_links = self.topology.links.iter().enumerate().flat_map(move |(index, link)| {
+            let key = move |part| self.topology.key_of_link(index, part);
+            spans(&link.impairments, key).map(move |spanned| Spanned { link: Some(index), ..spanned })
+        });
+        let of_groups = self.groups.iter().enumerate().flat_map(|(index, group)| {
+            let key = move |part| format!("groups[{index}].access_{part}");
+            spans(&group.access, key).map(move |spanned| Spanned { group: Some(index), ..spanned })
+        });
+        of_links.chain(of_groups)
+    }
+}
+
+fn spans(impairments: &Impairments, key: impl Fn(&'static str) -> String) -> impl Iterator<Item = Spanned> {
+    let part = move |(part, span): (&'static str, Option<&Span>)| {
+        Some(Spanned { key: key(part), part, group: None, link: None, span: span?.clone() })
+    };
+    OF_LINK.into_iter().zip(impairments.spans()).filter_map(part)
+}
+
 impl Impairments {
     /// Returns true if there is any impairment.
     #[must_use]
@@ -372,7 +410,7 @@ impl Impairments {
     }
 
     /// Span of each part, if it is present, in the order of [`ImpairmentKeys`].
-    pub(super) fn spans(&self) -> [Option<&Span>; 7] {
+    fn spans(&self) -> [Option<&Span>; 7] {
         [
             self.loss.as_ref().map(LossConfig::span),
             self.jitter.as_ref().map(Part::span),

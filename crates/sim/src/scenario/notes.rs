@@ -1,7 +1,7 @@
 //! Notes: caveats on the results of a valid scenario. They depend only on the scenario.
 
 use super::groups::least_rtt;
-use super::impairments::{OF_ACCESS, OF_LINK, Span};
+use super::impairments::{OF_LINK, Spanned};
 use super::{AccessNetwork, Direction, GroupConfig, Scenario, SourceConfig, TcpConfig};
 use crate::traffic::tcp::{CongestionControl, TcpParams};
 use fairlane_schemes::base::config::shortened;
@@ -238,7 +238,6 @@ impl Scenario {
         let steps = match self.topology.tree {
             Some(_) => Vec::new(), // failovers have a separate note
             None => links
-                .clone()
                 .flat_map(|(index, link)| {
                     let key = self.topology.key_of_link(index, "schedule");
                     let times = link.schedule.iter().map(|step| step.at).enumerate();
@@ -246,21 +245,15 @@ impl Scenario {
                 })
                 .collect(),
         };
-        let late_part = |part: usize| {
-            let of_links = links.clone().filter_map(|(index, link)| {
-                Some((self.topology.key_of_link(index, OF_LINK[part]), link.impairments.spans()[part]?))
-            });
-            let of_groups = self.groups.iter().enumerate().filter_map(|(index, group)| {
-                Some((format!("groups[{index}].{}", OF_ACCESS[part]), group.access.spans()[part]?))
-            });
-            let late_key = |(key, span): (String, &Span)| match (span.from, span.until) {
+        let late_part = |&part: &&str| {
+            let late_key = |Spanned { key, span, .. }: Spanned| match (span.from, span.until) {
                 (Some(from), _) if from >= self.run.end() => Some((format!("{key}.from"), from)),
                 (_, until) => until.map(|until| (format!("{key}.until"), until)),
             };
-            let what = if OF_LINK[part] == "detour" { "detour" } else { "impairment" };
-            self.late(of_links.chain(of_groups).filter_map(late_key).collect(), what)
+            let what = if part == "detour" { "detour" } else { "impairment" };
+            self.late(self.spans().filter(|found| found.part == part).filter_map(late_key).collect(), what)
         };
-        self.late(steps, "step").into_iter().chain((0..OF_LINK.len()).filter_map(late_part)).collect()
+        self.late(steps, "step").into_iter().chain(OF_LINK.iter().filter_map(late_part)).collect()
     }
 
     /// Returns a note on the first of `changes` (key and time) that is not before the end of the run.
