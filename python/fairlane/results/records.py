@@ -299,6 +299,17 @@ class GroupSeriesRecord(TypedDict):
     """Fraction of delivered packets with a congestion mark; null without packets."""
 
 
+class RecoveryRecord(TypedDict):
+    """Recovery from a fault. The throughput is that of the link or, after a fault of access links, of their group."""
+
+    key: str
+    """Key of the impairment."""
+    before_bps: float
+    """Mean throughput in the second half of the time before the fault."""
+    recovery_s: float | None
+    """Time from the end of the fault to the first bin with 80 % of this throughput; null if there is none."""
+
+
 class TimesSummary(TypedDict):
     """Individually measured times, over the replications that have any."""
 
@@ -492,6 +503,9 @@ class SeriesRecord(TypedDict):
     drop_threshold: list[float | None]
     """Mean drop threshold of arriving packets, in the unit of the scheme's thresholds (packets, bytes or seconds). Null
     if no packet arrived or the scheme has no threshold."""
+    recoveries: NotRequired[list[RecoveryRecord]]
+    """Recovery from faults; absent without an impairment of the link, or of access links, that starts and ends during
+    the run."""
 
 
 class PathSummary(TypedDict):
