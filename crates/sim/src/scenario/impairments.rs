@@ -1,6 +1,5 @@
 //! Impairments of a path: loss, duplication, corruption, slots, reordering, jitter, and detours, each for a time.
 
-use super::Scenario;
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table};
 use fairlane_schemes::base::units::{Bytes, Probability, Time};
 use fairlane_schemes::{choices, params};
@@ -374,22 +373,8 @@ pub struct Spanned {
     pub span: Span,
 }
 
-impl Scenario {
-    /// Spans of all parts of impairments: those of links, then those of access links.
-    pub fn spans(&self) -> impl Iterator<Item = Spanned> {
-        let of_links = self.topology.links.iter().enumerate().flat_map(move |(index, link)| {
-            let key = move |part| self.topology.key_of_link(index, part);
-            spans(&link.impairments, key).map(move |spanned| Spanned { link: Some(index), ..spanned })
-        });
-        let of_groups = self.groups.iter().enumerate().flat_map(|(index, group)| {
-            let key = move |part| format!("groups[{index}].access_{part}");
-            spans(&group.access, key).map(move |spanned| Spanned { group: Some(index), ..spanned })
-        });
-        of_links.chain(of_groups)
-    }
-}
-
-fn spans(impairments: &Impairments, key: impl Fn(&'static str) -> String) -> impl Iterator<Item = Spanned> {
+/// Spans of the parts of an impairment. `key` returns the key of a part's table.
+pub(super) fn spans(impairments: &Impairments, key: impl Fn(&'static str) -> String) -> impl Iterator<Item = Spanned> {
     let part = move |(part, span): (&'static str, Option<&Span>)| {
         Some(Spanned { key: key(part), part, group: None, link: None, span: span?.clone() })
     };

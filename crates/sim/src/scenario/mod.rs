@@ -292,6 +292,19 @@ impl Scenario {
         self.groups.iter().map(|group| group.params.users as usize).sum()
     }
 
+    /// Spans of all parts of impairments: those of links, then those of access links.
+    pub fn spans(&self) -> impl Iterator<Item = Spanned> {
+        let of_links = self.topology.links.iter().enumerate().flat_map(move |(index, link)| {
+            let key = move |part| self.topology.key_of_link(index, part);
+            impairments::spans(&link.impairments, key).map(move |spanned| Spanned { link: Some(index), ..spanned })
+        });
+        let of_groups = self.groups.iter().enumerate().flat_map(|(index, group)| {
+            let key = move |part| format!("groups[{index}].access_{part}");
+            impairments::spans(&group.access, key).map(move |spanned| Spanned { group: Some(index), ..spanned })
+        });
+        of_links.chain(of_groups)
+    }
+
     /// Index of the link whose time series are recorded.
     #[must_use]
     pub fn series_link(&self) -> usize {
