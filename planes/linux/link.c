@@ -114,6 +114,10 @@ struct stream {
 enum loss { NO_LOSS, RANDOM, GILBERT_ELLIOTT, PERIODIC };
 enum jitter { NO_JITTER, IN_ORDER, REORDER };
 
+struct span {
+	u64 from_ns, until_ns;
+};
+
 /* As in the simulator: crates/sim/src/network/impairment.rs. */
 struct impairment {
 	struct link *link;
@@ -124,7 +128,8 @@ struct impairment {
 	bool is_bad;
 	u32 count;
 	enum jitter jitter;
-	u64 delay_ns, last_ns, detour_ns, from_ns, until_ns;
+	u64 delay_ns, last_ns, detour_ns;
+	struct span detoured, lossy, jittery;
 };
 
 struct link {
@@ -650,12 +655,17 @@ static bool loses(struct impairment *of)
 	return false;
 }
 
+static bool lasts(const struct span *span, u64 now_ns)
+{
+	return now_ns >= epoch_ns + span->from_ns && now_ns < epoch_ns + span->until_ns;
+}
+
 static void impair(struct impairment *of, struct sk_buff *skb)
 {
 	struct share *user = share_of(of->link, host_of(ip_hdr(skb)->saddr));
 	u64 now_ns = ktime_get_ns(), due_ns = now_ns;
 
-	if (loses(of)) {
+	if (lasts(&of->lossy, now_ns) && loses(of)) {
 		if (in_window(now_ns)) {
 			count_drop(of->link, skb, LOST, 1);
 			user->lost_packets++;
@@ -665,10 +675,13 @@ static void impair(struct impairment *of, struct sk_buff *skb)
 		kfree_skb(skb);
 		return;
 	}
-	if (now_ns >= epoch_ns + of->from_ns && now_ns < epoch_ns + of->until_ns)
+	if (lasts(&of->detoured, now_ns))
 		due_ns += of->detour_ns;
 	if (of->jitter) {
-		due_ns += max_t(s64, 0, of->delay_ns + draw(of->stream, of->stream->of_jitter)->deviation_ns);
+		if (lasts(&of->jittery, now_ns))
+			due_ns += max_t(s64, 0, of->delay_ns + draw(of->stream, of->stream->of_jitter)->deviation_ns);
+		else
+			due_ns += of->delay_ns;
 		if (of->jitter == IN_ORDER)
 			of->last_ns = due_ns = max(due_ns, of->last_ns);
 	}
@@ -1104,9 +1117,10 @@ static int add_impairment(const char *words)
 
 	if (!of)
 		return -ENOMEM;
-	if (sscanf(words, "%u %u %u %llu %llu %llu %llu %u %llu %llu %llu %llu", &index, &stream, &of->loss, &of->below[0],
-		   &of->below[1], &of->below[2], &of->below[3], &of->jitter, &of->delay_ns, &of->detour_ns, &of->from_ns,
-		   &of->until_ns) != 12 ||
+	if (sscanf(words, "%u %u %u %llu %llu %llu %llu %u %llu %llu %llu %llu %llu %llu %llu %llu", &index, &stream,
+		   &of->loss, &of->below[0], &of->below[1], &of->below[2], &of->below[3], &of->jitter, &of->delay_ns,
+		   &of->detour_ns, &of->detoured.from_ns, &of->detoured.until_ns, &of->lossy.from_ns, &of->lossy.until_ns,
+		   &of->jittery.from_ns, &of->jittery.until_ns) != 16 ||
 	    index >= MOST_LINKS || !links[index] || of->loss > PERIODIC || (of->loss == PERIODIC && !of->below[0]))
 		return -EINVAL;
 	of->stream = xa_load(&streams, stream);

@@ -228,7 +228,7 @@ def test_udp_keys_become_a_line() -> None:
 
 def test_keys_of_a_changing_link_become_lines() -> None:
     users = group("a", tcp(), users=2, access_jitter={"deviation": "1 ms", "distribution": "normal"})
-    loss = {"model": "gilbert_elliott", "p": "25 %", "r": "50 %"}
+    loss = {"model": "gilbert_elliott", "p": "25 %", "r": "50 %", "until": "2.5 s"}
     detour = {"delay": "50 ms", "from": "1 s"}
     steps = [{"at": "1.5 s", "rate": "1 Mbit/s"}, {"at": "1.7 s", "rate": "10 Mbit/s"}]
     of_link = {"topology.bottleneck_loss": loss, "topology.bottleneck_detour": detour}
@@ -240,9 +240,9 @@ def test_keys_of_a_changing_link_become_lines() -> None:
     assert [words[2:] for words in streams] == [["-", "0", "1"], ["normal", "1000000000", "2"]]
     quarter = 1 << 50
     assert [line for line in lines if line.startswith("impair ")] == [
-        f"impair 0 0 2 {quarter} {2 * quarter} 0 {4 * quarter} 0 0 50000000 1000000000 {1 << 62}",
-        "impair 1 1 0 0 0 0 0 1 100000 0 0 0",
-        "impair 2 1 0 0 0 0 0 1 100000 0 0 0",
+        f"impair 0 0 2 {quarter} {2 * quarter} 0 {4 * quarter} 0 0 50000000 1000000000 {1 << 62} 0 2500000000 0 0",
+        f"impair 1 1 0 0 0 0 0 1 100000 0 0 0 0 0 0 {1 << 62}",
+        f"impair 2 1 0 0 0 0 0 1 100000 0 0 0 0 0 0 {1 << 62}",
     ]
 
 
@@ -377,6 +377,14 @@ def test_all_keys_that_the_plane_has_not_are_in_one_message() -> None:
         ({"tcp.segment_payload": 4000}, "segment_payload: 4000, packets have 1500 bytes at most"),
         ({"probes.series_interval": "0.1 s"}, "probes.series_interval: .*no time series"),
         ({"topology.reverse": {"rate": "1 Mbit/s"}}, "topology.reverse: .*the plane linux has no reverse link"),
+        (
+            {"topology.bottleneck_slot": {"min": "1 ms"}},
+            "topology.bottleneck_slot: .*have loss, jitter and detours only",
+        ),
+        (
+            {"groups[0].access_corrupt": {"probability": 1}},
+            r"groups\[0\].access_corrupt: .*loss, jitter and detours only",
+        ),
         ({"groups[0].weight": 2.0}, r"groups\[0\].weight: 2, of the kernel's schemes only htb has weights"),
         ({"groups[0].ingresses": 2}, r"groups\[0\].ingresses: 2, the plane linux has no edge"),
         ({"groups[0].users": 2000}, "groups: 2000 users, with 1 links the plane linux can have 1023"),
@@ -889,6 +897,8 @@ STEPS = [{"at": f"{at} s", "rate": rate} for at, rate in ((2, "3.1 Mbit/s"), (4.
         ({}, {"jitter": JITTER}),
         ({}, {"jitter": PARETO, "loss": {"probability": "3 %"}}),
         ({}, {"detour": DETOUR}),
+        ({}, {"loss": {**BURSTY, "from": "2 s", "until": "4 s"}}),
+        ({}, {"jitter": {**JITTER, "until": "3 s"}}),
         ({"access_jitter": JITTER, "access_loss": BURSTY, "user_rtts": ["40 ms", "60 ms"]}, {}),
         ({"access_detour": DETOUR, "access_jitter": {"deviation": "1 ms"}, "rtt": "60 ms", "rtt_spread": 0.1}, {}),
     ],

@@ -67,7 +67,7 @@ from fairlane.results.intervals import format_interval
 from fairlane.results.metrics import shown, unit_of
 from fairlane.schemas import SCHEMAS, schema
 from fairlane.simulate.catalogue import Parameter, congestion_controls, schemes, topologies
-from fairlane.simulate.honoured import Honoured, Refused, Required
+from fairlane.simulate.honoured import IMPAIRMENTS, Honoured, Refused, Required
 from fairlane.sweeps.keys import KEYS
 from generators import adversaries, evaluation, module_heads
 from generators import reproduction as report
@@ -433,6 +433,12 @@ def _scenario(key: str) -> str:
     ):  # it also has all keys of [tcp]
         of_tcp = whole["properties"]["tcp"]["properties"]
         properties = {name: value for name, value in properties.items() if name not in of_tcp}
+    if key.startswith("topology.bottleneck_"):  # the page explains these keys of all impairments together
+        properties = {name: value for name, value in properties.items() if name not in ("from", "until")}
+    # A table of their own lists the impairments of links and access links.
+    prefix = {"topology.links": "", "groups": "access_"}.get(key)
+    of_impairments = [] if prefix is None else [f"{prefix}{name}" for name in IMPAIRMENTS]
+    properties = {name: value for name, value in properties.items() if name not in of_impairments}
     if key.startswith("groups.sources"):
         common = _of_every_source(whole)
         is_common = key == "groups.sources"

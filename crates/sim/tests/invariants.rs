@@ -138,8 +138,8 @@ fn other_source() -> impl Strategy<Value = Json> {
     ]
 }
 
-/// Loss and jitter of a path, each optional.
-fn impairments() -> impl Strategy<Value = (Option<Json>, Option<Json>)> {
+/// Parts of the impairment of a path, each optional and with an optional span.
+pub(crate) fn impairments() -> impl Strategy<Value = Vec<(&'static str, Json)>> {
     let loss = prop_oneof![
         (0.0..=1.0f64).prop_map(|probability| json!({"probability": probability * probability})),
         (0.0..=1.0f64, 0.0..=1.0f64, 0.0..=1.0f64, 0.0..0.2f64).prop_map(|(p, r, bad, good)| json!({
@@ -150,15 +150,44 @@ fn impairments() -> impl Strategy<Value = (Option<Json>, Option<Json>)> {
     let jitter = (0u32..30_000, distribution, any::<bool>()).prop_map(|(deviation, distribution, reorder)| {
         json!({"deviation": format!("{deviation} us"), "distribution": distribution, "reorder": reorder})
     });
-    (prop::option::weighted(0.4, loss), prop::option::weighted(0.4, jitter))
+    let chance = || {
+        (0.0..=1.0f64, 0.0..=1.0f64).prop_map(
+            |(probability, correlation)| json!({"probability": probability * probability, "correlation": correlation}),
+        )
+    };
+    let reorder = (chance(), 1u32..10).prop_map(|(mut reorder, gap)| {
+        reorder["gap"] = gap.into();
+        reorder
+    });
+    let slot = (1u32..30, 0u32..30, prop::option::of((1u32..20, 1u32..30_000))).prop_map(|(min, more, most)| {
+        let mut slot = json!({"min": format!("{min} ms"), "max": format!("{} ms", min + more)});
+        if let Some((packets, bytes)) = most {
+            (slot["packets"], slot["bytes"]) = (packets.into(), format!("{bytes} B").into());
+        }
+        slot
+    });
+    let spanned = |part: BoxedStrategy<Json>| {
+        (prop::option::weighted(0.3, (part, prop::option::of((0u32..2000, 1u32..2000))))).prop_map(|found| {
+            found.map(|(mut part, span)| {
+                if let Some((from, length)) = span {
+                    part["from"] = format!("{from} ms").into();
+                    part["until"] = format!("{} ms", from + length).into();
+                }
+                part
+            })
+        })
+    };
+    let names = ["loss", "jitter", "reorder", "duplicate", "corrupt", "slot"];
+    let parts = [loss.boxed(), jitter.boxed(), reorder.boxed(), chance().boxed(), chance().boxed(), slot.boxed()];
+    parts
+        .map(spanned)
+        .prop_map(move |parts| names.into_iter().zip(parts).filter_map(|(name, part)| Some((name, part?))).collect())
 }
 
-/// Adds the values drawn for `keys` to a table.
-fn with_some(table: &mut Json, keys: [&str; 2], (first, second): (Option<Json>, Option<Json>)) {
-    for (key, value) in keys.into_iter().zip([first, second]) {
-        if let Some(value) = value {
-            table[key] = value;
-        }
+/// Adds the parts of an impairment to a table, with `prefix` before their names.
+pub(crate) fn with_parts(table: &mut Json, prefix: &str, parts: Option<Vec<(&'static str, Json)>>) {
+    for (name, part) in parts.into_iter().flatten() {
+        table[format!("{prefix}{name}")] = part;
     }
 }
 
@@ -170,7 +199,7 @@ fn group() -> impl Strategy<Value = Json> {
     (1u32..5, class, 1u32..4, sources, path).prop_map(|(users, class, ingresses, sources, (access, rtt))| {
         let mut group = json!({"users": users, "traffic_class": class, "ingresses": ingresses, "sources": sources,
             "start_until": "0.9 s"});
-        with_some(&mut group, ["access_loss", "access_jitter"], access.unwrap_or_default());
+        with_parts(&mut group, "access_", access);
         if let Some(rtt) = rtt {
             group["rtt"] = rtt.into();
         }
@@ -206,7 +235,7 @@ fn scenario_with(queue: impl Strategy<Value = Json>) -> impl Strategy<Value = Js
     (queue, prop::collection::vec(group(), 1..4), path, meter, delay, times).prop_map(
         |(queue, groups, (mut topology, impairments), meter, delay, (warmup, measure, seed, detail))| {
             topology["bottleneck_delay"] = delay.into();
-            with_some(&mut topology, ["bottleneck_loss", "bottleneck_jitter"], impairments.unwrap_or_default());
+            with_parts(&mut topology, "bottleneck_", impairments);
             let marker = if queue["scheme"] == "abc" { json!({"meter": meter}) } else { json!({}) };
             json!({
                 "run": {"warmup": format!("{warmup} s"), "measure": format!("{measure} s"), "seed": seed},
@@ -218,14 +247,15 @@ fn scenario_with(queue: impl Strategy<Value = Json>) -> impl Strategy<Value = Js
     )
 }
 
-/// Scenarios in which all sources last for the whole run, without time series, losses and jitter. In such scenarios,
-/// the engine may handle deliveries later than their times.
+/// Scenarios in which all sources last for the whole run, without time series and impairments of the link. In such
+/// scenarios, the engine may handle deliveries later than their times.
 fn lasting_scenario() -> impl Strategy<Value = Json> {
     let queue = prop_oneof![2 => abc_queue(), 3 => any_queue(), 1 => Just(json!({"scheme": "droptail"}))];
     scenario_with(queue).prop_filter_map("no source lasts", |mut scenario| {
         scenario["probes"].as_object_mut()?.shift_remove("series_interval");
-        for key in ["bottleneck_loss", "bottleneck_jitter"] {
-            scenario["topology"].as_object_mut()?.shift_remove(key);
+        let of_bottleneck = ["loss", "jitter", "reorder", "duplicate", "corrupt", "slot"];
+        for part in of_bottleneck {
+            scenario["topology"].as_object_mut()?.shift_remove(&format!("bottleneck_{part}"));
         }
         let groups = scenario["groups"].as_array_mut()?;
         for group in groups.iter_mut() {
@@ -314,18 +344,19 @@ proptest! {
         let senders = network.ended.iter().copied().chain(network.flows.iter().map(|flow| flow.sender.stats()));
         let tcp: u64 = senders.map(|stats| stats.segments_sent + u64::from(stats.handshake_segments)).sum();
         prop_assert_eq!(offered, udp + tcp);
-        let (mut before, mut behind) = (0, 0);
+        let (mut before, mut behind) = ((0, 0), (0, 0));
         for impairment in &network.impairments {
             let (account, held) = (impairment.account(), impairment.held() as u64);
-            prop_assert_eq!(account.entered, account.passed + account.lost + held);
+            prop_assert_eq!(account.entered + account.copied, account.passed + account.lost + held);
             match impairment.place() {
-                Place::Access { .. } => before += account.lost + held,
-                Place::Link(_) => behind += held,
+                Place::Access { .. } => before = (before.0 + account.lost + held, before.1 + account.copied),
+                Place::Link(_) => behind = (behind.0 + held, behind.1 + account.copied),
             }
         }
-        prop_assert_eq!(bottleneck.accounting().arrived, offered - refused - on_the_way - before);
-        let on_the_wire = bottleneck.on_wire() as u64 + behind;
-        prop_assert_eq!(network.delivered, bottleneck.accounting().departed - on_the_wire);
+        prop_assert_eq!(bottleneck.accounting().arrived + before.0, offered - refused - on_the_way + before.1);
+        let on_the_wire = bottleneck.on_wire() as u64 + behind.0;
+        prop_assert_eq!(network.delivered + network.discarded + on_the_wire,
+            bottleneck.accounting().departed + behind.1);
     }
 
     #[test]

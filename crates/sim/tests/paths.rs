@@ -1,4 +1,4 @@
-//! Tests properties of paths: loss, jitter, detours, recorded traces, sources that stop, round-trip times.
+//! Tests properties of paths: impairments, recorded traces, sources that stop, round-trip times.
 
 use crate::common::{network, read, refusal, run};
 use fairlane_schemes::base::units::Time;
@@ -132,6 +132,165 @@ fn a_shorter_route_repeats_the_packets_of_at_most_two_round_trips() {
     let round_trip_segments = 70;
     assert!(tcp.retransmissions <= 2 * round_trip_segments, "{}", tcp.retransmissions);
     assert!(record.links[0].drops.iter().all(|drops| drops.packets == 0));
+}
+
+/// One packet of 1250 bytes every 10 ms, from a time below 10 ms on.
+fn ticks() -> Json {
+    json!({"sources": [{"kind": "cbr", "rate": "1 Mbit/s", "packet_size": "1250 B"}], "start_until": "0 s"})
+}
+
+#[test]
+fn an_outage_loses_all_packets_of_its_span_and_no_other() {
+    let outage = json!({"probability": 1, "from": "2 s", "until": "2.5 s"});
+    let mut group = ticks();
+    group["access_loss"] = outage.clone();
+    let run_for = json!({"warmup": "0 s", "measure": "10 s"});
+    let others = json!({"name": "others", "sources": ticks()["sources"], "start_until": "0 s"});
+    let of_group = scenario(&json!({}), &group, &run_for);
+    let mut several = of_group.clone();
+    several["groups"].as_array_mut().unwrap().push(others);
+    let record = run(&several);
+    // A span of 500 ms has 50 packets. The other group's access links do not fail.
+    let lost: Vec<u64> = record.groups.iter().map(|group| group.path.dropped_packets).collect();
+    assert_eq!((lost, record.groups[0].access_loss.unwrap().lost_packets), (vec![50, 0], 50));
+    let mut of_link = scenario(&json!({"bottleneck_loss": outage}), &ticks(), &run_for);
+    of_link["probes"] = json!({"series_interval": "100 ms"});
+    let record = run(&of_link);
+    assert_eq!(record.links[0].drops.last().map(|drops| (drops.reason.as_str(), drops.packets)), Some(("lost", 50)));
+    let lost = &record.series.unwrap().groups[0].lost_share;
+    let expected: Vec<_> = (0..100).map(|bin| Some(if (20..25).contains(&bin) { 1.0 } else { 0.0 })).collect();
+    assert_eq!(lost, &expected);
+}
+
+#[test]
+fn a_lone_flow_comes_back_within_one_doubled_timeout_after_an_outage() {
+    let (start, length) = (10.0, 2.0);
+    let topology = json!({"bottleneck_loss": {"probability": 1, "from": "10 s", "until": "12 s"}});
+    let group = json!({"sources": [{"kind": "tcp", "profile": "linux"}], "rtt": "40 ms", "start_until": "0 s"});
+    let mut outage = scenario(&topology, &group, &json!({"warmup": "0 s", "measure": "30 s"}));
+    outage["queue"]["limit"] = "50 packets".into();
+    outage["probes"] = json!({"series_interval": "100 ms"});
+    let record = run(&outage);
+    let series = &record.series.as_ref().unwrap().groups[0].one_way_delay_s;
+    let is_silent = |bin: &usize| series[*bin].is_none();
+    let silent: Vec<usize> = (0..300).filter(is_silent).collect();
+    // The path has 60 packets in its queue and on its wire, so round-trip time and timeout are below 120 ms and 400 ms.
+    // Timeouts double. So the one that is running at the end of the outage is as long as the time since the first loss
+    // when it was started plus the first timeout: at most 2.4 s.
+    let (first, last) = (silent[0] as f64 / 10.0, silent[silent.len() - 1] as f64 / 10.0 + 0.1);
+    assert!(silent.windows(2).all(|pair| pair[0] + 1 == pair[1]) && (first - start).abs() < 0.21, "{silent:?}");
+    assert!(last >= start + length && last <= start + length + 2.4 + 0.1, "{last}");
+    let tcp = record.groups[0].tcp.as_ref().unwrap();
+    assert!((2..6).contains(&tcp.timeouts), "{}", tcp.timeouts);
+    // The flow fills the link before the fault. Afterwards, slow start needs a few round trips of 40 ms.
+    let [recovery] = &record.series.as_ref().unwrap().recoveries[..] else { panic!("there is one fault") };
+    assert_eq!(recovery.key, "topology.bottleneck_loss");
+    assert!((recovery.before_bps / 10e6 - 1.0).abs() < 0.01, "{recovery:?}");
+    let back = recovery.recovery_s.expect("the run lasts 18 s after the fault") - (last - start - length);
+    assert!((-0.11..=1.0).contains(&back), "{recovery:?} {last}");
+}
+
+#[test]
+fn receivers_get_copies_and_the_record_counts_them() {
+    let chance = json!({"probability": 1, "from": "1 s", "until": "3 s"});
+    let run_for = json!({"warmup": "0 s", "measure": "10 s"});
+    for (topology, group) in
+        [(json!({"bottleneck_duplicate": chance}), json!({})), (json!({}), json!({"access_duplicate": chance}))]
+    {
+        let mut all = ticks();
+        all.as_object_mut().unwrap().extend(group.as_object().unwrap().clone());
+        let record = run(&scenario(&topology, &all, &run_for));
+        let changes = record.links[0].changes.or(record.groups[0].access_changes).expect("a part is present");
+        assert_eq!((changes.duplicated_packets, changes.reordered_packets, changes.corrupted_packets), (200, 0, 0));
+        let udp = record.groups[0].udp.as_ref().unwrap();
+        // At most one packet is in flight at the end.
+        assert!((udp.received_packets).abs_diff(udp.sent_packets + 200) <= 1, "{udp:?}");
+        // Only copies made before the link cross it.
+        let of_link = if record.links[0].changes.is_some() { 0 } else { 200 };
+        assert_eq!(record.links[0].accounting.arrived, 1000 + of_link);
+    }
+}
+
+#[test]
+fn copies_of_segments_cause_no_retransmission() {
+    // The window limits the flow, so no packet is dropped.
+    let topology = json!({"bottleneck_duplicate": {"probability": "10 %", "correlation": "20 %"}});
+    let group =
+        json!({"sources": [{"kind": "tcp", "profile": "linux", "socket_buffer": "60 kB"}], "start_until": "0 s"});
+    let tcp = |topology: &Json| {
+        let record = run(&scenario(topology, &group, &json!({"warmup": "0 s", "measure": "20 s"})));
+        let tcp = record.groups[0].tcp.clone().unwrap();
+        (tcp.retransmissions, tcp.timeouts, record.groups[0].goodput_bps)
+    };
+    let (with, without) = (tcp(&topology), tcp(&json!({})));
+    assert_eq!((with.0, with.1), (0, 0));
+    assert!((with.2 / without.2 - 1.0).abs() < 0.02, "{with:?} {without:?}");
+}
+
+#[test]
+fn a_call_ignores_copies() {
+    let group = json!({"sources": [{"kind": "voip"}], "start_until": "0 s"});
+    let voip = |topology: &Json| {
+        run(&scenario(topology, &group, &json!({"warmup": "1 s", "measure": "10 s"}))).groups[0].voip.clone()
+    };
+    assert_eq!(voip(&json!({"bottleneck_duplicate": {"probability": "30 %"}})), voip(&json!({})));
+}
+
+#[test]
+fn a_corrupted_packet_crosses_all_links_and_its_receiver_drops_it() {
+    let link = |name: &str| json!({"name": name, "rate": "10 Mbit/s", "delay": "1 ms"});
+    let mut links = [link("a"), link("b"), link("c")];
+    links[0]["corrupt"] = json!({"probability": 1, "from": "1 s", "until": "3 s"});
+    links[1]["corrupt"] = json!({"probability": 1, "from": "2 s", "until": "4 s"});
+    let topology = json!({"kind": "graph", "links": links});
+    let mut group = ticks();
+    group["route"] = json!(["a", "b", "c"]);
+    let record = run(&scenario(&topology, &group, &json!({"warmup": "0 s", "measure": "10 s"})));
+    let corrupted: Vec<_> = record.links.iter().map(|link| link.changes.map(|found| found.corrupted_packets)).collect();
+    // Packets are damaged from 1 s to 4 s, each once. A packet needs 2 ms for a link.
+    assert_eq!(corrupted, [Some(200), Some(100), None]);
+    assert!(record.links.iter().all(|link| (link.utilisation - 0.1).abs() < 1e-3 && link.accounting.dropped == 0));
+    let (path, udp) = (&record.groups[0].path, record.groups[0].udp.as_ref().unwrap());
+    assert_eq!(path.dropped_packets, 300);
+    assert!((udp.sent_packets - 300).abs_diff(udp.received_packets) <= 1, "{udp:?}");
+    // A call and a flow that cross the access link: what is damaged there is lost for them.
+    let group = json!({"sources": [{"kind": "voip"}, {"kind": "tcp", "profile": "linux"}], "start_until": "0 s",
+        "access_corrupt": {"probability": "5 %"}});
+    let record = run(&scenario(&json!({}), &group, &json!({"warmup": "0 s", "measure": "20 s"})));
+    let found = &record.groups[0];
+    let corrupted = found.access_changes.unwrap().corrupted_packets;
+    assert!(corrupted.abs_diff(found.path.dropped_packets) <= 1 && corrupted > 50, "{corrupted} {:?}", found.path);
+    assert!((0.02..0.09).contains(&found.voip.as_ref().unwrap().lost_share.unwrap()), "{:?}", found.voip);
+    assert!(found.tcp.as_ref().unwrap().retransmissions > 50);
+}
+
+#[test]
+fn reordered_packets_overtake_those_on_the_link() {
+    // The link of 100 ms holds 10 packets. Each fifth packet skips its delay.
+    let reorder = json!({"probability": 1, "gap": 5});
+    let topology = json!({"bottleneck_rate": "1 Tbit/s", "access_rate": "1 Tbit/s", "bottleneck_delay": "100 ms",
+        "bottleneck_reorder": reorder});
+    let (mean, max) = delay_of(&topology, &json!({}));
+    assert!((mean - 0.08).abs() < 2e-3 && (max / 0.1 - 1.0).abs() < 0.04, "{mean} {max}");
+    // A segment that skips 20 ms overtakes 16 others, and causes one duplicate acknowledgement. A retransmission needs
+    // three, so three such segments among 16: rarer than one in 30 at a probability of 2 %.
+    let topology = json!({"bottleneck_delay": "20 ms", "bottleneck_reorder": {"probability": "2 %"}});
+    let group =
+        json!({"sources": [{"kind": "tcp", "profile": "ns3.26", "socket_buffer": "60 kB"}], "start_until": "0 s"});
+    let record = run(&scenario(&topology, &group, &json!({"warmup": "0 s", "measure": "20 s"})));
+    assert!(record.links[0].drops.iter().all(|drops| drops.packets == 0));
+    let (reordered, tcp) = (record.links[0].changes.unwrap().reordered_packets, record.groups[0].tcp.as_ref().unwrap());
+    assert!(reordered > 50 && tcp.retransmissions * 10 < reordered, "{reordered} {}", tcp.retransmissions);
+}
+
+#[test]
+fn slots_of_a_link_delay_packets_by_half_a_slot() {
+    // A packet every 10 ms, and slots every 40 ms while packets wait: delays of 40, 30, 20, 10 and 0 ms.
+    let topology = json!({"bottleneck_rate": "1 Tbit/s", "access_rate": "1 Tbit/s",
+        "bottleneck_slot": {"min": "40 ms"}});
+    let plain = delay_of(&json!({"bottleneck_rate": "1 Tbit/s", "access_rate": "1 Tbit/s"}), &json!({}));
+    let (mean, max) = delay_of(&topology, &json!({}));
+    assert!((mean - plain.0 - 0.02).abs() < 5e-4 && (max - plain.1 - 0.04).abs() < 2e-3, "{mean} {max} {plain:?}");
 }
 
 /// A trace with random gaps and interruptions, as over a radio link.
@@ -397,7 +556,7 @@ fn what_makes_no_sense_is_refused_with_key_value_and_range() {
         ),
         (
             of_topology(json!({"bottleneck_loss": {"probability": 0.1, "period": 5}})),
-            "topology.bottleneck_loss.period: unknown key (value 5); known keys: model, probability",
+            "topology.bottleneck_loss.period: unknown key (value 5); known keys: model, probability, from, until",
         ),
         (
             of_group(json!({"access_detour": {"delay": "50 ms"}})),
@@ -410,6 +569,34 @@ fn what_makes_no_sense_is_refused_with_key_value_and_range() {
         (
             of_group(json!({"access_detour": {"delay": "50 ms", "from": "2 s", "until": "2 s"}})),
             "groups[0].access_detour.until: \"2 s\" is out of range, it must be after from, 2 s",
+        ),
+        (
+            of_topology(json!({"bottleneck_loss": {"probability": 1, "from": "3 s", "until": "2 s"}})),
+            "topology.bottleneck_loss.until: \"2 s\" is out of range, it must be after from, 3 s",
+        ),
+        (
+            of_group(json!({"access_loss": {"model": "periodic", "period": 3, "until": "0 s"}})),
+            "groups[0].access_loss.until: \"0 s\" is out of range, it must be from 1 ps to 1440 h",
+        ),
+        (
+            of_topology(json!({"bottleneck_duplicate": {"correlation": "5 %"}})),
+            "topology.bottleneck_duplicate.probability: missing, must be a probability such as \"1 %\"",
+        ),
+        (
+            of_topology(json!({"bottleneck_corrupt": {"probability": 2}})),
+            "topology.bottleneck_corrupt.probability: 2 is out of range, it must be from 0 % to 100 %",
+        ),
+        (
+            of_group(json!({"access_reorder": {"probability": 1, "gap": 0}})),
+            "groups[0].access_reorder.gap: 0 is out of range, it must be from 1 to 1000000000",
+        ),
+        (
+            of_topology(json!({"bottleneck_slot": {"packets": 3}})),
+            "topology.bottleneck_slot.min: missing, must be a time such as \"5 ms\"",
+        ),
+        (
+            of_topology(json!({"bottleneck_slot": {"min": "5 ms", "max": "2 ms"}})),
+            "topology.bottleneck_slot.max: \"2 ms\" is out of range, it must be at least min, 5 ms",
         ),
         (
             of_topology(json!({"bottleneck_jitter": {"deviation": "2 h"}})),

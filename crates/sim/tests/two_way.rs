@@ -1,6 +1,7 @@
 //! Tests the dumbbell with a reverse link: facts about slow and shared paths of acknowledgements, and accounting.
 
 use crate::common::{network, read, refusal, replicate, run};
+use crate::invariants::{impairments, with_parts};
 use fairlane_sim::engine::{self, run_on};
 use fairlane_sim::measure::run_record::{GroupRecord, LinkRecord, RunRecord};
 use fairlane_sim::network::impairment::Place;
@@ -179,24 +180,23 @@ fn drawn() -> impl Strategy<Value = Json> {
     ];
     let towards = |direction: bool| if direction { "reverse" } else { "forward" };
     let sources = prop::collection::vec((source, any::<bool>()), 1..3);
-    let group = (1u32..4, 1u32..3, sources, prop::option::of((transfers, any::<bool>())), any::<bool>()).prop_map(
-        move |(users, ingresses, sources, transfers, loses)| {
+    let transfers = prop::option::of((transfers, any::<bool>()));
+    let group = (1u32..4, 1u32..3, sources, transfers, prop::option::of(impairments())).prop_map(
+        move |(users, ingresses, sources, transfers, access)| {
             let directed = |(mut source, direction): (Json, bool)| {
                 source["direction"] = towards(direction).into();
                 source
             };
             let sources: Vec<Json> = sources.into_iter().chain(transfers).map(directed).collect();
             let mut group = json!({"users": users, "ingresses": ingresses, "sources": sources, "start_until": "0.5 s"});
-            if loses {
-                group["access_loss"] = json!({"probability": 0.05});
-            }
+            with_parts(&mut group, "access_", access);
             group
         },
     );
-    let reverse = (100u64..20_000, 0u32..20, prop::option::of(queue()), any::<bool>());
+    let reverse = (100u64..20_000, 0u32..20, prop::option::of(queue()), prop::option::of(impairments()));
     let series = prop::option::of(Just("100 ms"));
     (queue(), prop::collection::vec(group, 1..4), reverse, series, 0u64..1000).prop_map(
-        |(queue, mut groups, (rate, delay, own, loses), series, seed)| {
+        |(queue, mut groups, (rate, delay, own, parts), series, seed)| {
             for (number, group) in groups.iter_mut().enumerate() {
                 group["name"] = format!("g{number}").into();
             }
@@ -205,10 +205,7 @@ fn drawn() -> impl Strategy<Value = Json> {
             {
                 reverse["queue"] = own;
             }
-            if loses {
-                reverse["loss"] = json!({"probability": 0.1});
-                reverse["jitter"] = json!({"deviation": "2 ms", "reorder": true});
-            }
+            with_parts(&mut reverse, "", parts);
             let mut scenario = json!({
                 "run": {"warmup": "1 s", "measure": "1 s", "seed": seed},
                 "topology": {"bottleneck_delay": "2 ms", "access_limit": "10 packets", "reverse": reverse},
@@ -237,17 +234,20 @@ proptest! {
             account
         });
         let (offered, refused, at_access) = network.hosts.accounting();
-        let (mut lost, mut held) = ([0; 3], [0; 3]);
+        let (mut lost, mut held, mut copied) = ([0; 3], [0; 3], [0; 3]);
         for impairment in &network.impairments {
             let place = match impairment.place() { Place::Access { .. } => 2, Place::Link(link) => link as usize };
             lost[place] += impairment.account().lost;
             held[place] += impairment.held() as u64;
+            copied[place] += impairment.account().copied;
         }
-        prop_assert_eq!(forward.arrived, offered - refused - at_access - lost[2] - held[2]);
+        prop_assert_eq!(forward.arrived + lost[2] + held[2], offered - refused - at_access + copied[2]);
         // Data and acknowledgements that have crossed both links.
-        let crossed = |link: usize, departed: u64| departed - network.links[link].on_wire() as u64 - held[link];
+        let crossed = |link: usize, departed: u64| {
+            departed + copied[link] - network.links[link].on_wire() as u64 - held[link]
+        };
         let crossed = crossed(0, forward.departed) + crossed(1, reverse.departed);
-        let (sent, unpacked, lost_acks) = network.acks.accounting();
+        let (sent, copied_acks, unpacked, lost_acks) = network.acks.accounting();
         let udp: u64 = network.sources.iter().map(|source| source.emitted()).sum();
         let senders = network.ended.iter().copied().chain(network.flows.iter().map(|flow| flow.sender.stats()));
         let data: u64 = senders.map(|stats| stats.segments_sent + u64::from(stats.handshake_segments)).sum();
@@ -257,9 +257,9 @@ proptest! {
         let on_wires: u64 = network.links.iter().map(|link| link.on_wire() as u64).sum();
         let backlog: u64 = network.links.iter().map(|link| u64::from(link.backlog().packets)).sum();
         let on_the_way = at_access + held.iter().sum::<u64>() + on_wires + backlog;
-        prop_assert_eq!(udp + data + sent, gone + crossed + on_the_way);
-        prop_assert_eq!(crossed - network.delivered, unpacked);
-        prop_assert_eq!(sent, unpacked + lost_acks + acks_in_packets);
+        prop_assert_eq!(udp + data + sent + copied.iter().sum::<u64>(), gone + crossed + on_the_way);
+        prop_assert_eq!(crossed - network.delivered - network.discarded, unpacked);
+        prop_assert_eq!(sent + copied_acks, unpacked + lost_acks + acks_in_packets);
         prop_assert!(acks_in_packets <= on_the_way, "{} {}", acks_in_packets, on_the_way);
     }
 

@@ -10,7 +10,7 @@ import json
 from fairlane.base.errors import UserError
 from fairlane.base.planes import FORWARDER
 from fairlane.simulate import honoured
-from fairlane.simulate.honoured import Honoured, Refused, Rule, Table, defaults, each, shown
+from fairlane.simulate.honoured import IMPAIRMENTS, Honoured, Refused, Rule, Table, defaults, each, shown
 
 AQMS = {
     "abc": ("q_min", "q_base", "gamma", "averager_memory"),
@@ -67,9 +67,7 @@ KEYS: dict[str, Rule] = {
     "topology.bottleneck_schedule": Refused("the lab has links of constant rate"),
     "topology.bottleneck_trace": Refused("the lab has links of constant rate"),
     "topology.reverse": ONE_WAY,
-    "topology.bottleneck_loss": NO_IMPAIRMENT,
-    "topology.bottleneck_jitter": NO_IMPAIRMENT,
-    "topology.bottleneck_detour": NO_IMPAIRMENT,
+    **{f"topology.bottleneck_{name}": NO_IMPAIRMENT for name in IMPAIRMENTS},
     **{f"tcp.{name}": rule for name, rule in _TCP.items()},
     "probes.series_interval": NO_SERIES,
     "probes.series_link": NO_SERIES,
@@ -88,9 +86,7 @@ KEYS: dict[str, Rule] = {
     "groups[].start_until": Honoured("start of the senders; must not be after the warm-up"),
     "groups[].access_rate": Honoured("rate of the ports towards these clients"),
     "groups[].access_delay": Honoured("delay of the ports towards these clients"),
-    "groups[].access_loss": NO_IMPAIRMENT,
-    "groups[].access_jitter": NO_IMPAIRMENT,
-    "groups[].access_detour": NO_IMPAIRMENT,
+    **{f"groups[].access_{name}": NO_IMPAIRMENT for name in IMPAIRMENTS},
     "groups[].rtt": Refused("the lab takes access_delay"),
     "groups[].rtt_spread": Refused("the lab takes access_delay"),
     "groups[].user_rtts": Refused("the lab takes access_delay"),

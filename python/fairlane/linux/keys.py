@@ -9,7 +9,7 @@ from typing import Any
 from fairlane.base.planes import LINUX
 from fairlane.base.quantities import parsed
 from fairlane.simulate import honoured
-from fairlane.simulate.honoured import Honoured, Refused, Required, Rule, each, shown
+from fairlane.simulate.honoured import IMPAIRMENTS, Honoured, Refused, Required, Rule, each, shown
 
 IN_LINUX = {"reno": "reno", "cubic": "cubic", "bbr1": "bbr", "dctcp": "dctcp", "vegas": "vegas"}
 """Congestion controls of the simulator that Linux has, too, with their names in Linux."""
@@ -24,6 +24,8 @@ AFTER_IDLE = {"decay": 1, "keep": 0}
 
 _KERNEL = Refused("Linux has no option for it that the plane uses: leave it as in the profile linux")
 _IMPAIRMENT = Honoured("behind a device, with the draws of the simulator")
+_NO_IMPAIRMENT = Refused("the links of the plane linux have loss, jitter and detours only")
+_IMPAIRMENTS = {name: _IMPAIRMENT if name in ("loss", "jitter", "detour") else _NO_IMPAIRMENT for name in IMPAIRMENTS}
 _ACCESS_NETWORK = Refused("of an access network, which the plane linux has not")
 _ONE_WAY = Refused("the plane linux has no reverse link, ACKs have a path of their own")
 _NO_SERIES = Refused("the plane linux has no time series: leave it out")
@@ -73,7 +75,7 @@ RULES: dict[str, Rule] = {
     "topology.bottleneck_schedule": Honoured("rates of a device; its qdisc is not told"),
     "topology.bottleneck_trace": Honoured("times at which a device sends; its qdisc is not told"),
     "topology.reverse": _ONE_WAY,
-    **{f"topology.bottleneck_{name}": _IMPAIRMENT for name in ("loss", "jitter", "detour")},
+    **{f"topology.bottleneck_{name}": rule for name, rule in _IMPAIRMENTS.items()},
     **{f"tcp.{name}": rule for name, rule in _TCP.items()},
     "probes.series_interval": _NO_SERIES,
     "probes.series_link": _NO_SERIES,
@@ -92,7 +94,7 @@ RULES: dict[str, Rule] = {
     "groups[].start_until": Honoured("start of the flows, drawn as in the simulator"),
     "groups[].access_rate": Honoured("rate of the device in front of a sender"),
     "groups[].access_delay": Honoured("delay of that device"),
-    **{f"groups[].access_{name}": _IMPAIRMENT for name in ("loss", "jitter", "detour")},
+    **{f"groups[].access_{name}": rule for name, rule in _IMPAIRMENTS.items()},
     "groups[].rtt": Honoured("delay of the device in front of a sender, and of ACKs"),
     "groups[].rtt_spread": Honoured("the same, drawn as in the simulator"),
     "groups[].user_rtts": Honoured("the same"),
@@ -124,8 +126,8 @@ RULES: dict[str, Rule] = {
 """Rules of the plane (see `honoured.Rules`); `disciplines` handles `queue`."""
 LENGTHS = (29, 1500)
 """Smallest and largest length of datagrams with headers, in bytes."""
-_OF_LINKS = ("name", "rate", "delay", "schedule", "trace", "loss", "jitter", "detour", "queue")
-"""Supported keys of a link in a graph."""
+_OF_LINKS = ("name", "rate", "delay", "schedule", "trace", "queue")
+"""Supported keys of a link in a graph, besides impairments."""
 
 
 def problems(scenario: str) -> Iterator[str]:
@@ -142,9 +144,10 @@ def problems(scenario: str) -> Iterator[str]:
     if not any(source["kind"] == "tcp" for _, source, _ in sources):
         table["tcp"] = honoured.defaults("linux")["tcp"]
     for index, link in enumerate(table["topology"].get("links", ())):
-        unknown_keys = {name: value for name, value in link.items() if name not in _OF_LINKS and value}
-        for name, value in unknown_keys.items():
-            yield f"topology.links[{index}].{name}: {shown(value)}, the plane linux does not know this key"
+        for name, value in link.items():
+            rule = _IMPAIRMENTS.get(name, Refused("the plane linux does not know this key"))
+            if name not in _OF_LINKS and isinstance(rule, Refused) and value:
+                yield f"topology.links[{index}].{name}: {shown(value)}, {rule.why}"
     # Keys of other kinds have no effect here. The profile is that of [tcp], unless a source sets another.
     unknown = [f"{key}." for key, source, _ in sources if source["kind"] not in KINDS_OF_SOURCES]
     inherited = [f"{key}.profile" for key, source, _ in sources if source.get("profile") == table["tcp"]["profile"]]

@@ -35,6 +35,7 @@ _RECEIVE_MEMORY = 2
 """Receive buffer divided by the window that it allows, see `receive` in planes/linux/link.c."""
 _ECN_FIELD = {"not_ect": 0, "ect0": 2, "ect1": 1}
 _LOSSES = ("", "random", "gilbert_elliott", "periodic")
+_NO_SPAN = (0, 0)
 """Models of loss by their numbers in the guest; the first is none."""
 _NEVER_NS = 1 << 62
 _LONGEST_GAPS = 400
@@ -198,18 +199,18 @@ def _impairments(links: Sequence[Table]) -> Iterator[str]:
     for index, link in enumerate(links):
         if not (found := link["impairment"]):
             continue
-        loss, jitter = found["loss"] or ("", ()), found["jitter"]
-        detour = found["detour"] or {"delay_ps": 0, "from_ps": 0, "until_ps": 0}
+        loss, jitter, detour = found["loss"] or ("", (), _NO_SPAN), found["jitter"], found["detour"]
         if (seed := found["seed"]) not in streams:
             streams[seed] = len(streams)
             kind, deviation = (jitter["distribution"], jitter["deviation_ps"]) if jitter else ("-", 0)
             yield f"stream {seed} {kind} {deviation} {sharing[seed]}"
         bounds = [*loss[1], 0, 0, 0, 0][:4]
         order = 0 if not jitter else 2 if jitter["reorder"] else 1
-        until = _NEVER_NS if detour["until_ps"] is None else _from_ps(detour["until_ps"])
-        times = f"{_from_ps(found['delay_ps'])} {_from_ps(detour['delay_ps'])} {_from_ps(detour['from_ps'])} {until}"
-        words = f"{_LOSSES.index(loss[0])} {' '.join(map(str, bounds))} {order} {times}"
-        yield f"impair {index} {streams[seed]} {words}"
+        delays = [_from_ps(found["delay_ps"]), _from_ps(detour["delay_ps"]) if detour else 0]
+        spans = [detour["span"] if detour else _NO_SPAN, loss[2], jitter["span"] if jitter else _NO_SPAN]
+        times = [_NEVER_NS if time is None else _from_ps(time) for span in spans for time in span]
+        words = [index, streams[seed], _LOSSES.index(loss[0]), *bounds, order, *delays, *times]
+        yield f"impair {' '.join(map(str, words))}"
 
 
 def _queues(table: Table, layout: Table) -> Iterator[disciplines.Link]:

@@ -134,6 +134,17 @@ class AccessLossRecord(TypedDict):
     """Fraction of packets lost; 0 if there were no packets."""
 
 
+class ChangesRecord(TypedDict):
+    """Packets that impairments changed, but did not lose."""
+
+    reordered_packets: int
+    """Packets that skipped the delay."""
+    duplicated_packets: int
+    """Copies of packets, in addition to the packets that arrived."""
+    corrupted_packets: int
+    """Packets that were damaged. Their receivers drop them."""
+
+
 class Percentiles(TypedDict):
     """A distribution over users; percentiles use the nearest rank."""
 
@@ -286,6 +297,17 @@ class GroupSeriesRecord(TypedDict):
     """Packets dropped, as a fraction of dropped and delivered packets; null without packets."""
     marked_share: list[float | None]
     """Fraction of delivered packets with a congestion mark; null without packets."""
+
+
+class RecoveryRecord(TypedDict):
+    """Recovery from a fault. The throughput is that of the link or, after a fault of access links, of their group."""
+
+    key: str
+    """Key of the impairment."""
+    before_bps: float
+    """Mean throughput in the second half of the time before the fault."""
+    recovery_s: float | None
+    """Time from the end of the fault to the first bin with 80 % of this throughput; null if there is none."""
 
 
 class TimesSummary(TypedDict):
@@ -461,6 +483,8 @@ class LinkRecord(TypedDict):
     """State of the link's scheme at the end of the run, without waiting packets."""
     readings: dict[str, float]
     """Measurements and counters of the scheme at the end of the run, explained in the scheme's chapter."""
+    changes: NotRequired[ChangesRecord | None]
+    """Packets changed on the wire during the measurement; absent without reordering, duplication and corruption."""
 
 
 class SeriesRecord(TypedDict):
@@ -479,6 +503,9 @@ class SeriesRecord(TypedDict):
     drop_threshold: list[float | None]
     """Mean drop threshold of arriving packets, in the unit of the scheme's thresholds (packets, bytes or seconds). Null
     if no packet arrived or the scheme has no threshold."""
+    recoveries: NotRequired[list[RecoveryRecord]]
+    """Recovery from faults; absent without an impairment of the link, or of access links, that starts and ends during
+    the run."""
 
 
 class PathSummary(TypedDict):
@@ -699,6 +726,9 @@ class GroupRecord(TypedDict):
     """The group's test of responsiveness; absent without a test."""
     access_loss: NotRequired[AccessLossRecord | None]
     """Loss on the group's access links during the measurement; absent without `access_loss`."""
+    access_changes: NotRequired[ChangesRecord | None]
+    """Packets changed on the group's access links during the measurement; absent without `access_reorder`,
+    `access_duplicate` and `access_corrupt`."""
 
 
 class Summary(TypedDict):

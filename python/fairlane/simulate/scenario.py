@@ -264,6 +264,10 @@ def group(
     access_loss: Table | None = None,
     access_jitter: Table | None = None,
     access_detour: Table | None = None,
+    access_reorder: Table | None = None,
+    access_duplicate: Table | None = None,
+    access_corrupt: Table | None = None,
+    access_slot: Table | None = None,
     rtt: str | None = None,
     rtt_spread: float | None = None,
     user_rtts: Sequence[str] | None = None,
@@ -292,9 +296,14 @@ def group(
         start_until: Latest start of a source.
         access_rate: Rate of the users' access links, instead of the topology's.
         access_delay: Delay of the users' access links, instead of the topology's.
-        access_loss: Packet loss of the access links upstream, such as `{"probability": "1 %"}`.
+        access_loss: Packet loss of the access links upstream, such as `{"probability": "1 %"}`. This and the next six
+            may have the keys `from` and `until`.
         access_jitter: Variation of the access links' upstream delay, such as `{"deviation": "5 ms"}`.
         access_detour: A temporary longer upstream route, such as `{"delay": "50 ms", "from": "20 s"}`.
+        access_reorder: Upstream packets that skip the access links' delay, such as `{"probability": "1 %", "gap": 5}`.
+        access_duplicate: Upstream packets that arrive twice, such as `{"probability": "1 %"}`.
+        access_corrupt: Upstream packets that their receivers discard, such as `{"probability": "1 %"}`.
+        access_slot: Slots in which upstream packets leave, such as `{"min": "5 ms", "packets": 10}`.
         rtt: Round-trip time of the users without queues, such as `"40 ms"`, instead of `access_delay`.
         rtt_spread: Each user's round-trip time is drawn from `rtt * (1 - rtt_spread)` to `rtt * (1 + rtt_spread)`. The
             default is 0, and 0.1 on access networks.
@@ -324,6 +333,10 @@ def group(
         access_loss=access_loss,
         access_jitter=access_jitter,
         access_detour=access_detour,
+        access_reorder=access_reorder,
+        access_duplicate=access_duplicate,
+        access_corrupt=access_corrupt,
+        access_slot=access_slot,
         rtt=rtt,
         rtt_spread=rtt_spread,
         user_rtts=None if user_rtts is None else list(user_rtts),

@@ -120,7 +120,7 @@ impl Border for PartBorder<'_> {
     #[inline]
     fn post(&mut self, hop: &Hop, parcel: Parcel) {
         // No impairment follows a cut link.
-        let ends = hop.link == Hop::DELIVER || hop.entry == Entry::Call;
+        let ends = hop.link == Hop::DELIVER || matches!(hop.entry, Entry::Call | Entry::Discard);
         let part =
             if ends { self.partition.part_of_user(parcel.packet.user) } else { self.partition.part_of_link(hop.link) };
         self.earliest = self.earliest.min(parcel.time);

@@ -458,7 +458,7 @@ impl<'a, B: Border, const LOOKS: bool> EventLoop<'a, B, LOOKS> {
             Entry::Core => {}
             Entry::Edge => self.network.label(&mut packet, link, now),
             Entry::Forged => packet.label = self.network.forged_label,
-            Entry::Impairment | Entry::Call => return self.beside_links(&packet, link, entry, now),
+            Entry::Impairment | Entry::Call | Entry::Discard => return self.beside_links(&packet, link, entry, now),
         }
         self.enter_link(link, || packet, now);
     }
@@ -501,26 +501,32 @@ impl<'a, B: Border, const LOOKS: bool> EventLoop<'a, B, LOOKS> {
         self.agenda.sent(Direction::Up, user, earlier);
     }
 
-    /// Handles a packet that enters an impairment, or the receiver of a call.
+    /// Handles a packet that enters an impairment, or reaches the receiver of a call, or its receiver damaged.
     #[cold]
     #[inline(never)]
     fn beside_links(&mut self, packet: &SimPacket, number: u32, entry: Entry, now: Time) {
-        if entry == Entry::Call {
-            self.network.receive_call(packet, now);
-            return self.forward_from_beside(*packet, now);
-        }
-        let impairment = &mut self.network.impairments[number as usize];
-        match impairment.enter(*packet, now) {
-            Outcome::Passes => self.forward_from_beside(*packet, now),
-            Outcome::Waits { is_next } => {
-                if is_next {
-                    self.agenda.set_impairment(number, impairment.next());
-                }
+        match entry {
+            Entry::Call => {
+                self.network.receive_call(packet, now);
+                return self.forward_from_beside(*packet, now);
             }
+            Entry::Discard => return self.network.discard(packet, now),
+            _ => {}
+        }
+        let Network { impairments, acks, .. } = &mut self.network;
+        let impairment = &mut impairments[number as usize];
+        let (before, mut packet) = (impairment.next(), *packet);
+        let outcome = impairment.enter(&mut packet, now, acks);
+        if impairment.next() != before {
+            self.agenda.set_impairment(number, impairment.next());
+        }
+        match outcome {
+            Outcome::Passes => self.forward_from_beside(packet, now),
+            Outcome::Waits => {}
             Outcome::Lost => {
                 if let Place::Link(link) = impairment.place() {
-                    self.network.links[link as usize].lose(packet, now);
-                    self.observer.lost(link, packet, now);
+                    self.network.links[link as usize].lose(&packet, now);
+                    self.observer.lost(link, &packet, now);
                 }
             }
         }

@@ -30,11 +30,13 @@ pub(super) fn slack(network: &Network) -> Option<(u32, Time)> {
     (slack > Time::ZERO).then_some((link, slack))
 }
 
-/// Returns the last link of every route, if all routes have the same last link and nothing follows it.
+/// Returns the last link of every route, if all routes have the same last link and nothing follows it. Packets that
+/// their receivers discard are not delivered.
 fn last_link(network: &Network) -> Option<u32> {
-    let ends = network.hops.windows(2).filter(|hops| hops[1].link == Hop::DELIVER);
+    let ends = network.hops.windows(2).filter(|hops| hops[1].link == Hop::DELIVER || hops[1] == Hop::DISCARD);
     let is_link = |entry| matches!(entry, Entry::Core | Entry::Edge | Entry::Forged);
-    let mut before = ends.map(|hops| is_link(hops[0].entry).then_some(hops[0].link));
+    let delivers = |hops: &[Hop]| hops[1] != Hop::DISCARD && is_link(hops[0].entry);
+    let mut before = ends.map(|hops| delivers(hops).then_some(hops[0].link));
     let link = before.next()??;
     before.all(|other| other == Some(link)).then_some(link)
 }

@@ -8,6 +8,7 @@
 //! | (1) | `J += (abs(D) - J) / 16` | [`Call::receive`] |
 //! | (2) | a packet is played `P` after it was sent, `P` = delay of the first measured packet + buffer | the same |
 //! | (3) | mouth to ear: speech in a packet + look-ahead + `P` | [`Call::figures`] |
+//! | (4) | a packet with the number of one of the last 64 packets is a duplicate, and ignored | [`Call::is_duplicate`] |
 //!
 //! Cost: a few operations per packet of a call, and 150 bytes per call.
 //!
@@ -32,6 +33,10 @@ pub struct Call {
     /// Start and end of the measurement.
     window: (Time, Time),
     first: Time,
+    /// Number of the last packet sent among those that arrived, plus 1.
+    next: u64,
+    /// The last 64 numbers before `next`: a bit for each that arrived, the highest number first.
+    arrived: u64,
     /// Time from sending to playing; `None` before the first measured packet.
     playout: Option<Time>,
     /// Delay of the last packet; `None` before the first.
@@ -72,6 +77,8 @@ impl Call {
             params,
             window,
             first,
+            next: 0,
+            arrived: 0,
             playout: None,
             last_delay_s: None,
             jitter_s: 0.0,
@@ -82,8 +89,27 @@ impl Call {
         }
     }
 
-    /// Records a packet sent at `sent` that arrives at `now`. Returns true if it was sent during the measurement.
+    /// Takes note of a packet sent at `sent`. Returns true if it has arrived before (rule 4).
+    fn is_duplicate(&mut self, sent: Time) -> bool {
+        let number = self.sent_before(sent);
+        if number >= self.next {
+            let shift = u32::try_from(number + 1 - self.next).unwrap_or(u32::MAX);
+            self.arrived = self.arrived.checked_shl(shift).unwrap_or(0) | 1;
+            self.next = number + 1;
+            return false;
+        }
+        let bit = u32::try_from(self.next - 1 - number).ok().and_then(|age| 1u64.checked_shl(age)).unwrap_or(0);
+        let is_known = self.arrived & bit != 0;
+        self.arrived |= bit;
+        is_known
+    }
+
+    /// Records a packet sent at `sent` that arrives at `now`. Returns true if it was sent during the measurement and
+    /// is no duplicate.
     pub fn receive(&mut self, sent: Time, now: Time) -> bool {
+        if self.is_duplicate(sent) {
+            return false;
+        }
         let delay = now - sent;
         let delay_s = delay.as_secs_f64();
         let difference = (delay_s - self.last_delay_s.replace(delay_s).unwrap_or(delay_s)).abs();
@@ -111,7 +137,7 @@ impl Call {
             return None;
         }
         // `self.due` excludes packets sent before `from`, which `receive` does not count.
-        let lost = due - self.due;
+        let lost = due.saturating_sub(self.due);
         let mouth_to_ear = self.playout.map(|playout| self.params.coding_delay() + playout);
         let missing = (lost + self.late) as f64 / due as f64;
         let rating = mouth_to_ear.map_or(0.0, |delay| rating(self.params.codec, delay, missing));

@@ -8,10 +8,10 @@ use crate::measure::path_series::{Bin, ratio};
 use crate::measure::port_probe::{DropCount, PortProbe};
 use crate::measure::responsiveness_probe::ResponsivenessProbe;
 use crate::measure::run_record::{
-    AccessLossRecord, AccountingRecord, DelayRecord, DropRecord, GroupRecord, GroupSeriesRecord, LinkRecord,
-    PathRecord, Performance, QueueRecord, ResponsivenessRecord, RunRecord, SCHEMA, SeriesRecord, SlowdownRecord,
-    StateRecord, TcpRecord, TransferClassRecord, TransferRecord, TransferTimesRecord, UdpRecord, VideoRecord,
-    VoipRecord,
+    AccessLossRecord, AccountingRecord, ChangesRecord, DelayRecord, DropRecord, GroupRecord, GroupSeriesRecord,
+    LinkRecord, PathRecord, Performance, QueueRecord, RecoveryRecord, ResponsivenessRecord, RunRecord, SCHEMA,
+    SeriesRecord, SlowdownRecord, StateRecord, TcpRecord, TransferClassRecord, TransferRecord, TransferTimesRecord,
+    UdpRecord, VideoRecord, VoipRecord,
 };
 use crate::measure::slowdown::Slowdowns;
 use crate::measure::times_record::{DistributionRecord, TimesRecord};
@@ -21,7 +21,9 @@ use crate::network::Network;
 use crate::network::impairment::{Impairment, ImpairmentAccount, Place};
 use crate::network::link::Link;
 use crate::network::tcp_flow::{AtEnd, Span, TcpFlow};
-use crate::scenario::{GroupConfig, LinkConfig, Placement, Scenario, SourceConfig, SourceDirection, TopologyConfig};
+use crate::scenario::{
+    GroupConfig, Impairments, LinkConfig, Placement, Scenario, SourceConfig, SourceDirection, Spanned, TopologyConfig,
+};
 use crate::traffic::tcp::TcpParams;
 use crate::traffic::video_player::{VideoFigures, VideoPlayer};
 use fairlane_schemes::base::units::Time;
@@ -94,6 +96,7 @@ pub fn record(scenario: &Scenario, replication: u32, network: &Network, performa
             video: video_record(scenario, network, index),
             responsiveness: network.probes[index].as_deref().map(responsiveness_record),
             access_loss: group.access.loss.as_ref().and_then(|_| access_loss(network, index)),
+            access_changes: changes(&group.access, network, |place| is_access(place, index)),
         };
         if !has_rows {
             without_rows(&mut record);
@@ -120,6 +123,7 @@ pub fn record(scenario: &Scenario, replication: u32, network: &Network, performa
                 let max_min_utilisation = fair.of_link[index] / capacities[index];
                 let mut record = LinkRecord {
                     max_min_utilisation,
+                    changes: changes(&config.impairments, network, |place| place == Place::Link(index as u32)),
                     ..link_record(scenario, config, &network.links[index], probes[index], seconds)
                 };
                 if !has_rows {
@@ -303,13 +307,29 @@ fn video_record(scenario: &Scenario, network: &Network, group: usize) -> Option<
 }
 
 fn access_loss(network: &Network, index: usize) -> Option<AccessLossRecord> {
-    let is_own = |impairment: &&Impairment| match impairment.place() {
-        Place::Access { group, .. } => usize::from(group) == index,
-        Place::Link(_) => false,
-    };
+    let is_own = |impairment: &&Impairment| is_access(impairment.place(), index);
     let ImpairmentAccount { entered, lost, .. } = network.impairments.iter().find(is_own)?.measured();
     let lost_share = if entered == 0 { 0.0 } else { lost as f64 / entered as f64 };
     Some(AccessLossRecord { packets: entered, lost_packets: lost, lost_share })
+}
+
+fn is_access(place: Place, index: usize) -> bool {
+    matches!(place, Place::Access { group, .. } if usize::from(group) == index)
+}
+
+/// Returns the changes of all impairments at the places for which `is_own` returns true.
+fn changes(config: &Impairments, network: &Network, is_own: impl Fn(Place) -> bool) -> Option<ChangesRecord> {
+    if config.reorder.is_none() && config.duplicate.is_none() && config.corrupt.is_none() {
+        return None;
+    }
+    let mut sum = ChangesRecord::default();
+    for impairment in network.impairments.iter().filter(|impairment| is_own(impairment.place())) {
+        let measured = impairment.measured();
+        sum.reordered_packets += measured.reordered;
+        sum.duplicated_packets += measured.copied;
+        sum.corrupted_packets += measured.corrupted;
+    }
+    Some(sum)
 }
 
 struct Fair {
@@ -607,6 +627,7 @@ fn link_record(scenario: &Scenario, config: &LinkConfig, link: &Link, probe: &Po
             queued: u64::from(queued),
         },
         max_min_utilisation: 0.0,
+        changes: None,
         state: state_record(link.discipline().state_size()),
         readings: readings(link),
     }
@@ -658,12 +679,37 @@ fn series_record(scenario: &Scenario, network: &Network, probe: &PortProbe) -> O
             marked_share: of_bins(Bin::marked_share),
         }
     };
+    let groups: Vec<_> = scenario.groups.iter().enumerate().zip(series.group_rates()).map(group).collect();
     Some(SeriesRecord {
+        recoveries: recoveries(scenario, &groups, interval),
         link: scenario.topology.links[scenario.series_link()].name.clone(),
         interval_s: interval.as_secs_f64(),
         start_s: 0.0,
-        groups: scenario.groups.iter().enumerate().zip(series.group_rates()).map(group).collect(),
+        groups,
         queue_packets: series.queue_packets(),
         drop_threshold: series.drop_thresholds(),
     })
+}
+
+/// Share of the throughput before a fault from which on the path counts as recovered.
+const RECOVERED: f64 = 0.8;
+
+/// Recovery from faults of the observed link and of access links.
+fn recoveries(scenario: &Scenario, groups: &[GroupSeriesRecord], interval: Time) -> Vec<RecoveryRecord> {
+    let recovery = |Spanned { key, group, link, span, .. }: Spanned| {
+        let (Some(from), Some(until)) = (span.from, span.until) else { return None };
+        let (first, second) = ((from.0 / interval.0) as usize, until.0.div_ceil(interval.0) as usize);
+        let own = if let Some(group) = group { &groups[group..=group] } else { groups };
+        let bps = |bin: usize| own.iter().map(|group| group.throughput_bps[bin]).sum::<f64>();
+        let bins = groups[0].throughput_bps.len();
+        if link.is_some_and(|link| link != scenario.series_link()) || first < 2 || second >= bins {
+            return None;
+        }
+        let before: Vec<f64> = (first / 2..first).map(bps).collect();
+        let before_bps = mean(&before);
+        let recovered = (second..bins).find(|&bin| bps(bin) >= RECOVERED * before_bps);
+        let time = |bin: usize| Time(bin as u64 * interval.0) - until;
+        Some(RecoveryRecord { key, before_bps, recovery_s: recovered.map(|bin| time(bin).as_secs_f64()) })
+    };
+    scenario.spans().filter_map(recovery).collect()
 }

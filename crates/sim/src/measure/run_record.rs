@@ -145,6 +145,10 @@ metrics! {
         /// Loss on the group's access links during the measurement; absent without `access_loss`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         access_loss: Option<AccessLossRecord>, part "access_loss_";
+        /// Packets changed on the group's access links during the measurement; absent without `access_reorder`,
+        /// `access_duplicate` and `access_corrupt`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        access_changes: Option<ChangesRecord>, part "access_";
     }
 }
 
@@ -266,6 +270,19 @@ metrics! {
         lost_packets: u64, unit "packets", better "low", heading "lost";
         /// Fraction of packets lost; 0 if there were no packets.
         lost_share: f64, unit "1" as "%", better "low", heading "lost";
+    }
+}
+
+metrics! {
+    /// Packets that impairments changed, but did not lose.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    pub struct ChangesRecord {
+        /// Packets that skipped the delay.
+        reordered_packets: u64, unit "packets", heading "reordered";
+        /// Copies of packets, in addition to the packets that arrived.
+        duplicated_packets: u64, unit "packets", heading "duplicated";
+        /// Packets that were damaged. Their receivers drop them.
+        corrupted_packets: u64, unit "packets", better "low", heading "corrupted";
     }
 }
 
@@ -485,6 +502,9 @@ metrics! {
         /// Measurements and counters of the scheme at the end of the run, explained in the scheme's chapter.
         #[serde(default)]
         readings: BTreeMap<String, f64>, unit "", heading "reading", named "reading";
+        /// Packets changed on the wire during the measurement; absent without reordering, duplication and corruption.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        changes: Option<ChangesRecord>, part "";
     }
 }
 
@@ -594,6 +614,23 @@ metrics! {
         /// Mean drop threshold of arriving packets, in the unit of the scheme's thresholds (packets, bytes or seconds).
         /// Null if no packet arrived or the scheme has no threshold.
         drop_threshold: Vec<Option<f64>>, unit "", heading "drop threshold", of "series of a link";
+        /// Recovery from faults; absent without an impairment of the link, or of access links, that starts and ends
+        /// during the run.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        recoveries: Vec<RecoveryRecord>, part "recovery_" of "fault";
+    }
+}
+
+metrics! {
+    /// Recovery from a fault. The throughput is that of the link or, after a fault of access links, of their group.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    pub struct RecoveryRecord {
+        /// Key of the impairment.
+        key: String;
+        /// Mean throughput in the second half of the time before the fault.
+        before_bps: f64, unit "bit/s" as "Mbit/s", heading "before";
+        /// Time from the end of the fault to the first bin with 80 % of this throughput; null if there is none.
+        recovery_s: Option<f64>, unit "s", better "low", heading "recovery";
     }
 }
 

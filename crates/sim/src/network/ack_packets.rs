@@ -28,6 +28,7 @@ pub struct AckPackets {
     slots: Vec<FlowAck>,
     free: Vec<u32>,
     sent: u64,
+    copied: u64,
     unpacked: u64,
     lost: u64,
 }
@@ -42,6 +43,7 @@ impl AckPackets {
             slots: Vec::new(),
             free: Vec::new(),
             sent: 0,
+            copied: 0,
             unpacked: 0,
             lost: 0,
         }
@@ -63,13 +65,7 @@ impl AckPackets {
     /// Stores an acknowledgement of `flow` that its receiver sends at `now`. Returns its packet.
     pub fn pack(&mut self, ack: &FlowAck, flow: &TcpFlow, wire_bytes: u32, now: Time) -> SimPacket {
         self.sent += 1;
-        let slot = if let Some(slot) = self.free.pop() {
-            self.slots[slot as usize] = *ack;
-            slot
-        } else {
-            self.slots.push(*ack);
-            self.slots.len() as u32 - 1
-        };
+        let slot = self.store(*ack);
         let ingress = match flow.ingress.checked_sub(self.first_ingress) {
             Some(of_server) => of_server,
             None => flow.ingress + self.first_ingress,
@@ -86,6 +82,26 @@ impl AckPackets {
             kind: PacketKind::Ack,
             ..SimPacket::BLANK
         }
+    }
+
+    fn store(&mut self, ack: FlowAck) -> u32 {
+        if let Some(slot) = self.free.pop() {
+            self.slots[slot as usize] = ack;
+            slot
+        } else {
+            self.slots.push(ack);
+            self.slots.len() as u32 - 1
+        }
+    }
+
+    /// Returns a copy of any packet. The copy of an acknowledgement has a separate slot.
+    pub fn copy(&mut self, packet: &SimPacket) -> SimPacket {
+        let mut copy = *packet;
+        if packet.kind == PacketKind::Ack {
+            self.copied += 1;
+            copy.seq = self.store(*self.of(packet));
+        }
+        copy
     }
 
     /// Returns the acknowledgement in a packet.
@@ -107,10 +123,10 @@ impl AckPackets {
         self.free.push(slot);
     }
 
-    /// Numbers of acknowledgements that were sent, unpacked after delivery, and lost.
+    /// Numbers of acknowledgements that were sent, copied, unpacked after delivery, and lost.
     #[must_use]
-    pub fn accounting(&self) -> (u64, u64, u64) {
-        (self.sent, self.unpacked, self.lost)
+    pub fn accounting(&self) -> (u64, u64, u64, u64) {
+        (self.sent, self.copied, self.unpacked, self.lost)
     }
 
     /// Number of acknowledgements in packets, including lost ones whose loss is not counted yet.

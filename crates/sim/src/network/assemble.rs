@@ -33,6 +33,7 @@ impl Network {
         self.ended.iter_mut().zip(&other.ended).for_each(|(own, other)| own.add(other));
         self.paths.add(&other.paths);
         self.delivered += other.delivered;
+        self.discarded += other.discarded;
     }
 }
 

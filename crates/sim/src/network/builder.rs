@@ -80,6 +80,7 @@ impl Network {
                 ended: vec![SenderStats::default(); scenario.groups.len()],
                 calls: CallProbes::default(),
                 delivered: 0,
+                discarded: 0,
                 lasting_flows: 0,
                 own: None,
                 free: VecDeque::new(),
@@ -98,6 +99,7 @@ impl Network {
             builder.add_place(index, group, &config);
         }
         builder.network.stops_to_come.sort_by_key(|&stop| std::cmp::Reverse(stop));
+        builder.add_hops_of_damaged();
         builder.number_udp_flows();
         builder.part_streams();
         builder.observe_links();
@@ -203,6 +205,20 @@ impl Builder<'_> {
         }
         self.routes.insert(key, first);
         first
+    }
+
+    /// Adds the routes again for corrupted packets, whose receivers discard them, if a link corrupts packets.
+    fn add_hops_of_damaged(&mut self) {
+        let Network { hops, impairments, .. } = &mut self.network;
+        if !impairments.iter().any(Impairment::corrupts) {
+            return;
+        }
+        impairments.iter_mut().for_each(|impairment| impairment.set_damaged(hops.len() as u16));
+        let of_damaged = |&hop: &Hop| match hop {
+            Hop { entry: Entry::Call, .. } | Hop::END => Hop::DISCARD,
+            _ => hop,
+        };
+        hops.extend(hops.iter().map(of_damaged).collect::<Vec<_>>());
     }
 
     fn application(&mut self, name: &str) -> u16 {
@@ -575,8 +591,8 @@ impl Builder<'_> {
     }
 }
 
-/// Divides a delay between a wire and the impairment after it. With jitter, the impairment gets the whole delay,
-/// because jitter varies it as a whole. Otherwise the wire gets it.
+/// Divides a delay between a wire and the impairment after it. With jitter or reordering, the impairment gets the whole
+/// delay, because packets vary or skip it as a whole. Otherwise the wire gets it.
 pub(crate) fn delays(impairments: &Impairments, delay: Time) -> (Time, Time) {
-    if impairments.jitter.is_some() { (Time::ZERO, delay) } else { (delay, Time::ZERO) }
+    if impairments.takes_delay() { (Time::ZERO, delay) } else { (delay, Time::ZERO) }
 }

@@ -3,7 +3,7 @@
 
 use super::random_stream::RandomStream;
 use super::{Network, delays};
-use crate::scenario::{Impairments, LossConfig, Scenario};
+use crate::scenario::{Impairments, LossConfig, Scenario, Span};
 use fairlane_schemes::base::config::ConfigValue;
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{Probability, Time};
@@ -86,23 +86,28 @@ fn impairment(config: &Impairments, delay: Time, seed: u64) -> Json {
         return Json::Null;
     }
     let loss = config.loss.as_ref().map(|loss| match loss {
-        LossConfig::Random(params) => ("random", vec![below(params.probability)]),
+        LossConfig::Random(params) => ("random", vec![below(params.probability)], span(&params.span)),
         LossConfig::GilbertElliott(params) => {
-            ("gilbert_elliott", [params.p, params.r, params.good_loss, params.bad_loss].map(below).to_vec())
+            let bounds = [params.p, params.r, params.good_loss, params.bad_loss].map(below);
+            ("gilbert_elliott", bounds.to_vec(), span(&params.span))
         }
-        LossConfig::Periodic(params) => ("periodic", vec![u64::from(params.period)]),
+        LossConfig::Periodic(params) => ("periodic", vec![u64::from(params.period)], span(&params.span)),
     });
     let jitter = config.jitter.as_ref().map(|jitter| {
         json!({
             "distribution": jitter.distribution.name(),
             "deviation_ps": jitter.deviation.0,
             "reorder": jitter.reorder,
+            "span": span(&jitter.span),
         })
     });
-    let detour = config.detour.as_ref().map(|detour| {
-        json!({"delay_ps": detour.delay.0, "from_ps": detour.from.0, "until_ps": detour.until.map(|until| until.0)})
-    });
+    let detour = config.detour.as_ref().map(|detour| json!({"delay_ps": detour.delay.0, "span": span(&detour.span)}));
     json!({"seed": seed, "delay_ps": delay.0, "loss": loss, "jitter": jitter, "detour": detour})
+}
+
+/// Start and end of a span in ps; null without an end.
+fn span(span: &Span) -> (u64, Option<u64>) {
+    (span.from.map_or(0, |from| from.0), span.until.map(|until| until.0))
 }
 
 /// Number below which the 52 bits of [`Rng::open01`] are for an event of this probability.

@@ -16,7 +16,7 @@ pub mod tcp_flow;
 pub mod way_back;
 
 use crate::measure::call_probe::CallProbes;
-use crate::measure::path_probe::PathProbes;
+use crate::measure::path_probe::{Loss, PathProbes};
 use crate::measure::responsiveness_probe::ResponsivenessProbe;
 use crate::measure::transfer_probe::TransferProbe;
 use crate::network::ack_packets::{ACK_FLOW, AckPackets};
@@ -60,11 +60,15 @@ pub enum Entry {
     Impairment,
     /// Reach the receiver of a call, before the end of the route.
     Call,
+    /// Reach the receiver damaged: the end of the route of a corrupted packet.
+    Discard,
 }
 
 impl Hop {
     /// The receiver of a call.
     pub const CALL: Self = Self { link: 0, entry: Entry::Call };
+    /// The receiver of a corrupted packet.
+    pub const DISCARD: Self = Self { link: 0, entry: Entry::Discard };
     /// Value of `link` at the end of a route.
     pub const DELIVER: u32 = u32::MAX;
     /// End of a route.
@@ -129,6 +133,8 @@ pub struct Network {
     pub calls: CallProbes,
     /// Number of packets that reached the end of their route.
     pub delivered: u64,
+    /// Number of corrupted packets that reached the end of their route.
+    pub discarded: u64,
     /// Number of TCP connections that last for the whole run. All others have higher indices.
     pub lasting_flows: usize,
     /// Separate random streams and flow numbers of users, which replace the shared ones if present.
@@ -365,6 +371,12 @@ impl Network {
         flow.unmeasured_wire_bytes = -old.measured_wire_bytes().cast_signed();
         self.flows[place as usize] = flow;
         Some(start)
+    }
+
+    /// Drops a corrupted packet at its receiver.
+    pub fn discard(&mut self, packet: &SimPacket, now: Time) {
+        self.discarded += 1;
+        self.hosts.losses.push(Loss::of(packet, now));
     }
 
     /// Handles a packet of a call that reached the end of its route at `now`.

@@ -29,9 +29,9 @@ choices! {
         Marker = "marker",
         /// Scheme of a port; index: the link, 0 for the first bottleneck.
         Queue = "queue",
-        /// Loss and jitter of a link; index: the link.
+        /// Impairments of a link; index: the link.
         LinkImpairment = "link_impairment",
-        /// Loss and jitter of access links; index: the user group.
+        /// Impairments of access links; index: the user group.
         AccessImpairment = "access_impairment",
     }
 }

@@ -1,6 +1,6 @@
 //! User groups and their sources.
 
-use super::impairments::{ImpairmentKeys, Impairments};
+use super::impairments::{Impairments, OF_ACCESS};
 use super::run::RunParams;
 use super::sources::SourceConfig;
 use super::tcp::TcpDefaults;
@@ -77,9 +77,6 @@ params! {
         forged_labels: bool = false, source "our choice";
     }
 }
-
-/// Names of the tables that configure impairments on access links.
-pub(super) const ACCESS_KEYS: ImpairmentKeys = ["access_loss", "access_jitter", "access_detour"];
 
 impl GroupParams {
     /// Reference rate times weight: the user's relative entitlement.
@@ -169,6 +166,7 @@ fn check_counts(groups: &[GroupConfig]) -> Result<u64, ConfigError> {
 
 fn check_routes(groups: &[GroupConfig], topology: &TopologyConfig) -> Result<(), ConfigError> {
     let (mut users, mut access_links) = (0, 0);
+    let corrupts = corrupts(groups, topology);
     let mut routes = BTreeSet::new();
     for (i, group) in groups.iter().enumerate() {
         users += u64::from(group.params.users);
@@ -183,7 +181,7 @@ fn check_routes(groups: &[GroupConfig], topology: &TopologyConfig) -> Result<(),
             }
         }
         let hops: usize = routes.iter().map(|(route, access, _, call)| hops(route, *access, *call, topology)).sum();
-        check_hops(hops, &format!("groups[{i}].route"))?;
+        check_hops(hops, corrupts, &format!("groups[{i}].route"))?;
         access_links += group.access_delays.len();
         if access_links > MOST_ACCESS_LINKS {
             let problem = format!(
@@ -203,7 +201,14 @@ fn check_routes(groups: &[GroupConfig], topology: &TopologyConfig) -> Result<(),
     Ok(())
 }
 
-pub(super) fn check_hops(hops: usize, key: &str) -> Result<(), ConfigError> {
+/// Returns true if a link or an access link corrupts packets. Damaged packets have routes of their own.
+pub(super) fn corrupts(groups: &[GroupConfig], topology: &TopologyConfig) -> bool {
+    let of_links = topology.links.iter().map(|link| &link.impairments);
+    of_links.chain(groups.iter().map(|group| &group.access)).any(|impairments| impairments.corrupt.is_some())
+}
+
+pub(super) fn check_hops(hops: usize, corrupts: bool, key: &str) -> Result<(), ConfigError> {
+    let hops = if corrupts { 2 * hops } else { hops };
     if hops > MOST_HOPS {
         let problem = format!("{hops} hops on different routes are out of range, there may be {MOST_HOPS}");
         return Err(ConfigError::new(key, problem));
@@ -266,7 +271,7 @@ impl GroupConfig {
         };
         check_receiver_link(&params, &route, topology, table)?;
         let (access_delays, access_spread) = access_delays(&params, &route, topology, |name| table.key(name))?;
-        let access = Impairments::read(table, ACCESS_KEYS)?;
+        let access = Impairments::read(table, OF_ACCESS)?;
         let (mut sources, mut applications, mut directions) = (Vec::new(), Vec::new(), Vec::new());
         for mut source in table.tables("sources")? {
             if subscribers.is_some() {
@@ -330,7 +335,7 @@ impl GroupConfig {
         let mut map = Map::new();
         map.insert("name".into(), self.name.to_json());
         self.params.write(&mut map);
-        self.access.write(&mut map, ACCESS_KEYS);
+        self.access.write(&mut map, OF_ACCESS);
         if let Some((subscribers, _)) = &self.subscribers {
             subscribers.write(&mut map);
         }
@@ -424,7 +429,7 @@ fn read_subscribers(
         ("receiver_rate", params.receiver_rate.is_some()),
         ("receiver_delay", params.receiver_delay.is_some()),
     ];
-    let impaired = ACCESS_KEYS.into_iter().find(|&key| table.get(key).is_some());
+    let impaired = OF_ACCESS.into_iter().find(|&key| table.get(key).is_some());
     let given = given.iter().find(|(_, given)| *given).map(|&(key, _)| key);
     if let Some(key) = given.or(impaired) {
         return Err(ConfigError::new(

@@ -1,9 +1,38 @@
-//! Impairments of a path: loss, jitter, and temporary detours.
+//! Impairments of a path: loss, duplication, corruption, slots, reordering, jitter, and detours, each for a time.
 
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table};
-use fairlane_schemes::base::units::{Probability, Time};
+use fairlane_schemes::base::units::{Bytes, Probability, Time};
 use fairlane_schemes::{choices, params};
 use serde_json::{Map, Value as Json};
+
+params! {
+    /// Time in which a part of an impairment has an effect.
+    pub struct Span {
+        /// Start of the effect; by default the start of the run.
+        from: Option<Time> = null, in "0 s"..="1440 h", source "our choice";
+        /// End of the effect; by default the end of the run.
+        until: Option<Time> = null, in "1 ps"..="1440 h", source "our choice";
+    }
+}
+
+impl Span {
+    /// Returns true if a packet that enters the path at `now` is affected.
+    #[must_use]
+    pub fn has(&self, now: Time) -> bool {
+        self.from.is_none_or(|from| now >= from) && self.until.is_none_or(|until| now < until)
+    }
+
+    fn check(&self, table: &Table<'_>) -> Result<(), ConfigError> {
+        let from = self.from.unwrap_or(Time::ZERO);
+        match self.until.filter(|&until| until <= from) {
+            Some(until) => {
+                let problem = format!("\"{until}\" is out of range, it must be after from, {from}");
+                Err(ConfigError::new(table.key("until"), problem))
+            }
+            None => Ok(()),
+        }
+    }
+}
 
 choices! {
     /// Models of loss.
@@ -41,6 +70,7 @@ params! {
     pub struct RandomLossParams {
         /// Probability that a packet is lost.
         probability: Probability = "1 %", in "0 %"..="100 %", source "tc-netem(8) loss random";
+        with span: Span;
     }
 }
 
@@ -56,6 +86,7 @@ params! {
         bad_loss: Probability = "100 %", in "0 %"..="100 %", symbol "1-h", source "tc-netem(8) loss gemodel";
         /// Probability that a packet in the good state is lost.
         good_loss: Probability = "0 %", in "0 %"..="100 %", symbol "1-k", source "tc-netem(8) loss gemodel";
+        with span: Span;
     }
 }
 
@@ -64,6 +95,7 @@ params! {
     pub struct PeriodicLossParams {
         /// Period in packets; the last packet of each period is lost.
         period: u32 = 100, in 1..=1000000000, source "our choice";
+        with span: Span;
     }
 }
 
@@ -94,8 +126,19 @@ impl LossConfig {
             LossModel::GilbertElliott => Self::GilbertElliott(GilbertElliottParams::read(table)?),
             LossModel::Periodic => Self::Periodic(PeriodicLossParams::read(table)?),
         };
+        loss.span().check(table)?;
         table.finish()?;
         Ok(loss)
+    }
+
+    /// Time in which packets are lost.
+    #[must_use]
+    pub fn span(&self) -> &Span {
+        match self {
+            Self::Random(params) => &params.span,
+            Self::GilbertElliott(params) => &params.span,
+            Self::Periodic(params) => &params.span,
+        }
     }
 
     fn write(&self) -> Json {
@@ -136,6 +179,39 @@ choices! {
     }
 }
 
+/// A part of an impairment other than loss: a table of parameters.
+pub trait Part: ParamSet {
+    /// Type of the required keys, which have no generally useful default.
+    type Required: ConfigValue;
+    /// Required keys.
+    const REQUIRED: &'static [&'static str];
+
+    /// Time in which the part has an effect.
+    fn span(&self) -> &Span;
+}
+
+/// Reads the table `key` of a part, if there is one.
+fn read_part<P: Part>(table: &mut Table<'_>, key: &'static str) -> Result<Option<P>, ConfigError> {
+    let Some(mut table) = table.table(key)? else { return Ok(None) };
+    for &key in P::REQUIRED {
+        if table.get(key).is_none() {
+            table.required::<P::Required>(key)?;
+        }
+    }
+    let part = P::read(&mut table)?;
+    part.span().check(&table)?;
+    table.finish()?;
+    Ok(Some(part))
+}
+
+fn write_part<P: Part>(part: Option<&P>, map: &mut Map<String, Json>, key: &str) {
+    if let Some(part) = part {
+        let mut table = Map::new();
+        part.write(&mut table);
+        map.insert(key.into(), Json::Object(table));
+    }
+}
+
 params! {
     /// Random variation of the link's delay. The total delay is never negative.
     pub struct JitterParams {
@@ -146,6 +222,16 @@ params! {
         distribution: JitterDistribution = "uniform", source "Linux sch_netem.c tabledist, without a table";
         /// Allows packets to overtake each other. Otherwise each packet arrives after the previous one.
         reorder: bool = false, source "our choice: netem reorders";
+        with span: Span;
+    }
+}
+
+impl Part for JitterParams {
+    type Required = Time;
+    const REQUIRED: &'static [&'static str] = &["deviation"];
+
+    fn span(&self) -> &Span {
+        &self.span
     }
 }
 
@@ -154,18 +240,78 @@ params! {
     pub struct DetourParams {
         /// Additional delay of the longer route.
         delay: Time = "50 ms", in "1 ns"..="1 h", source "our choice";
-        /// Time from which packets take the longer route.
-        from: Time = "0 s", in "0 s"..="1440 h", source "our choice";
-        /// Time from which packets take the shorter route again. If absent, packets keep the longer route.
-        until: Option<Time> = null, in "1 ps"..="1440 h", source "our choice";
+        with span: Span;
     }
 }
 
-impl DetourParams {
-    /// Additional delay of a packet that enters the path at `now`.
-    #[must_use]
-    pub fn delay_at(&self, now: Time) -> Time {
-        if now >= self.from && self.until.is_none_or(|until| now < until) { self.delay } else { Time::ZERO }
+impl Part for DetourParams {
+    type Required = Time;
+    const REQUIRED: &'static [&'static str] = &["delay", "from"];
+
+    fn span(&self) -> &Span {
+        &self.span
+    }
+}
+
+params! {
+    /// Random choice of packets.
+    pub struct ChanceParams {
+        /// Probability that a packet is affected.
+        probability: Probability = "1 %", in "0 %"..="100 %", source "tc-netem(8)";
+        /// Weight of the last random number in the next one.
+        correlation: Probability = "0 %", in "0 %"..="100 %", source "Linux sch_netem.c get_crandom";
+        with span: Span;
+    }
+}
+
+impl Part for ChanceParams {
+    type Required = Probability;
+    const REQUIRED: &'static [&'static str] = &["probability"];
+
+    fn span(&self) -> &Span {
+        &self.span
+    }
+}
+
+params! {
+    /// Single packets that skip the delay of the link, and so overtake others.
+    pub struct ReorderParams {
+        /// The last of every `gap` packets may skip the delay.
+        gap: u32 = 1, in 1..=1000000000, source "tc-netem(8) reorder";
+        with chance: ChanceParams;
+    }
+}
+
+impl Part for ReorderParams {
+    type Required = Probability;
+    const REQUIRED: &'static [&'static str] = ChanceParams::REQUIRED;
+
+    fn span(&self) -> &Span {
+        self.chance.span()
+    }
+}
+
+params! {
+    /// Slots in which packets leave. All packets that arrive between two slots wait.
+    pub struct SlotParams {
+        /// Shortest time until the next slot.
+        min: Time = "10 ms", in "1 ns"..="1 h", source "tc-netem(8) slot";
+        /// Longest time until the next slot; by default `min`.
+        max: Option<Time> = null, in "1 ns"..="1 h", source "tc-netem(8) slot";
+        /// Most packets of a slot; by default any number.
+        packets: Option<u32> = null, in 1..=1000000000, source "tc-netem(8) slot";
+        /// Bytes after which a slot ends; by default any number.
+        bytes: Option<Bytes> = null, in "1 B"..="1000 GB", source "tc-netem(8) slot";
+        with span: Span;
+    }
+}
+
+impl Part for SlotParams {
+    type Required = Time;
+    const REQUIRED: &'static [&'static str] = &["min"];
+
+    fn span(&self) -> &Span {
+        &self.span
     }
 }
 
@@ -178,64 +324,122 @@ pub struct Impairments {
     pub jitter: Option<JitterParams>,
     /// Detour, if any.
     pub detour: Option<DetourParams>,
+    /// Reordering of single packets, if any.
+    pub reorder: Option<ReorderParams>,
+    /// Duplication, if any.
+    pub duplicate: Option<ChanceParams>,
+    /// Corruption, if any.
+    pub corrupt: Option<ChanceParams>,
+    /// Slots, if any.
+    pub slot: Option<SlotParams>,
 }
 
-/// Names of the three tables of [`Impairments`]: loss, jitter, detour.
-pub(super) type ImpairmentKeys = [&'static str; 3];
+/// Names of the tables of [`Impairments`], in the order of its fields.
+pub(super) type ImpairmentKeys = [&'static str; 7];
+
+macro_rules! impairment_keys {
+    ($prefix:literal) => {
+        [
+            concat!($prefix, "loss"),
+            concat!($prefix, "jitter"),
+            concat!($prefix, "detour"),
+            concat!($prefix, "reorder"),
+            concat!($prefix, "duplicate"),
+            concat!($prefix, "corrupt"),
+            concat!($prefix, "slot"),
+        ]
+    };
+}
+
+/// Names of the tables of a link of a graph.
+pub(super) const OF_LINK: ImpairmentKeys = impairment_keys!("");
+/// Names of the tables of the bottleneck of a dumbbell.
+pub(super) const OF_BOTTLENECK: ImpairmentKeys = impairment_keys!("bottleneck_");
+/// Names of the tables of a group's access links.
+pub(super) const OF_ACCESS: ImpairmentKeys = impairment_keys!("access_");
+
+/// The span of a part of an impairment.
+#[derive(Clone, Debug)]
+pub struct Spanned {
+    /// Key of the part's table.
+    pub key: String,
+    /// Name of the part, as on a link of a graph.
+    pub part: &'static str,
+    /// Index of the group, for a part of access links.
+    pub group: Option<usize>,
+    /// Index of the link, for a part of a link.
+    pub link: Option<usize>,
+    /// Span.
+    pub span: Span,
+}
+
+/// Spans of the parts of an impairment. `key` returns the key of a part's table.
+pub(super) fn spans(impairments: &Impairments, key: impl Fn(&'static str) -> String) -> impl Iterator<Item = Spanned> {
+    let part = move |(part, span): (&'static str, Option<&Span>)| {
+        Some(Spanned { key: key(part), part, group: None, link: None, span: span?.clone() })
+    };
+    OF_LINK.into_iter().zip(impairments.spans()).filter_map(part)
+}
 
 impl Impairments {
     /// Returns true if there is any impairment.
     #[must_use]
     pub fn any(&self) -> bool {
-        self.loss.is_some() || self.jitter.is_some() || self.detour.is_some()
+        *self != Self::default()
     }
 
-    pub(super) fn read(table: &mut Table<'_>, [loss, jitter, detour]: ImpairmentKeys) -> Result<Self, ConfigError> {
+    /// Returns true if packets wait in the impairment for the whole delay of the link.
+    #[must_use]
+    pub fn takes_delay(&self) -> bool {
+        self.jitter.is_some() || self.reorder.is_some()
+    }
+
+    /// Span of each part, if it is present, in the order of [`ImpairmentKeys`].
+    fn spans(&self) -> [Option<&Span>; 7] {
+        [
+            self.loss.as_ref().map(LossConfig::span),
+            self.jitter.as_ref().map(Part::span),
+            self.detour.as_ref().map(Part::span),
+            self.reorder.as_ref().map(Part::span),
+            self.duplicate.as_ref().map(Part::span),
+            self.corrupt.as_ref().map(Part::span),
+            self.slot.as_ref().map(Part::span),
+        ]
+    }
+
+    pub(super) fn read(table: &mut Table<'_>, keys: ImpairmentKeys) -> Result<Self, ConfigError> {
+        let [loss, jitter, detour, reorder, duplicate, corrupt, slot_key] = keys;
         let loss = table.table(loss)?.map(|mut table| LossConfig::read(&mut table)).transpose()?;
-        let jitter = table.table(jitter)?.map(|mut table| read_jitter(&mut table)).transpose()?;
-        let detour = table.table(detour)?.map(|mut table| read_detour(&mut table)).transpose()?;
-        Ok(Self { loss, jitter, detour })
+        let slot: Option<SlotParams> = read_part(table, slot_key)?;
+        if let Some(SlotParams { min, max: Some(max), .. }) = slot
+            && max < min
+        {
+            let problem = format!("\"{max}\" is out of range, it must be at least min, {min}");
+            return Err(ConfigError::new(format!("{}.max", table.key(slot_key)), problem));
+        }
+        Ok(Self {
+            loss,
+            jitter: read_part(table, jitter)?,
+            detour: read_part(table, detour)?,
+            reorder: read_part(table, reorder)?,
+            duplicate: read_part(table, duplicate)?,
+            corrupt: read_part(table, corrupt)?,
+            slot,
+        })
     }
 
-    pub(super) fn write(&self, map: &mut Map<String, Json>, [loss, jitter, detour]: ImpairmentKeys) {
+    pub(super) fn write(&self, map: &mut Map<String, Json>, keys: ImpairmentKeys) {
+        let [loss, jitter, detour, reorder, duplicate, corrupt, slot] = keys;
         if let Some(config) = &self.loss {
             map.insert(loss.into(), config.write());
         }
-        if let Some(config) = &self.jitter {
-            let mut table = Map::new();
-            config.write(&mut table);
-            map.insert(jitter.into(), Json::Object(table));
-        }
-        if let Some(config) = &self.detour {
-            let mut table = Map::new();
-            config.write(&mut table);
-            map.insert(detour.into(), Json::Object(table));
-        }
+        write_part(self.jitter.as_ref(), map, jitter);
+        write_part(self.detour.as_ref(), map, detour);
+        write_part(self.reorder.as_ref(), map, reorder);
+        write_part(self.duplicate.as_ref(), map, duplicate);
+        write_part(self.corrupt.as_ref(), map, corrupt);
+        write_part(self.slot.as_ref(), map, slot);
     }
-}
-
-fn read_jitter(table: &mut Table<'_>) -> Result<JitterParams, ConfigError> {
-    if table.get("deviation").is_none() {
-        table.required::<Time>("deviation")?;
-    }
-    let params = JitterParams::read(table)?;
-    table.finish()?;
-    Ok(params)
-}
-
-fn read_detour(table: &mut Table<'_>) -> Result<DetourParams, ConfigError> {
-    for key in ["delay", "from"] {
-        if table.get(key).is_none() {
-            table.required::<Time>(key)?;
-        }
-    }
-    let params = DetourParams::read(table)?;
-    if let Some(until) = params.until.filter(|&until| until <= params.from) {
-        let problem = format!("\"{until}\" is out of range, it must be after from, {}", params.from);
-        return Err(ConfigError::new(table.key("until"), problem));
-    }
-    table.finish()?;
-    Ok(params)
 }
 
 #[cfg(test)]

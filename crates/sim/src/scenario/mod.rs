@@ -23,8 +23,8 @@ pub use codepoint::{Codepoint, CodepointParams};
 pub use groups::{GroupConfig, GroupParams};
 pub use headers::UDP_HEADER_BYTES;
 pub use impairments::{
-    DetourParams, GilbertElliottParams, Impairments, JitterDistribution, JitterParams, LossConfig, PeriodicLossParams,
-    RandomLossParams,
+    ChanceParams, DetourParams, GilbertElliottParams, Impairments, JitterDistribution, JitterParams, LossConfig, Part,
+    PeriodicLossParams, RandomLossParams, ReorderParams, SlotParams, Span, Spanned,
 };
 pub use notes::Note;
 pub use placements::Placement;
@@ -290,6 +290,19 @@ impl Scenario {
     #[must_use]
     pub fn users(&self) -> usize {
         self.groups.iter().map(|group| group.params.users as usize).sum()
+    }
+
+    /// Spans of all parts of impairments: those of links, then those of access links.
+    pub fn spans(&self) -> impl Iterator<Item = Spanned> {
+        let of_links = self.topology.links.iter().enumerate().flat_map(move |(index, link)| {
+            let key = move |part| self.topology.key_of_link(index, part);
+            impairments::spans(&link.impairments, key).map(move |spanned| Spanned { link: Some(index), ..spanned })
+        });
+        let of_groups = self.groups.iter().enumerate().flat_map(|(index, group)| {
+            let key = move |part| format!("groups[{index}].access_{part}");
+            impairments::spans(&group.access, key).map(move |spanned| Spanned { group: Some(index), ..spanned })
+        });
+        of_links.chain(of_groups)
     }
 
     /// Index of the link whose time series are recorded.

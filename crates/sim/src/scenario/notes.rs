@@ -1,6 +1,7 @@
 //! Notes: caveats on the results of a valid scenario. They depend only on the scenario.
 
 use super::groups::least_rtt;
+use super::impairments::{OF_LINK, Spanned};
 use super::{AccessNetwork, Direction, GroupConfig, Scenario, SourceConfig, TcpConfig};
 use crate::traffic::tcp::{CongestionControl, TcpParams};
 use fairlane_schemes::base::config::shortened;
@@ -230,14 +231,13 @@ impl Scenario {
         Some(Note { key, text })
     }
 
-    /// Returns notes about rate steps and detours after the end of the run: one note for the first of each kind, with
-    /// the number of others.
+    /// Returns notes about rate steps and spans of impairments after the end of the run: one note for the first of each
+    /// kind, with the number of others.
     fn late_changes(&self) -> Vec<Note> {
         let links = self.topology.links.iter().enumerate();
         let steps = match self.topology.tree {
             Some(_) => Vec::new(), // failovers have a separate note
             None => links
-                .clone()
                 .flat_map(|(index, link)| {
                     let key = self.topology.key_of_link(index, "schedule");
                     let times = link.schedule.iter().map(|step| step.at).enumerate();
@@ -245,15 +245,15 @@ impl Scenario {
                 })
                 .collect(),
         };
-        let of_links = links.filter_map(|(index, link)| {
-            let detour = link.impairments.detour.as_ref()?;
-            Some((format!("{}.from", self.topology.key_of_link(index, "detour")), detour.from))
-        });
-        let of_groups = self.groups.iter().enumerate().filter_map(|(index, group)| {
-            Some((format!("groups[{index}].access_detour.from"), group.access.detour.as_ref()?.from))
-        });
-        let detours = of_links.chain(of_groups).collect();
-        [self.late(steps, "step"), self.late(detours, "detour")].into_iter().flatten().collect()
+        let late_part = |&part: &&str| {
+            let late_key = |Spanned { key, span, .. }: Spanned| match (span.from, span.until) {
+                (Some(from), _) if from >= self.run.end() => Some((format!("{key}.from"), from)),
+                (_, until) => until.map(|until| (format!("{key}.until"), until)),
+            };
+            let what = if part == "detour" { "detour" } else { "impairment" };
+            self.late(self.spans().filter(|found| found.part == part).filter_map(late_key).collect(), what)
+        };
+        self.late(steps, "step").into_iter().chain(OF_LINK.iter().filter_map(late_part)).collect()
     }
 
     /// Returns a note on the first of `changes` (key and time) that is not before the end of the run.
@@ -562,6 +562,23 @@ mod tests {
         let both =
             format!("topology.bottleneck_detour.from: \"30 s\" {text} (nor is 1 other detour): it changes nothing");
         assert_eq!(of_dumbbell("30 s", "20 s"), [both]);
+    }
+
+    #[test]
+    fn spans_after_the_end_of_the_run_are_reported() {
+        let of = |topology: Json| {
+            notes(&json!({"queue": {"scheme": "droptail"}, "run": {"warmup": "5 s", "measure": "15 s"},
+                "topology": topology, "groups": [{"start_until": "1 s", "sources": [{"kind": "tcp"}]}]}))
+        };
+        let outage = |from: &str, until: &str| json!({"probability": 1, "from": from, "until": until});
+        assert_eq!(of(json!({"bottleneck_loss": outage("5 s", "19 s")})), [""; 0]);
+        let text = "is not before the end of the run, 20 s: it changes nothing";
+        let both = json!({"bottleneck_loss": outage("20 s", "30 s"), "bottleneck_corrupt": outage("1 s", "21 s")});
+        let expected = [
+            format!("topology.bottleneck_loss.from: \"20 s\" {text}"),
+            format!("topology.bottleneck_corrupt.until: \"21 s\" {text}"),
+        ];
+        assert_eq!(of(both), expected);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Locations of the groups' users. On an access network each group has users at many nodes; on other topologies all
 //! users are at one location.
 
-use super::groups::{GroupConfig, MOST_ACCESS_LINKS, access_delays, check_hops, default_spread};
+use super::groups::{GroupConfig, MOST_ACCESS_LINKS, access_delays, check_hops, corrupts, default_spread};
 use super::sources::SourceConfig;
 use super::topology::{AccessNetwork, Dealt, Direction, SubscriberParams, TopologyConfig};
 use fairlane_schemes::base::config::ConfigError;
@@ -70,6 +70,7 @@ pub(super) fn check_placements(
 ) -> Result<(), ConfigError> {
     check_shares(groups)?;
     let dealt = tree.deal(&of_groups(groups));
+    let corrupts = corrupts(groups, topology);
     let mut routes = BTreeSet::new();
     for (index, group) in groups.iter_mut().enumerate() {
         let mine = || dealt.iter().filter(|one| one.group == index);
@@ -100,7 +101,7 @@ pub(super) fn check_placements(
             (group.access_delays, group.access_spread) = delays;
         }
         let hops = routes.iter().map(|(route, _, _, call)| route.len() + usize::from(*call) + 1).sum();
-        check_hops(hops, &format!("groups[{index}].sources"))?;
+        check_hops(hops, corrupts, &format!("groups[{index}].sources"))?;
     }
     if dealt.len() > MOST_ACCESS_LINKS {
         let problem = format!("{} places of users are out of range, there may be {MOST_ACCESS_LINKS}", dealt.len());

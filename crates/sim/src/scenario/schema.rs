@@ -1,7 +1,10 @@
 //! JSON Schema of a scenario and the list of topologies, generated from the declarations that parse them.
 
 use super::groups::GroupParams;
-use super::impairments::{DetourParams, ImpairmentKeys, JitterParams, LossModel};
+use super::impairments::{
+    ChanceParams, DetourParams, ImpairmentKeys, JitterParams, LossModel, OF_ACCESS, OF_BOTTLENECK, OF_LINK, Part,
+    ReorderParams, SlotParams,
+};
 use super::sources::SourceKind;
 use super::tcp::{TcpConfig, written};
 use super::topology::{
@@ -87,7 +90,7 @@ fn topology() -> Json {
     let mut own_queue = queues();
     own_queue["description"] = "Its queue, if different from the scenario's.".into();
     let link = with(with(link, "schedule", schedule("link")), "queue", own_queue);
-    let link = with(impaired(link, ["loss", "jitter", "detour"], "link"), "trace", trace());
+    let link = with(impaired(link, OF_LINK, "link"), "trace", trace());
     let mut reverse = link.clone();
     reverse.remove("name");
     let mut reverse = object(reverse, &[]);
@@ -96,7 +99,7 @@ fn topology() -> Json {
                               acknowledgements of all others. Without it, acknowledgements never wait for data."
             .into();
     let links = json!({"type": "array", "items": object(link, &["name"]), "description": "Links of a graph."});
-    properties = impaired(properties, ["bottleneck_loss", "bottleneck_jitter", "bottleneck_detour"], "bottleneck");
+    properties = impaired(properties, OF_BOTTLENECK, "bottleneck");
     properties = with(with(properties, "bottleneck_schedule", schedule("bottleneck")), "bottleneck_trace", trace());
     object(with(with(access_network(properties), "links", links), "reverse", reverse), &[])
 }
@@ -132,15 +135,27 @@ fn access_network(mut properties: Map<String, Json>) -> Map<String, Json> {
     with(with(properties, "failovers", failovers), "files", files)
 }
 
-/// Adds the tables of loss, jitter and detour of a path.
-fn impaired(properties: Map<String, Json>, [loss, jitter, detour]: ImpairmentKeys, of: &str) -> Map<String, Json> {
+/// Adds the tables of the impairments of a path.
+fn impaired(properties: Map<String, Json>, keys: ImpairmentKeys, of: &str) -> Map<String, Json> {
+    let [loss, jitter, detour, reorder, duplicate, corrupt, slot] = keys;
     let models: Vec<_> = LossModel::ALL.iter().map(|&model| loss_model(model)).collect();
     let losses = json!({"oneOf": models, "description": format!("Packets lost on the {of}.")});
-    let mut jitters = object(schema_properties(&JitterParams::specs()), &["deviation"]);
-    jitters["description"] = format!("Delay variation on the {of}.").into();
-    let mut detours = object(schema_properties(&DetourParams::specs()), &["delay", "from"]);
-    detours["description"] = format!("A longer route that packets take for a time instead of the {of}.").into();
-    with(with(with(properties, loss, losses), jitter, jitters), detour, detours)
+    let tables = [
+        (loss, losses),
+        (jitter, part::<JitterParams>(format!("Delay variation on the {of}."))),
+        (detour, part::<DetourParams>(format!("A longer route that packets take for a time instead of the {of}."))),
+        (reorder, part::<ReorderParams>(format!("Packets that skip the delay of the {of}."))),
+        (duplicate, part::<ChanceParams>(format!("Packets duplicated on the {of}."))),
+        (corrupt, part::<ChanceParams>(format!("Packets corrupted on the {of}; their receivers discard them."))),
+        (slot, part::<SlotParams>(format!("Slots in which packets leave the {of}."))),
+    ];
+    tables.into_iter().fold(properties, |properties, (key, table)| with(properties, key, table))
+}
+
+fn part<P: Part>(description: String) -> Json {
+    let mut table = object(schema_properties(&P::specs()), P::REQUIRED);
+    table["description"] = description.into();
+    table
 }
 
 fn loss_model(model: LossModel) -> Json {
@@ -222,10 +237,7 @@ fn group() -> Json {
             "items": {"oneOf": SourceKind::ALL.iter().copied().map(source).collect::<Vec<_>>()},
         "description": "Traffic sources of each user."}),
     );
-    object(
-        impaired(properties, ["access_loss", "access_jitter", "access_detour"], "access links on the way up"),
-        &["sources"],
-    )
+    object(impaired(properties, OF_ACCESS, "access links on the way up"), &["sources"])
 }
 
 fn source(kind: SourceKind) -> Json {

@@ -1,7 +1,7 @@
 //! A link between two nodes, and the links of a graph.
 
 use super::trace::TraceConfig;
-use crate::scenario::impairments::{ImpairmentKeys, Impairments};
+use crate::scenario::impairments::{self, ImpairmentKeys, Impairments};
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, Table, read_value, shortened};
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::params;
@@ -73,12 +73,12 @@ pub(super) struct LinkKeys {
 }
 
 const OF_GRAPH: LinkKeys =
-    LinkKeys { rate: "rate", schedule: "schedule", trace: "trace", impairments: ["loss", "jitter", "detour"] };
+    LinkKeys { rate: "rate", schedule: "schedule", trace: "trace", impairments: impairments::OF_LINK };
 pub(super) const OF_BOTTLENECK: LinkKeys = LinkKeys {
     rate: "bottleneck_rate",
     schedule: "bottleneck_schedule",
     trace: "bottleneck_trace",
-    impairments: ["bottleneck_loss", "bottleneck_jitter", "bottleneck_detour"],
+    impairments: impairments::OF_BOTTLENECK,
 };
 
 impl LinkConfig {
