@@ -1,8 +1,8 @@
 //! Observation of a run without changing it: hooks that the engine calls.
 //!
-//! Every hook has an empty default. An observer gets only shared references, so the record of a run is the same with any
-//! observer. The event loop is compiled twice, with and without calls of hooks, and not once for each observer. So a run
-//! without an observer has no cost for hooks, and an observer is built in a moment.
+//! Every hook has an empty default. An observer gets only shared references, so the record of a run is the same with
+//! any observer. The event loop is compiled with and without calls of hooks, and not for each observer. So a run without
+//! an observer has no cost for hooks, and another observer does not compile another loop.
 //!
 //! Links serve their queue lazily (docs/engine.md). So the start of a transmission is reported late, but before any
 //! event that it could influence. The hooks of one link are called in the order of the times that they report. There is
@@ -19,8 +19,8 @@ use fairlane_schemes::port::PortObserver;
 
 /// Hooks for events in a run.
 pub trait Observer {
-    /// Returns true if the observer uses more hooks than [`Observer::reached`] and [`Observer::gives_up`]. The engine then
-    /// handles each event separately at its time; otherwise it may combine deliveries.
+    /// Returns true if the observer uses more hooks than [`Observer::reached`] and [`Observer::gives_up`]. The engine
+    /// then handles each event separately at its time; otherwise it may combine deliveries.
     fn looks(&self) -> bool {
         true
     }
