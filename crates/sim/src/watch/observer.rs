@@ -1,8 +1,8 @@
 //! Observation of a run without changing it: hooks that the engine calls.
 //!
 //! Every hook has an empty default. An observer gets only shared references, so the record of a run is the same with
-//! any observer. The event loop is compiled with and without calls of hooks, and not for each observer. So a run without
-//! an observer has no cost for hooks, and another observer does not compile another loop.
+//! any observer. The event loop is compiled with and without calls of hooks, and not for each observer. So hooks cost
+//! nothing in a run without an observer, and another observer does not compile another loop.
 //!
 //! Links serve their queue lazily (docs/engine.md). So the start of a transmission is reported late, but before any
 //! event that it could influence. The hooks of one link are called in the order of the times that they report. There is
