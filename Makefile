@@ -10,8 +10,8 @@ RUST    := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Carg
 export EBPF := $(shell command -v clang >/dev/null && pkg-config --exists libelf zlib 2>/dev/null && echo --features fairlane-node/ebpf)
 SITE_ALONE := $(filter 0,$(PLAYGROUND))
 LIVE_LANE := "test-live-rust test-live-python"
-# Tests use the extension of `make setup`. If there is none, as on a fresh clone, they build one without link-time
-# optimisation, which a later `make setup` replaces.
+# Tests use the extension of `make setup`. If there is none, as on a fresh clone, they build one from the crates that the
+# Rust tests have compiled, which a later `make setup` replaces.
 EXTENSION := $(if $(wildcard $(VENV)/.extension),setup,quick)
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
@@ -24,7 +24,7 @@ help: ## List the targets
 
 setup: $(VENV)/.extension ## Prepare .venv: afterwards the command is .venv/bin/fairlane
 
-demo: setup ## Reproduce figures 4 (a) and (b) of abc2018 in full: claims table and figures
+demo: $(or $(DEMO_EXTENSION),setup) ## Reproduce figures 4 (a) and (b) of abc2018 in full: claims table and figures
 	$(BIN)/fairlane reproduce abc2018.fig4a abc2018.fig4b --replications 10 --out results/demo
 
 reproduce: setup ## Reproduce all papers: claims, figures, points in results/; QUICK=1 for a preview, CHECK=1 to compare
@@ -155,5 +155,5 @@ $(VENV)/.extension: $(VENV)/.packages $(RUST)
 
 quick: $(VENV)/.quick
 $(VENV)/.quick: $(VENV)/.packages $(RUST)
-	CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 $(BIN)/maturin develop --release --quiet
+	$(BIN)/maturin develop --quiet
 	@touch $@

@@ -4,8 +4,8 @@ set -eu
 cd "$(dirname "$0")/.."
 set -x
 # Benchmarks and examples are compiled by the lints and not here again. All tests select the same packages, since another
-# selection would make cargo compile libraries again with other features. The extension has no tests, but a test of the
-# plugins needs a feature that it enables.
+# selection would make cargo compile libraries again with other features. The extension has no tests, but is selected
+# for its features, so that it can use the libraries of the tests.
 tested="--workspace --exclude fairlane-bench ${EBPF:=}"
 case $1 in
     test-build)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 import fairlane
@@ -23,6 +24,9 @@ from fairlane.judge.library import papers, select
 
 # Commands started by tests must handle Ctrl-C even if the tests' parent ignores it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# An example may take any time on a busy machine.
+hypothesis.settings.register_profile("fairlane", deadline=None)
+hypothesis.settings.load_profile("fairlane")
 
 FAIRLANE = Path(sys.executable).with_name("fairlane")
 ROOT = Path(__file__).parents[2]
