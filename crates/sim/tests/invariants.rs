@@ -138,6 +138,8 @@ fn other_source() -> impl Strategy<Value = Json> {
     ]
 }
 
+const IMPAIRMENTS: [&str; 7] = ["loss", "jitter", "reorder", "duplicate", "corrupt", "slot", "policer"];
+
 /// Parts of the impairment of a path, each optional and with an optional span.
 pub(crate) fn impairments() -> impl Strategy<Value = Vec<(&'static str, Json)>> {
     let loss = prop_oneof![
@@ -166,6 +168,13 @@ pub(crate) fn impairments() -> impl Strategy<Value = Vec<(&'static str, Json)>> 
         }
         slot
     });
+    let policer = (1u32..30, 1u32..100, prop::option::of(0u32..30)).prop_map(|(rate, burst, more)| {
+        let mut policer = json!({"rate": format!("{rate} Mbit/s"), "burst": format!("{burst} kB")});
+        if let Some(more) = more {
+            (policer["peak_rate"], policer["peak_burst"]) = (format!("{} Mbit/s", rate + more).into(), "2 kB".into());
+        }
+        policer
+    });
     let spanned = |part: BoxedStrategy<Json>| {
         (prop::option::weighted(0.3, (part, prop::option::of((0u32..2000, 1u32..2000))))).prop_map(|found| {
             found.map(|(mut part, span)| {
@@ -177,11 +186,18 @@ pub(crate) fn impairments() -> impl Strategy<Value = Vec<(&'static str, Json)>> 
             })
         })
     };
-    let names = ["loss", "jitter", "reorder", "duplicate", "corrupt", "slot"];
-    let parts = [loss.boxed(), jitter.boxed(), reorder.boxed(), chance().boxed(), chance().boxed(), slot.boxed()];
-    parts
-        .map(spanned)
-        .prop_map(move |parts| names.into_iter().zip(parts).filter_map(|(name, part)| Some((name, part?))).collect())
+    let parts = [
+        loss.boxed(),
+        jitter.boxed(),
+        reorder.boxed(),
+        chance().boxed(),
+        chance().boxed(),
+        slot.boxed(),
+        policer.boxed(),
+    ];
+    parts.map(spanned).prop_map(move |parts| {
+        IMPAIRMENTS.into_iter().zip(parts).filter_map(|(name, part)| Some((name, part?))).collect()
+    })
 }
 
 /// Adds the parts of an impairment to a table, with `prefix` before their names.
@@ -253,8 +269,7 @@ fn lasting_scenario() -> impl Strategy<Value = Json> {
     let queue = prop_oneof![2 => abc_queue(), 3 => any_queue(), 1 => Just(json!({"scheme": "droptail"}))];
     scenario_with(queue).prop_filter_map("no source lasts", |mut scenario| {
         scenario["probes"].as_object_mut()?.shift_remove("series_interval");
-        let of_bottleneck = ["loss", "jitter", "reorder", "duplicate", "corrupt", "slot"];
-        for part in of_bottleneck {
+        for part in IMPAIRMENTS {
             scenario["topology"].as_object_mut()?.shift_remove(&format!("bottleneck_{part}"));
         }
         let groups = scenario["groups"].as_array_mut()?;

@@ -43,6 +43,7 @@ fn link() -> impl Strategy<Value = Json> {
         1 => Just(Some(("corrupt", json!({"probability": 0.1, "from": "0.1 s", "until": "0.8 s"})))),
         1 => Just(Some(("duplicate", json!({"probability": 0.1})))),
         1 => Just(Some(("reorder", json!({"probability": 0.1, "gap": 3})))),
+        1 => Just(Some(("policer", json!({"rate": "5 Mbit/s", "burst": "10 kB", "until": "0.8 s"})))),
         1 => Just(Some(("slot", json!({"min": "1 ms", "max": "2 ms", "packets": 10})))),
     ];
     let delay = prop_oneof![Just("0 s"), Just("0.1 ms"), Just("1 ms"), Just("3 ms"), Just("10 ms")];

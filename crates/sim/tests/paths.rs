@@ -293,6 +293,35 @@ fn slots_of_a_link_delay_packets_by_half_a_slot() {
     assert!((mean - plain.0 - 0.02).abs() < 5e-4 && (max - plain.1 - 0.04).abs() < 2e-3, "{mean} {max} {plain:?}");
 }
 
+#[test]
+fn reno_behind_a_policer_has_the_throughput_of_its_bucket() {
+    // Behind a policer, the RTT is constant. The window grows by a segment per RTT. Above the C = 100 packets of an RTT
+    // at the rate of 12 Mbit/s, it empties the bucket of B packets: (W - C)^2 = 2 B at the next loss. The halved window
+    // fills the bucket again before it has grown to C. On average, the window is 3/4 W. A bucket of more than C^2/18 =
+    // 556 packets is never full, so that the throughput is the rate. Without pacing, a window arrives at once.
+    for (bucket, share) in [(25, 0.75 * 1.071), (100, 0.75 * 1.141), (400, 0.75 * 1.283), (1000, 1.0)] {
+        let policer = json!({"rate": "12 Mbit/s", "burst": format!("{} B", bucket * 1500)});
+        let topology = json!({"bottleneck_rate": "1 Gbit/s", "access_rate": "1 Gbit/s", "bottleneck_policer": policer});
+        let source = json!({"kind": "tcp", "profile": "linux", "congestion_control": "reno", "pacing": "on"});
+        let group = json!({"sources": [source], "rtt": "100 ms", "start_until": "0 s"});
+        let record = run(&scenario(&topology, &group, &json!({"warmup": "100 s", "measure": "300 s"})));
+        let throughput = record.groups[0].throughput_bps / 12e6;
+        assert!((throughput / share - 1.0).abs() < 0.03, "{bucket}: {throughput} {share}");
+        let lost = record.links[0].drops.iter().find(|drops| drops.reason == "lost").expect("a policer drops");
+        assert_eq!(lost.packets, record.groups[0].path.dropped_packets);
+    }
+}
+
+#[test]
+fn each_user_has_a_policer_of_its_own_on_its_access_link() {
+    let mut group = json!({"users": 3, "sources": [{"kind": "cbr", "rate": "2 Mbit/s"}], "start_until": "0 s"});
+    group["access_policer"] = json!({"rate": "1 Mbit/s", "burst": "3 kB"});
+    let record = run(&scenario(&json!({}), &group, &json!({"warmup": "1 s", "measure": "60 s"})));
+    let access = record.groups[0].access_loss.expect("the group has a policer");
+    assert!((access.lost_share - 0.5).abs() < 1e-3, "{access:?}");
+    assert!((record.groups[0].throughput_bps / 1e6 - 1.0).abs() < 1e-3, "{}", record.groups[0].throughput_bps);
+}
+
 /// A trace with random gaps and interruptions, as over a radio link.
 fn radio() -> String {
     let (mut state, mut now, mut lines) = (1u32, 0u32, String::new());
@@ -589,6 +618,19 @@ fn what_makes_no_sense_is_refused_with_key_value_and_range() {
         (
             of_group(json!({"access_reorder": {"probability": 1, "gap": 0}})),
             "groups[0].access_reorder.gap: 0 is out of range, it must be from 1 to 1000000000",
+        ),
+        (
+            of_topology(json!({"bottleneck_policer": {"rate": "1 Mbit/s"}})),
+            "topology.bottleneck_policer.burst: missing, must be a size such as \"1500 B\"",
+        ),
+        (
+            of_group(json!({"access_policer": {"rate": "1 Mbit/s", "burst": "3 kB", "peak_rate": "2 Mbit/s"}})),
+            "groups[0].access_policer.peak_burst: missing, peak_rate needs it",
+        ),
+        (
+            of_group(json!({"access_policer": {"rate": "9 Mbit/s", "burst": "3 kB", "peak_rate": "2 Mbit/s",
+                "peak_burst": "3 kB"}})),
+            "groups[0].access_policer.peak_rate: \"2 Mbit/s\" is out of range, it must be at least rate, 9 Mbit/s",
         ),
         (
             of_topology(json!({"bottleneck_slot": {"packets": 3}})),

@@ -16,7 +16,7 @@ from fairlane.base.errors import UserError
 from fairlane.base.text import LONGEST_VALUE, shortened
 
 Table = Mapping[str, Any]
-IMPAIRMENTS = ("loss", "jitter", "detour", "reorder", "duplicate", "corrupt", "slot")
+IMPAIRMENTS = ("loss", "jitter", "detour", "reorder", "duplicate", "corrupt", "slot", "policer")
 """Tables of the impairments of a link, which are prefixed for the bottleneck and for access links."""
 MOST_PROBLEMS = 20
 """Maximum number of problems in a message."""

@@ -268,6 +268,7 @@ def group(
     access_duplicate: Table | None = None,
     access_corrupt: Table | None = None,
     access_slot: Table | None = None,
+    access_policer: Table | None = None,
     rtt: str | None = None,
     rtt_spread: float | None = None,
     user_rtts: Sequence[str] | None = None,
@@ -304,6 +305,7 @@ def group(
         access_duplicate: Upstream packets that arrive twice, such as `{"probability": "1 %"}`.
         access_corrupt: Upstream packets that their receivers discard, such as `{"probability": "1 %"}`.
         access_slot: Slots in which upstream packets leave, such as `{"min": "5 ms", "packets": 10}`.
+        access_policer: A policer for each user, such as `{"rate": "20 Mbit/s", "burst": "200 kB"}`.
         rtt: Round-trip time of the users without queues, such as `"40 ms"`, instead of `access_delay`.
         rtt_spread: Each user's round-trip time is drawn from `rtt * (1 - rtt_spread)` to `rtt * (1 + rtt_spread)`. The
             default is 0, and 0.1 on access networks.
@@ -337,6 +339,7 @@ def group(
         access_duplicate=access_duplicate,
         access_corrupt=access_corrupt,
         access_slot=access_slot,
+        access_policer=access_policer,
         rtt=rtt,
         rtt_spread=rtt_spread,
         user_rtts=None if user_rtts is None else list(user_rtts),

@@ -95,7 +95,7 @@ pub fn record(scenario: &Scenario, replication: u32, network: &Network, performa
             voip: voip_record(network, index),
             video: video_record(scenario, network, index),
             responsiveness: network.probes[index].as_deref().map(responsiveness_record),
-            access_loss: group.access.loss.as_ref().and_then(|_| access_loss(network, index)),
+            access_loss: group.access.may_lose().then(|| access_loss(network, index)).flatten(),
             access_changes: changes(&group.access, network, |place| is_access(place, index)),
         };
         if !has_rows {
@@ -649,7 +649,7 @@ fn delay_record(probe: &PortProbe, class: TrafficClass) -> Option<DelayRecord> {
 /// Drops by reason, and losses on a link that loses packets.
 fn drops(config: &LinkConfig, probe: &PortProbe) -> Vec<DropRecord> {
     let of_queue = DropReason::ALL.iter().map(|reason| (reason.name(), &probe.drops[reason.index()]));
-    let of_wire = config.impairments.loss.is_some().then_some((LOST, &probe.lost));
+    let of_wire = config.impairments.may_lose().then_some((LOST, &probe.lost));
     of_queue.chain(of_wire).map(|(reason, count)| drop_record(reason, count, probe.arrived)).collect()
 }
 

@@ -1,9 +1,10 @@
 //! Impairments of a path in addition to its constant delay: loss, duplication, corruption, slots, reordering and jitter
-//! as in netem, and detours. Each has an effect only within its span of simulated time.
+//! as in netem, detours, and a policer. Each has an effect only within its span of simulated time.
 //!
 //! Source: net/sched/sch_netem.c of Linux 6.12, netem_enqueue, netem_dequeue, get_slot_next, get_crandom, loss_gilb_ell
-//! and tabledist, and netem/ of iproute2; Gilbert, Capacity of a burst-noise channel, Bell System Technical Journal 39,
-//! 1960; Elliott, Estimates of error rates for codes on burst-noise channels, Bell System Technical Journal 42, 1963.
+//! and tabledist, and netem/ of iproute2; net/sched/act_police.c, tcf_police_act; Gilbert, Capacity of a burst-noise
+//! channel, Bell System Technical Journal 39, 1960; Elliott, Estimates of error rates for codes on burst-noise
+//! channels, Bell System Technical Journal 42, 1963.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -18,9 +19,10 @@
 //! | (9) | Reordering: a packet skips the delay of the link, if at least `gap - 1` packets since the last such packet did not. | [`Impairment::delayed`] |
 //! | (10) | Correlation `r`: the number that decides is `x = (1 - r) u + r x'`, with `u` uniform and `x'` the last `x`. | [`happens`] |
 //! | (11) | Slots: a packet that arrives after the last slot opened waits until a new slot opens, a uniform time later. After its last packet or byte, a slot is followed by the next one. | [`Slot::take`] |
+//! | (12) | Policer: a bucket fills at `rate` up to `burst`. A packet passes if the bucket holds its bytes, which it takes, and is lost otherwise. With `peak_rate`, it must find its bytes in a second bucket too. | [`Policed::takes`] |
 //!
-//! A packet meets the parts in this order: loss, duplication, corruption, slot, reordering, detour and jitter. A part
-//! outside its span draws no random numbers and keeps its state.
+//! A packet meets the parts in this order: policer, loss, duplication, corruption, slot, reordering, detour and jitter.
+//! A part outside its span draws no random numbers and keeps its state.
 //!
 //! An impairment is a separate hop after a link or an access link, so links without an impairment have no extra cost.
 //!
@@ -42,15 +44,20 @@
 //! 8. netem drops packets that exceed its `limit`. Here any number of packets waits.
 //! 9. In netem, all parts last as long as the qdisc. At the end of the span of slots, packets keep their slots, and
 //!    later ones do not overtake them. The same holds for jitter without reordering.
+//! 10. The policer of Linux drops before the packet waits for a queue, and counts the link's header. Here it is behind
+//!     the link, and counts the same bytes as the link.
 //!
-//! Not implemented: correlation of loss and jitter, distributions of slots, the four-state chain.
+//! Not implemented: correlation of loss and jitter, distributions of slots, the four-state chain, colours of policers
+//! (RFC 2697, RFC 2698).
 
 use crate::measure::path_probe::Loss;
 use crate::network::ack_packets::AckPackets;
 use crate::network::sim_packet::SimPacket;
-use crate::scenario::{ChanceParams, Impairments, JitterDistribution, JitterParams, LossConfig, SlotParams};
+use crate::scenario::{
+    ChanceParams, Impairments, JitterDistribution, JitterParams, LossConfig, PolicerParams, SlotParams,
+};
 use fairlane_schemes::base::rng::Rng;
-use fairlane_schemes::base::units::Time;
+use fairlane_schemes::base::units::{BitRate, Bytes, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -113,6 +120,17 @@ struct PathState {
     /// Last random numbers that decided on duplication, corruption and reordering.
     drawn: [Option<f64>; 3],
     slot: Option<Slot>,
+    policed: Option<Policed>,
+}
+
+/// The buckets of a path's policer after the last packet that passed.
+#[derive(Clone, Copy, Debug)]
+struct Policed {
+    passed: Time,
+    /// Time in which the bucket's rate transmits its content.
+    tokens: Time,
+    /// The same for the second bucket.
+    peak_tokens: Time,
 }
 
 /// The last slot of a path.
@@ -253,7 +271,11 @@ impl Impairment {
         let Self { config, paths, rng, account, .. } = self;
         let path = &mut paths[index];
         account.entered += 1;
-        if config.loss.as_ref().is_some_and(|loss| loss.span().has(now) && loses(loss, path, rng)) {
+        let is_policed =
+            |policer: &PolicerParams| !Policed::takes(&mut path.policed, policer, packet.wire_bytes.into(), now);
+        if config.policer.as_ref().is_some_and(is_policed)
+            || config.loss.as_ref().is_some_and(|loss| loss.span().has(now) && loses(loss, path, rng))
+        {
             account.lost += 1;
             if matches!(self.place, Place::Access { .. }) {
                 self.losses.push(Loss::of(packet, now));
@@ -328,6 +350,25 @@ impl Impairment {
     pub fn take(&mut self) -> SimPacket {
         self.account.passed += 1;
         self.held.pop().expect("a packet was announced").0.packet
+    }
+}
+
+impl Policed {
+    /// Returns true if the buckets hold the tokens of a packet, and takes them (rule 12).
+    fn takes(last: &mut Option<Self>, params: &PolicerParams, bytes: u32, now: Time) -> bool {
+        if !params.span.has(now) {
+            return true;
+        }
+        let filled = |tokens: Option<Time>, rate: BitRate, burst: Bytes| {
+            let full = rate.time_of(burst.0);
+            let held = tokens.map_or(full, |tokens| tokens.saturating_add(now - last.map_or(now, |last| last.passed)));
+            held.min(full).0.checked_sub(rate.time_of(bytes.into()).0).map(Time)
+        };
+        let tokens = filled(last.map(|last| last.tokens), params.rate, params.burst);
+        let peak = params.peak().map(|(rate, burst)| filled(last.map(|last| last.peak_tokens), rate, burst));
+        let (Some(tokens), Some(peak_tokens)) = (tokens, peak.unwrap_or(Some(Time::ZERO))) else { return false };
+        *last = Some(Self { passed: now, tokens, peak_tokens });
+        true
     }
 }
 
@@ -416,7 +457,7 @@ mod tests {
     use crate::scenario::{
         DetourParams, GilbertElliottParams, PeriodicLossParams, RandomLossParams, ReorderParams, Span,
     };
-    use fairlane_schemes::base::units::{Bytes, Probability};
+    use fairlane_schemes::base::units::Probability;
 
     const PACKETS: u32 = 200_000;
     const DELAY: Time = Time::from_millis(20);
@@ -627,6 +668,52 @@ mod tests {
         // The tolerance is five standard errors: U^2/2 + U/2 - 11 (U + 1/2) has a standard deviation of 57.
         let error = 57.0 / 20.5 / (f64::from(PACKETS) / 20.5).sqrt();
         assert!((mean - expected).abs() < 5.0 * error, "{mean} {expected}");
+    }
+
+    /// Virtual scheduling algorithm of ITU-T I.371, a bucket without tokens: the expected time after a packet of 1500
+    /// bytes, or `None` if it does not conform.
+    fn conforms(expected: Time, now: Time, (rate, burst): (BitRate, Bytes)) -> Option<Time> {
+        let next = expected.max(now) + rate.time_of(1500);
+        (next <= now + rate.time_of(burst.0)).then_some(next)
+    }
+
+    #[test]
+    fn a_policer_passes_what_its_buckets_hold() {
+        let (rate, burst) = (BitRate(12_000_000), Bytes(15_000));
+        let policer = |peak_rate, peak_burst, span| {
+            let policer = Some(PolicerParams { rate, burst, peak_rate, peak_burst, span });
+            Impairments { policer, ..Impairments::default() }
+        };
+        let passed = |config: &Impairments, times: &[Time]| arrivals(config, times.iter().copied()).0;
+        let single = policer(None, None, Span::default());
+        // 10 of 20 packets at once; then one each ms is the rate.
+        let mut times = vec![Time::ZERO; 20];
+        times.extend(every_ms(50).skip(1));
+        assert_eq!(passed(&single, &times).len(), 10 + 49);
+        // A pause fills the bucket, but not above its size.
+        let times = [[0; 15], [5; 15], [1000; 15]].concat().into_iter().map(Time::from_millis).collect::<Vec<_>>();
+        assert_eq!(passed(&single, &times).len(), 10 + 5 + 10);
+        // Outside its span, a policer has no effect.
+        assert_eq!(passed(&policer(None, None, span(1000, 2000)), &times).len(), 15 + 15 + 10);
+        let (peak_rate, peak_burst) = (BitRate(30_000_000), Bytes(3000));
+        let double = policer(Some(peak_rate), Some(peak_burst), Span::default());
+        let mut rng = Rng::stream(1, 0, "arrivals", 0);
+        let (mut now, mut times) = (Time::ZERO, Vec::new());
+        for _ in 0..PACKETS / 10 {
+            now += Time((rng.open01() * 1.5e9) as u64);
+            times.push(now);
+        }
+        for (config, buckets) in [(single, vec![(rate, burst)]), (double, vec![(rate, burst), (peak_rate, peak_burst)])]
+        {
+            let mut expected = vec![Time::ZERO; buckets.len()];
+            let conforming = times.iter().filter(|&&now| {
+                let next = expected.iter().zip(&buckets).map(|(&expected, &bucket)| conforms(expected, now, bucket));
+                next.collect::<Option<Vec<_>>>().map(|next| expected = next).is_some()
+            });
+            let conforming: Vec<Time> = conforming.copied().collect();
+            assert_eq!(passed(&config, &times).into_iter().map(|(_, at)| at).collect::<Vec<_>>(), conforming);
+            assert!((conforming.len() as f64) < 0.9 * f64::from(PACKETS / 10));
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! Impairments of a path: loss, duplication, corruption, slots, reordering, jitter, and detours, each for a time.
+//! Impairments of a path: a policer, loss, duplication, corruption, slots, reordering, jitter, and detours, each for a
+//! time.
 
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table};
-use fairlane_schemes::base::units::{Bytes, Probability, Time};
+use fairlane_schemes::base::units::{BitRate, Bytes, Probability, Time};
 use fairlane_schemes::{choices, params};
 use serde_json::{Map, Value as Json};
 
@@ -179,12 +180,17 @@ choices! {
     }
 }
 
+/// A required key, which has no generally useful default, and the error if it is missing.
+type Required = (&'static str, fn(&mut Table<'_>, &'static str) -> Result<(), ConfigError>);
+
+const fn required<T: ConfigValue>(key: &'static str) -> Required {
+    (key, |table, key| table.required::<T>(key).map(drop))
+}
+
 /// A part of an impairment other than loss: a table of parameters.
 pub trait Part: ParamSet {
-    /// Type of the required keys, which have no generally useful default.
-    type Required: ConfigValue;
     /// Required keys.
-    const REQUIRED: &'static [&'static str];
+    const REQUIRED: &'static [Required];
 
     /// Time in which the part has an effect.
     fn span(&self) -> &Span;
@@ -193,9 +199,9 @@ pub trait Part: ParamSet {
 /// Reads the table `key` of a part, if there is one.
 fn read_part<P: Part>(table: &mut Table<'_>, key: &'static str) -> Result<Option<P>, ConfigError> {
     let Some(mut table) = table.table(key)? else { return Ok(None) };
-    for &key in P::REQUIRED {
+    for &(key, require) in P::REQUIRED {
         if table.get(key).is_none() {
-            table.required::<P::Required>(key)?;
+            require(&mut table, key)?;
         }
     }
     let part = P::read(&mut table)?;
@@ -227,8 +233,7 @@ params! {
 }
 
 impl Part for JitterParams {
-    type Required = Time;
-    const REQUIRED: &'static [&'static str] = &["deviation"];
+    const REQUIRED: &'static [Required] = &[required::<Time>("deviation")];
 
     fn span(&self) -> &Span {
         &self.span
@@ -245,8 +250,7 @@ params! {
 }
 
 impl Part for DetourParams {
-    type Required = Time;
-    const REQUIRED: &'static [&'static str] = &["delay", "from"];
+    const REQUIRED: &'static [Required] = &[required::<Time>("delay"), required::<Time>("from")];
 
     fn span(&self) -> &Span {
         &self.span
@@ -265,8 +269,7 @@ params! {
 }
 
 impl Part for ChanceParams {
-    type Required = Probability;
-    const REQUIRED: &'static [&'static str] = &["probability"];
+    const REQUIRED: &'static [Required] = &[required::<Probability>("probability")];
 
     fn span(&self) -> &Span {
         &self.span
@@ -283,8 +286,7 @@ params! {
 }
 
 impl Part for ReorderParams {
-    type Required = Probability;
-    const REQUIRED: &'static [&'static str] = ChanceParams::REQUIRED;
+    const REQUIRED: &'static [Required] = ChanceParams::REQUIRED;
 
     fn span(&self) -> &Span {
         self.chance.span()
@@ -307,8 +309,50 @@ params! {
 }
 
 impl Part for SlotParams {
-    type Required = Time;
-    const REQUIRED: &'static [&'static str] = &["min"];
+    const REQUIRED: &'static [Required] = &[required::<Time>("min")];
+
+    fn span(&self) -> &Span {
+        &self.span
+    }
+}
+
+params! {
+    /// A policer, which drops packets above a rate. A token bucket lets bursts pass.
+    pub struct PolicerParams {
+        /// Rate at which the bucket fills.
+        rate: BitRate = "10 Mbit/s", in "1 kbit/s"..="1 Tbit/s", source "tc-police(8)";
+        /// Size of the bucket, which is full at the start of the run.
+        burst: Bytes = "100 kB", in "1 B"..="1 GB", source "tc-police(8)";
+        /// Rate at which a second bucket fills. Packets must find tokens in both.
+        peak_rate: Option<BitRate> = null, in "1 kbit/s"..="1 Tbit/s", source "tc-police(8) peakrate";
+        /// Size of the second bucket; required with `peak_rate`. Longer packets are dropped.
+        peak_burst: Option<Bytes> = null, in "1 B"..="1 GB", source "tc-police(8) mtu";
+        with span: Span;
+    }
+}
+
+impl PolicerParams {
+    /// Rate and size of the second bucket, if there is one.
+    #[must_use]
+    pub fn peak(&self) -> Option<(BitRate, Bytes)> {
+        self.peak_rate.zip(self.peak_burst)
+    }
+
+    /// A key of the second bucket that does not fit the others, and why.
+    fn problem(&self) -> Option<(&'static str, String)> {
+        match (self.peak_rate, self.peak_burst) {
+            (Some(_), None) => Some(("peak_burst", "missing, peak_rate needs it".into())),
+            (None, Some(_)) => Some(("peak_rate", "missing, peak_burst needs it".into())),
+            (Some(peak), _) if peak < self.rate => {
+                Some(("peak_rate", format!("\"{peak}\" is out of range, it must be at least rate, {}", self.rate)))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Part for PolicerParams {
+    const REQUIRED: &'static [Required] = &[required::<BitRate>("rate"), required::<Bytes>("burst")];
 
     fn span(&self) -> &Span {
         &self.span
@@ -332,10 +376,12 @@ pub struct Impairments {
     pub corrupt: Option<ChanceParams>,
     /// Slots, if any.
     pub slot: Option<SlotParams>,
+    /// Policer, if any.
+    pub policer: Option<PolicerParams>,
 }
 
 /// Names of the tables of [`Impairments`], in the order of its fields.
-pub(super) type ImpairmentKeys = [&'static str; 7];
+pub(super) type ImpairmentKeys = [&'static str; 8];
 
 macro_rules! impairment_keys {
     ($prefix:literal) => {
@@ -347,6 +393,7 @@ macro_rules! impairment_keys {
             concat!($prefix, "duplicate"),
             concat!($prefix, "corrupt"),
             concat!($prefix, "slot"),
+            concat!($prefix, "policer"),
         ]
     };
 }
@@ -388,6 +435,12 @@ impl Impairments {
         *self != Self::default()
     }
 
+    /// Returns true if packets may be lost.
+    #[must_use]
+    pub fn may_lose(&self) -> bool {
+        self.loss.is_some() || self.policer.is_some()
+    }
+
     /// Returns true if packets wait in the impairment for the whole delay of the link.
     #[must_use]
     pub fn takes_delay(&self) -> bool {
@@ -395,7 +448,7 @@ impl Impairments {
     }
 
     /// Span of each part, if it is present, in the order of [`ImpairmentKeys`].
-    fn spans(&self) -> [Option<&Span>; 7] {
+    fn spans(&self) -> [Option<&Span>; 8] {
         [
             self.loss.as_ref().map(LossConfig::span),
             self.jitter.as_ref().map(Part::span),
@@ -404,11 +457,12 @@ impl Impairments {
             self.duplicate.as_ref().map(Part::span),
             self.corrupt.as_ref().map(Part::span),
             self.slot.as_ref().map(Part::span),
+            self.policer.as_ref().map(Part::span),
         ]
     }
 
     pub(super) fn read(table: &mut Table<'_>, keys: ImpairmentKeys) -> Result<Self, ConfigError> {
-        let [loss, jitter, detour, reorder, duplicate, corrupt, slot_key] = keys;
+        let [loss, jitter, detour, reorder, duplicate, corrupt, slot_key, policer_key] = keys;
         let loss = table.table(loss)?.map(|mut table| LossConfig::read(&mut table)).transpose()?;
         let slot: Option<SlotParams> = read_part(table, slot_key)?;
         if let Some(SlotParams { min, max: Some(max), .. }) = slot
@@ -416,6 +470,10 @@ impl Impairments {
         {
             let problem = format!("\"{max}\" is out of range, it must be at least min, {min}");
             return Err(ConfigError::new(format!("{}.max", table.key(slot_key)), problem));
+        }
+        let policer: Option<PolicerParams> = read_part(table, policer_key)?;
+        if let Some((key, problem)) = policer.as_ref().and_then(PolicerParams::problem) {
+            return Err(ConfigError::new(format!("{}.{key}", table.key(policer_key)), problem));
         }
         Ok(Self {
             loss,
@@ -425,11 +483,12 @@ impl Impairments {
             duplicate: read_part(table, duplicate)?,
             corrupt: read_part(table, corrupt)?,
             slot,
+            policer,
         })
     }
 
     pub(super) fn write(&self, map: &mut Map<String, Json>, keys: ImpairmentKeys) {
-        let [loss, jitter, detour, reorder, duplicate, corrupt, slot] = keys;
+        let [loss, jitter, detour, reorder, duplicate, corrupt, slot, policer] = keys;
         if let Some(config) = &self.loss {
             map.insert(loss.into(), config.write());
         }
@@ -439,6 +498,7 @@ impl Impairments {
         write_part(self.duplicate.as_ref(), map, duplicate);
         write_part(self.corrupt.as_ref(), map, corrupt);
         write_part(self.slot.as_ref(), map, slot);
+        write_part(self.policer.as_ref(), map, policer);
     }
 }
 

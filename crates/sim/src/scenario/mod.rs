@@ -24,7 +24,7 @@ pub use groups::{GroupConfig, GroupParams};
 pub use headers::UDP_HEADER_BYTES;
 pub use impairments::{
     ChanceParams, DetourParams, GilbertElliottParams, Impairments, JitterDistribution, JitterParams, LossConfig, Part,
-    PeriodicLossParams, RandomLossParams, ReorderParams, SlotParams, Span, Spanned,
+    PeriodicLossParams, PolicerParams, RandomLossParams, ReorderParams, SlotParams, Span, Spanned,
 };
 pub use notes::Note;
 pub use placements::Placement;

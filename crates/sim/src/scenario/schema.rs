@@ -3,7 +3,7 @@
 use super::groups::GroupParams;
 use super::impairments::{
     ChanceParams, DetourParams, ImpairmentKeys, JitterParams, LossModel, OF_ACCESS, OF_BOTTLENECK, OF_LINK, Part,
-    ReorderParams, SlotParams,
+    PolicerParams, ReorderParams, SlotParams,
 };
 use super::sources::SourceKind;
 use super::tcp::{TcpConfig, written};
@@ -137,7 +137,7 @@ fn access_network(mut properties: Map<String, Json>) -> Map<String, Json> {
 
 /// Adds the tables of the impairments of a path.
 fn impaired(properties: Map<String, Json>, keys: ImpairmentKeys, of: &str) -> Map<String, Json> {
-    let [loss, jitter, detour, reorder, duplicate, corrupt, slot] = keys;
+    let [loss, jitter, detour, reorder, duplicate, corrupt, slot, policer] = keys;
     let models: Vec<_> = LossModel::ALL.iter().map(|&model| loss_model(model)).collect();
     let losses = json!({"oneOf": models, "description": format!("Packets lost on the {of}.")});
     let tables = [
@@ -148,12 +148,14 @@ fn impaired(properties: Map<String, Json>, keys: ImpairmentKeys, of: &str) -> Ma
         (duplicate, part::<ChanceParams>(format!("Packets duplicated on the {of}."))),
         (corrupt, part::<ChanceParams>(format!("Packets corrupted on the {of}; their receivers discard them."))),
         (slot, part::<SlotParams>(format!("Slots in which packets leave the {of}."))),
+        (policer, part::<PolicerParams>(format!("A policer, which drops packets above a rate behind the {of}."))),
     ];
     tables.into_iter().fold(properties, |properties, (key, table)| with(properties, key, table))
 }
 
 fn part<P: Part>(description: String) -> Json {
-    let mut table = object(schema_properties(&P::specs()), P::REQUIRED);
+    let mut table =
+        object(schema_properties(&P::specs()), &P::REQUIRED.iter().map(|&(key, _)| key).collect::<Vec<_>>());
     table["description"] = description.into();
     table
 }
