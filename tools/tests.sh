@@ -33,6 +33,7 @@ case $1 in
             FAIRLANE_KILLS=120 cargo test $tested --test integration kills --quiet
             cargo test $tested --test integration --quiet -- --ignored sweep parsers
             FAIRLANE_SOAK_SECONDS=600 cargo test $tested --test live soak --quiet
+            FAIRLANE_SUBSCRIBERS=20000 cargo test $tested --test live thousands --quiet -- --nocapture
             cargo test $tested --test live -- pop pilot --ignored --nocapture --test-threads 1
             cargo test $tested --test live live_labels --quiet -- --ignored --test-threads 1
         fi
