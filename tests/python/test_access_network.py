@@ -271,9 +271,12 @@ def test_what_does_not_fit_the_tree_is_refused_in_one_line(key: str, value: obje
     assert str(caught.value).startswith(problem)
 
 
+SMALL = {"topology.sites": 2, "topology.access_points": 2, "topology.subscribers": 8, "run.measure": "1 s"}
+
+
 def test_the_page_of_a_run_has_a_map_and_the_worst_nodes(tmp_path: Path) -> None:
     scenario = Scenario.from_toml(EXAMPLES / "access-network.toml")
-    short = scenario.replace("topology.subscribers", 8).replace("run.measure", "1 s")
+    short = scenario.changed(SMALL)
     fairlane.run(short, replications=1).write(tmp_path / "run")
     page = fairlane.report(tmp_path / "run", out=tmp_path / "report").parent / "run-access-network.html"
     html = page.read_text(encoding="utf-8")
@@ -283,8 +286,7 @@ def test_the_page_of_a_run_has_a_map_and_the_worst_nodes(tmp_path: Path) -> None
 
 def test_the_page_of_a_comparison_has_a_map_of_each_scheme(tmp_path: Path) -> None:
     scenario = Scenario.from_toml(EXAMPLES / "access-network.toml")
-    scenario = scenario.replace("topology.subscribers", 8).replace("run.measure", "1 s")
-    comparison = fairlane.compare(scenario, ["htb", "abc"], replications=1)
+    comparison = fairlane.compare(scenario.changed(SMALL), ["htb", "abc"], replications=1)
     comparison.write(tmp_path / "compared")
     folder = fairlane.report(tmp_path / "compared", out=tmp_path / "report").parent
     html = (folder / "comparison-access-network.html").read_text(encoding="utf-8")

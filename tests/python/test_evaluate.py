@@ -344,7 +344,7 @@ def test_any_number_of_threads_gives_the_same_bytes(cli: Cli) -> None:
 
 
 def test_a_kill_in_the_middle_loses_nothing(cli: Cli) -> None:
-    command = ["evaluate", "droptail", "wfq", "--only", "many-flows/*-flows", "--replications", "8"]
+    command = ["evaluate", "droptail", "wfq", "--only", "many-flows/*-flows", "--replications", "4"]
     whole = cli.document(*command, "--store", "whole")
     process = cli.start(*command, "--store", "killed", "--threads", "1")
     wait_for_a_kept_run(cli.folder / "killed")

@@ -43,6 +43,7 @@ def rows_of(shown: list[str], *names: str) -> list[list[float]]:
     return [[float(word) for word in row if re.fullmatch(r"[\d.]+", word)] for row in rows]
 
 
+@pytest.mark.long
 def test_compare_my_aqm(cli: Cli, here: Path) -> None:
     page = Page("compare-my-aqm")
     assert list(page.files) == ["my_aqm.py"]

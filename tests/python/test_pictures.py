@@ -134,6 +134,7 @@ def test_every_picture_can_be_printed(
             assert b"/FontFile2" in pdf, name
 
 
+@pytest.mark.long
 def test_every_file_of_a_picture_can_be_printed(
     comparison: Comparison, swept: SweepResult, access: Result, reproduced: Path, tmp_path: Path
 ) -> None:

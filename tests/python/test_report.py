@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import fairlane
-from conftest import QUICK, ROOT, SETTINGS, SHORT_SCENARIO, THREE_GROUPS, Cli, files
+from conftest import QUICK, ROOT, SETTINGS, SHORT, SHORT_SCENARIO, THREE_GROUPS, Cli, files
 from fairlane.judge.readings import Standing
 from fairlane.report import comparison, figures, own
 from fairlane.report.collect import Wanted, collect
@@ -380,10 +380,19 @@ def test_pages_of_one_scenario_have_names_of_their_own_and_speak_of_groups(cli: 
     assert "groups[1]" not in answers
 
 
-def test_alternative_texts_name_the_bars_and_the_schemes_as_the_literature_does(cli: Cli, workdir: Path) -> None:
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A working directory with the folder of a comparison and a report on it."""
+    folder = tmp_path_factory.mktemp("compared")
+    (folder / "short.toml").write_text(SHORT)
+    cli = Cli(folder)
     cli.output("compare", "short.toml", "--queues", "droptail,fq_codel", "--out", "compared")
     cli.output("report", "compared/", "--out", "pages")
-    (page,) = (workdir / "pages").glob("comparison-*.html")
+    return folder
+
+
+def test_alternative_texts_name_the_bars_and_the_schemes_as_the_literature_does(compared: Path) -> None:
+    (page,) = (compared / "pages").glob("comparison-*.html")
     alts = Page(page).alts
     assert re.search(r"Plot of throughput over max-min share\. DropTail: heavy \d\S*, light \d", alts[0])
     assert "throughput ratio: " in alts[2]
@@ -391,16 +400,14 @@ def test_alternative_texts_name_the_bars_and_the_schemes_as_the_literature_does(
     assert "fq_codel" not in " ".join(alts)
 
 
-def test_the_index_opens_with_sentences_and_main_figures_of_ones_own_results(cli: Cli, workdir: Path) -> None:
-    cli.output("compare", "short.toml", "--queues", "droptail,fq_codel", "--out", "compared")
-    cli.output("report", "compared/", "--out", "pages")
-    (own_page,) = (workdir / "pages").glob("comparison-*.html")
-    index, page = Page(workdir / "pages" / "index.html"), Page(own_page)
-    head = (workdir / "pages" / "index.html").read_text().partition('id="pages"')[0]
+def test_the_index_opens_with_sentences_and_main_figures_of_ones_own_results(compared: Path) -> None:
+    (own_page,) = (compared / "pages").glob("comparison-*.html")
+    index, page = Page(compared / "pages" / "index.html"), Page(own_page)
+    head = (compared / "pages" / "index.html").read_text().partition('id="pages"')[0]
     answers = head.partition('<ul class="answers">')[2].partition("</ul>")[0]
     assert answers.count("<li>") == 3
     assert answers in own_page.read_text()
     assert index.alts == page.alts[:2]
     assert {f"{own_page.stem}-{name}.svg" for name in ("shares", "delay")} <= set(index.links)
-    cli.output("report", *["compared/"] * 4, "--out", "pages")
-    assert Page(workdir / "pages" / "index.html").alts == index.alts
+    Cli(compared).output("report", *["compared/"] * 4, "--out", "again")
+    assert Page(compared / "again" / "index.html").alts == index.alts

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import fairlane
-from conftest import Cli, execute, files
+from conftest import SHORT, Cli, execute, files
 from fairlane.results.kept import Kept
 from fairlane.store import Store, point, upkeep
 
@@ -30,11 +30,20 @@ queue.scheme = ["droptail", "abc"]
 """
 
 
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which a sweep of two points of two runs each has ended."""
+    folder = tmp_path_factory.mktemp("swept")
+    (folder / "short.toml").write_text(SHORT)
+    (folder / "sweep.toml").write_text(SWEEP)
+    Cli(folder).output("sweep", "sweep.toml")
+    return folder
+
+
 @pytest.fixture
-def filled(cli: Cli, workdir: Path) -> Path:
-    """A store with two points of two runs each."""
-    (workdir / "sweep.toml").write_text(SWEEP)
-    cli.output("sweep", "sweep.toml")
+def filled(swept: Path, workdir: Path) -> Path:
+    """A store with the points of `swept`."""
+    shutil.copytree(swept, workdir, dirs_exist_ok=True)
     return workdir / "results" / "store"
 
 
