@@ -21,6 +21,8 @@ from fairlane import Scenario
 from fairlane.base.folders import LIST
 from fairlane.judge.grid import Row
 from fairlane.judge.library import papers, select
+from fairlane.linux import runs
+from linux_fake import FAKE, Fake
 
 # Commands started by tests must handle Ctrl-C even if the tests' parent ignores it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -226,6 +228,17 @@ def workdir(tmp_path: Path) -> Path:
 def cli(workdir: Path) -> Cli:
     """`fairlane` in the working directory."""
     return Cli(workdir)
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
+    """A script in place of the kernel of the plane `linux`, which ends with a recorded result."""
+    made = Fake(tmp_path / "linux", tmp_path / "init")
+    made.linux.write_text(FAKE)
+    made.linux.chmod(0o755)
+    made.init.touch()
+    monkeypatch.setattr(runs, "find", lambda _: made)
+    return made.does("result")
 
 
 def files(folder: Path) -> Sequence[str]:
