@@ -239,7 +239,7 @@ def cli(workdir: Path) -> Cli:
 
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
-    """A script in place of the kernel of the plane `linux`, which ends with a recorded result."""
+    """A script instead of a kernel for the plane `linux`. It writes a small result."""
     made = Fake(tmp_path / "linux", tmp_path / "init")
     made.linux.write_text(FAKE)
     made.linux.chmod(0o755)

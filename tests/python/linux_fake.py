@@ -1,4 +1,4 @@
-"""A script in place of the kernel of the plane `linux`, scenarios that this plane supports, and a recorded result."""
+"""A script instead of a kernel for the plane `linux`, scenarios that this plane supports, and a recorded result."""
 
 import json
 import sys

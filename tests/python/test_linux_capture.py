@@ -1,4 +1,4 @@
-"""Tests captures and samples of the plane `linux` with a script in place of the kernel."""
+"""Tests captures and samples of the plane `linux` with a script instead of a kernel."""
 
 import shutil
 from pathlib import Path

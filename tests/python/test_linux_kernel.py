@@ -18,15 +18,6 @@ from fairlane.linux.disciplines import DISCIPLINES
 from linux_fake import of_scheme, scenario
 
 
-def test_the_capture_of_a_kernel_has_what_its_record_counts(kernel: Any, tmp_path: Path) -> None:
-    of_udp = scenario(group("a", poisson("11 Mbit/s"))).changed({"run.warmup": "0 s", "run.replications": 1})
-    file = tmp_path / "a.pcapng"
-    run = fairlane.run(of_udp, plane="linux", kernel=kernel.version, pcap=file, pcap_drops=True).runs[0]
-    kinds = [one.kind for one in difference.captured(file.read_bytes())]
-    assert kinds.count(difference.DROPPED) == run["links"][0]["drops"][1]["packets"] > 0
-    assert kinds.count(difference.STARTED) == pytest.approx(run["links"][0]["throughput_bps"] / 12_000, abs=1)
-
-
 @pytest.fixture(scope="module")
 def kernel() -> Any:
     """A built kernel, if there is one."""
@@ -34,6 +25,15 @@ def kernel() -> Any:
         return runs.find(None)
     except UserError as error:
         pytest.skip(str(error))
+
+
+def test_the_capture_of_a_kernel_has_what_its_record_counts(kernel: Any, tmp_path: Path) -> None:
+    of_udp = scenario(group("a", poisson("11 Mbit/s"))).changed({"run.warmup": "0 s", "run.replications": 1})
+    file = tmp_path / "a.pcapng"
+    run = fairlane.run(of_udp, plane="linux", kernel=kernel.version, pcap=file, pcap_drops=True).runs[0]
+    kinds = [one.kind for one in difference.captured(file.read_bytes())]
+    assert kinds.count(difference.DROPPED) == run["links"][0]["drops"][1]["packets"] > 0
+    assert kinds.count(difference.STARTED) == pytest.approx(run["links"][0]["throughput_bps"] / 12_000, abs=1)
 
 
 def test_a_kernel_gives_the_same_bytes_twice_and_others_for_another_seed(kernel: Any) -> None:

@@ -1,4 +1,4 @@
-"""Tests runs and sweeps on the plane `linux` with a script in place of the kernel."""
+"""Tests runs and sweeps on the plane `linux` with a script instead of a kernel."""
 
 import json
 import os
