@@ -572,13 +572,25 @@ impl<'a, B: Border, const LOOKS: bool> EventLoop<'a, B, LOOKS> {
         let flow = &mut self.network.flows[index as usize];
         let params = &self.network.tcp_params[flow.params as usize];
         let segment = packet.segment();
-        if flow.span == Span::Endless && flow.receiver.is_plain(params, &segment) {
-            let ack = flow.receiver.on_plain_segment(params, &segment, now);
+        if flow.span != Span::Endless || !flow.receiver.is_next(params, &segment) {
+            self.deliver_any(index, packet, now);
+        } else if flow.receiver.adapts() {
+            self.deliver_adaptively(index, packet, now);
+        } else {
+            let ack = flow.receiver.on_next_segment::<false>(params, &segment, now);
             let ack = ack.map(|ack| (ack, params.ack_wire_bytes(&ack)));
             self.answer(index, packet, ack, now);
-        } else {
-            self.deliver_any(index, packet, now);
         }
+    }
+
+    /// Passes the next segment of a long-lived flow to a receiver that adapts.
+    #[inline(never)]
+    fn deliver_adaptively(&mut self, index: u32, packet: &SimPacket, now: Time) {
+        let flow = &mut self.network.flows[index as usize];
+        let params = &self.network.tcp_params[flow.params as usize];
+        let ack = flow.receiver.on_next_segment::<true>(params, &packet.segment(), now);
+        let ack = ack.map(|ack| (ack, params.ack_wire_bytes(&ack)));
+        self.answer(index, packet, ack, now);
     }
 
     /// Passes a packet to the receiver of its flow, for any flow and packet.
@@ -842,7 +854,7 @@ impl<'a, B: Border, const LOOKS: bool> EventLoop<'a, B, LOOKS> {
                 let horizon = || if LOOKS || B::EXISTS { now } else { agenda.next_time().min(end) };
                 match self.network.hosts.send(packet, now, horizon) {
                     Earlier::AtEdge(arrival) => {
-                        let (packet, is_last) = (packet(), flow.sender.has_sent_all(params));
+                        let (packet, is_last) = (packet(), flow.sender.has_sent_all::<TRACKED>(params, now));
                         if is_last {
                             arm(&mut self.agenda, index, flow, flow.sender.timer());
                         }

@@ -120,12 +120,14 @@ impl AnySender {
         }
     }
 
-    /// Returns true if [`AnySender::poll_transmit`] would return `None`. May return false in this case.
+    /// Returns true if [`AnySender::poll_transmit`] would return `None`, after a segment was sent. Then no further call
+    /// is necessary. May return false in this case. `TRACKED` must be [`AnySender::is_tracked`].
     #[inline(always)]
-    pub fn has_sent_all(&self, params: &TcpParams) -> bool {
+    pub fn has_sent_all<const TRACKED: bool>(&mut self, params: &TcpParams, now: Time) -> bool {
         match self {
-            Self::Classic(sender) => sender.has_sent_all(params),
-            Self::Tracked(_) => false,
+            Self::Classic(sender) if !TRACKED => sender.has_sent_all(params),
+            Self::Tracked(sender) if TRACKED => sender.has_sent_all(params, now),
+            _ => unreachable!("the caller knows the variant"),
         }
     }
 

@@ -399,7 +399,7 @@ impl TcpParams {
         let rfc_timeout = matches!(self.loss_detection, LossDetection::Dupack | LossDetection::Scoreboard);
         let classic_elsewhere =
             self.hystart == HyStartKind::Classic && self.congestion_control != CongestionControl::Cubic;
-        let is_external = matches!(self.congestion_control, CongestionControl::External(_));
+        let is_external = self.congestion_control.is_external();
         let rules: [(bool, &'static [&'static str], &str); 13] = [
             (!self.sack, &["sack_delay"], "sack = false"),
             (!self.is_tracked(), OF_RECORDS, &detection),

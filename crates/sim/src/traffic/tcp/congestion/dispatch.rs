@@ -2,9 +2,9 @@
 //!
 //! Source: RFC 5681 3.1 (slow start), RFC 3465 (byte counting). Windows are in bytes.
 
+use super::State;
 use super::control::{Connection, Event, Flight, Moment, Output, Progress, Sample, Window};
 use super::external::External;
-use super::{CongestionControl, State};
 use crate::cache_line::fetch;
 use crate::traffic::tcp::{TcpParams, clamped};
 
@@ -120,7 +120,7 @@ impl Congestion {
     /// Returns the external control, if there is one, which must be called for each segment sent or delivered.
     #[inline]
     pub fn external(&mut self, params: &TcpParams) -> Option<&mut External> {
-        if !matches!(params.congestion_control, CongestionControl::External(_)) {
+        if !params.congestion_control.is_external() {
             return None;
         }
         match self.0.as_deref_mut() {

@@ -123,8 +123,16 @@ macro_rules! congestion_controls {
                 }
             }
 
+            /// Returns true if the control is outside this crate.
+            #[must_use]
+            #[inline]
+            pub fn is_external(self) -> bool {
+                matches!(self, Self::External(_))
+            }
+
             /// Returns true if the control requires a sender with a record per segment.
             #[must_use]
+            #[inline]
             pub fn needs_samples(self) -> bool {
                 match self {
                     $( Self::$Variant => <$module::$Type as Control>::NEEDS_SAMPLES, )+

@@ -8,10 +8,12 @@ use crate::traffic::tcp::TcpParams;
 const MOST: Time = Time::from_millis(200);
 
 /// State of the delay.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct AckDelay {
     /// Arrival of the last in-order segment (lrcvtime) in microseconds, modulo 2^32.
     arrival_us: u32,
+    /// Gaps below this number of microseconds never lengthen the delay: half of the minimum less a tick.
+    short_us: u32,
     /// Delay in ticks; 0 before the first segment.
     ticks: u8,
     /// True if the delay exceeds the minimum.
@@ -19,15 +21,18 @@ pub(super) struct AckDelay {
 }
 
 impl AckDelay {
+    pub(super) fn new(params: &TcpParams) -> Self {
+        let half = Time(params.delayed_ack_timeout.0 / 2);
+        Self { arrival_us: 0, short_us: micros(half.saturating_sub(tick(params))), ticks: 0, is_long: false }
+    }
+
     /// Records an in-order segment (tcp_event_data_recv). Returns true if the gap before it is longer than a
     /// retransmission timeout, so that the next segments are acknowledged at once. `rtt` is that of the handshake.
     #[inline]
     pub(super) fn on_segment(&mut self, params: &TcpParams, rtt: Time, now: Time) -> bool {
         let now_us = micros(now);
         let gap_us = now_us.wrapping_sub(std::mem::replace(&mut self.arrival_us, now_us));
-        // Gaps of at most half of the minimum, in ticks, never lengthen the delay.
-        let half = Time(params.delayed_ack_timeout.0 / 2);
-        let is_short = gap_us < micros(half.saturating_sub(tick(params))) && !self.is_long && self.ticks > 0;
+        let is_short = gap_us < self.short_us && !self.is_long && self.ticks > 0;
         !is_short && self.follow(params, rtt, now, Time::from_micros(u64::from(gap_us)))
     }
 
@@ -107,7 +112,8 @@ mod tests {
 
     #[test]
     fn the_delay_follows_gaps_that_are_longer_than_half_of_the_minimum() {
-        let (params, mut delay) = (params(), AckDelay::default());
+        let params = params();
+        let mut delay = AckDelay::new(&params);
         let mut after = |ms| {
             let next = Time::from_micros(u64::from(delay.arrival_us)) + MS(ms);
             assert!(!delay.on_segment(&params, RTT, next));
@@ -120,7 +126,8 @@ mod tests {
 
     #[test]
     fn gaps_count_by_the_configured_minimum() {
-        let (params, mut delay) = (TcpParams { delayed_ack_timeout: MS(20), ..params() }, AckDelay::default());
+        let params = TcpParams { delayed_ack_timeout: MS(20), ..params() };
+        let mut delay = AckDelay::new(&params);
         // The gap of 12 ms changes the delay of 20 ms (5 ticks) to 2 + 3 ticks, which is the same; the gap of 16 ms to
         // 2 + 4 ticks.
         let delays = [101, 113, 129].map(|ms| {
@@ -132,7 +139,8 @@ mod tests {
 
     #[test]
     fn a_missed_delay_doubles_up_to_the_rtt_and_quick_acks_end_it() {
-        let (params, mut delay) = (params(), AckDelay::default());
+        let params = params();
+        let mut delay = AckDelay::new(&params);
         delay.on_segment(&params, RTT, MS(1));
         let doubled = [(); 3].map(|()| {
             delay.on_timeout(&params);
@@ -148,7 +156,8 @@ mod tests {
 
     #[test]
     fn a_gap_longer_than_the_timeout_asks_for_quick_acks() {
-        let (params, mut delay) = (params(), AckDelay::default());
+        let params = params();
+        let mut delay = AckDelay::new(&params);
         delay.on_segment(&params, RTT, MS(4));
         // The timeout is 160 + 2 * 160 ms.
         assert!(!delay.on_segment(&params, RTT, MS(484)));

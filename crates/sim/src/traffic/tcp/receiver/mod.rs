@@ -97,7 +97,7 @@ impl Adaptive {
     fn new(params: &TcpParams) -> Self {
         Self {
             window: params.autotuning.then(|| ReceiveWindow::new(params)),
-            ack_delay: params.ack_delay_adapts.then(AckDelay::default),
+            ack_delay: params.ack_delay_adapts.then(|| AckDelay::new(params)),
         }
     }
 }
@@ -135,37 +135,35 @@ impl Receiver {
     // Always inlined, though loops with and without a reverse link call it.
     #[inline(always)]
     pub fn on_segment(&mut self, params: &TcpParams, segment: Segment, now: Time) -> Option<Ack> {
-        if self.is_plain(params, &segment) {
-            self.on_plain_segment(params, &segment, now)
-        } else if self.is_next(params, &segment) {
-            self.on_next_segment::<true>(params, &segment, now)
-        } else {
-            self.on_any_segment(params, segment, now)
+        match (self.is_next(params, &segment), self.adapts()) {
+            (true, false) => self.on_next_segment::<false>(params, &segment, now),
+            (true, true) => self.on_next_segment::<true>(params, &segment, now),
+            (false, _) => self.on_any_segment(params, segment, now),
         }
     }
 
-    /// Returns true if [`Receiver::on_plain_segment`] may process the segment: a full in-order segment without a gap,
-    /// at a receiver that does not adapt.
+    /// Returns true if window or ACK delay adapt to the arriving data.
     #[inline(always)]
-    pub fn is_plain(&self, params: &TcpParams, segment: &Segment) -> bool {
-        self.is_next(params, segment) && self.adaptive.is_none()
+    pub fn adapts(&self) -> bool {
+        self.adaptive.is_some()
     }
 
+    /// Returns true if [`Receiver::on_next_segment`] may process the segment: a full in-order segment without a gap.
     #[inline(always)]
-    fn is_next(&self, params: &TcpParams, segment: &Segment) -> bool {
+    pub fn is_next(&self, params: &TcpParams, segment: &Segment) -> bool {
         let is_full = segment.payload == params.segment_payload && !segment.syn;
         is_full && segment.seq == self.next && !self.gap && !params.ecn
     }
 
-    /// Fast path of [`Receiver::on_any_segment`].
+    /// Fast path of [`Receiver::on_any_segment`]. `ADAPTS` must be [`Receiver::adapts`].
     // Always inlined: otherwise the ACK is passed through memory.
     #[inline(always)]
-    pub fn on_plain_segment(&mut self, params: &TcpParams, segment: &Segment, now: Time) -> Option<Ack> {
-        self.on_next_segment::<false>(params, segment, now)
-    }
-
-    #[inline(always)]
-    fn on_next_segment<const ADAPTS: bool>(&mut self, params: &TcpParams, segment: &Segment, now: Time) -> Option<Ack> {
+    pub fn on_next_segment<const ADAPTS: bool>(
+        &mut self,
+        params: &TcpParams,
+        segment: &Segment,
+        now: Time,
+    ) -> Option<Ack> {
         self.wire_bytes += u64::from(params.header_bytes + segment.payload);
         if segment.seq <= self.last_ack && (!params.sack || segment.timestamp >= self.echo) {
             self.echo = segment.timestamp;
@@ -175,8 +173,7 @@ impl Receiver {
             self.quick = self.quick.max(1);
         }
         if ADAPTS {
-            self.widen(params, segment, Some(self.next), now);
-            self.note_arrival(params, now);
+            self.adapt_to_next(params, segment, now);
         }
         // Without a gap there is no block; this tells the compiler.
         let ack = self.delay_ack::<ADAPTS>(params, now).map(|ack| Ack { sacks: SackBlocks::default(), ..ack });
@@ -184,6 +181,23 @@ impl Receiver {
             self.read(params, now);
         }
         ack
+    }
+
+    /// Adapts to an in-order segment without a gap, as [`Receiver::widen`] and [`Receiver::note_arrival`] do.
+    #[inline(always)]
+    fn adapt_to_next(&mut self, params: &TcpParams, segment: &Segment, now: Time) {
+        let (next, rtt) = (Some(self.next), self.handshake_rtt());
+        let Some(Adaptive { window, ack_delay }) = self.adaptive.as_deref_mut() else { return };
+        if let Some(window) = window
+            && window.on_segment(params, segment, (next, 0), now)
+        {
+            self.quick |= 1;
+        }
+        if let Some(delay) = ack_delay
+            && delay.on_segment(params, rtt, now)
+        {
+            self.quick = self.quick.max(params.quickack as u8);
+        }
     }
 
     /// Acknowledges a segment at once if it widens the receive window (tcp_grow_window). `next` is RCV.NXT after a

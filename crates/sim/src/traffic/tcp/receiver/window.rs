@@ -18,6 +18,8 @@ const CUSHION: u64 = 16;
 /// Largest shift of the window field (TCP_MAX_WSCALE).
 const LARGEST_SHIFT: u32 = 14;
 const MILLISECOND: Time = Time::from_millis(1);
+/// Value of `echo_start` before the first echo: later than any time of a run.
+const NO_ECHO: Time = Time(1 << 63);
 
 /// Number of bits by which an ACK's window field is shifted (tcp_select_initial_window).
 pub(crate) fn shift(params: &TcpParams) -> u32 {
@@ -51,8 +53,8 @@ pub(super) struct ReceiveWindow {
     data_end: u64,
     /// Delay from the receiver to the sender, measured in the handshake.
     way_back: Time,
-    /// Last echoed timestamp in milliseconds (rcv_rtt_last_tsecr).
-    echo_ms: u64,
+    /// Start of the millisecond of the last echoed timestamp (rcv_rtt_last_tsecr).
+    echo_start: Time,
 }
 
 impl ReceiveWindow {
@@ -71,7 +73,7 @@ impl ReceiveWindow {
             data_start: Time::ZERO,
             data_end: 0,
             way_back: Time::ZERO,
-            echo_ms: u64::MAX,
+            echo_start: NO_ECHO,
         }
     }
 
@@ -107,10 +109,12 @@ impl ReceiveWindow {
     /// Samples the round-trip time when a segment echoes another millisecond (tcp_rcv_rtt_measure_ts). The sender
     /// received the ACK with that timestamp when it sent the segment.
     fn time_by_stamp(&mut self, segment: &Segment, now: Time) {
-        let echo_ms = segment.timestamp.saturating_sub(self.way_back).0 / MILLISECOND.0;
-        if std::mem::replace(&mut self.echo_ms, echo_ms) == echo_ms {
+        let echo = segment.timestamp.saturating_sub(self.way_back);
+        if echo.0.wrapping_sub(self.echo_start.0) < MILLISECOND.0 {
             return;
         }
+        let echo_ms = echo.0 / MILLISECOND.0;
+        self.echo_start = Time(echo_ms * MILLISECOND.0);
         let elapsed_us = (now.0 / MILLISECOND.0 - echo_ms) * 1000;
         if elapsed_us > 0 {
             self.add_sample(elapsed_us, true);
@@ -144,7 +148,7 @@ impl ReceiveWindow {
     #[inline]
     pub(super) fn on_read(&mut self, params: &TcpParams, next: u32, now: Time) {
         let elapsed = now.saturating_sub(self.round_start);
-        if self.rtt == 0 || elapsed.0 / Time::from_micros(1).0 < u64::from(self.rtt / 8) {
+        if self.rtt == 0 || elapsed < Time::from_micros(u64::from(self.rtt / 8)) {
             return;
         }
         let mss = u64::from(params.segment_payload);

@@ -3,13 +3,15 @@
 use fairlane_schemes::base::units::Time;
 
 use super::TrackedSender;
+use super::delivery_rate::RateSample;
 use super::prr::Delivery;
-use super::records::Record;
+use super::records::Transmission;
+use super::timer::Timer;
 use crate::traffic::tcp::blocks::SackBlock;
 use crate::traffic::tcp::congestion::control::Sample;
 use crate::traffic::tcp::congestion::external::Delivered;
 use crate::traffic::tcp::phase::Phase;
-use crate::traffic::tcp::{Ack, LossDetection, TcpParams, clamped};
+use crate::traffic::tcp::{Ack, AckFlag, LossDetection, TcpParams, clamped};
 
 /// Information from an ACK, collected as it is processed.
 #[derive(Clone, Copy, Debug)]
@@ -74,17 +76,69 @@ impl Ends {
 
 impl TrackedSender {
     /// Processes an ACK of an open connection. Returns the RTT sample for the retransmission timeout.
+    #[inline(always)]
     pub(super) fn on_data_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
-        let prior_in_flight = clamped(self.in_flight(params));
-        let prior_outstanding = self.records.outstanding().saturating_mul(params.segment_payload);
-        let prior_una = self.records.una();
-        let delivered_before = self.rate.delivered;
-        let mut news = News::NONE;
+        if self.is_plain(params, ack) { self.on_plain_ack(params, ack, now) } else { self.on_any_ack(params, ack, now) }
+    }
+
+    /// Returns true if [`TrackedSender::on_plain_ack`] may process the ACK: it only acknowledges new data, all data in
+    /// flight were sent once, and there is nothing to repair, to reduce or to undo.
+    #[inline(always)]
+    fn is_plain(&self, params: &TcpParams, ack: &Ack) -> bool {
+        self.is_fast
+            && !params.ecn
+            && self.phase == Phase::Open
+            && self.records.are_sent_once()
+            && self.records.una() < ack.ack
+            && ack.flag == AckFlag::None
+            && ack.sacks.is_empty()
+            && self.known.is_empty()
+            && self.probe.end.is_none()
+            && !self.reducing
+            && !self.undo.all_copies_were_needless()
+    }
+
+    /// Fast path of [`TrackedSender::on_any_ack`].
+    #[inline(always)]
+    fn on_plain_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
+        let prior = self.begin_ack(params);
+        let news = self.take_in_run(params, ack, now);
+        self.retries = 0;
+        self.rack.on_advance(ack.ack);
+        let (sampled, rtt) = self.sample_rtt(params, ack, &news, now);
+        let may_have_lost = self.may_have_lost(params);
+        if may_have_lost || matches!(self.timer, Timer::Reordering(_)) {
+            self.arm(params, true, now);
+        } else {
+            self.timer_restarts = true;
+        }
+        if may_have_lost {
+            self.repair(params, ack, &news, now);
+        }
+        let sample = self.sample(ack, params, (&news, rtt, 0), prior, now);
+        self.decide_on_window(params, &sample, &news, now);
+        self.window_due = true;
+        sampled
+    }
+
+    /// Prepares for an ACK. Returns the bytes in flight and the outstanding bytes before it.
+    #[inline]
+    fn begin_ack(&mut self, params: &TcpParams) -> (u32, u32) {
         if params.loss_detection == LossDetection::Rack {
             // Losses detected by timers do not count as losses of this ACK (`lost` in `tcp_input.c` tcp_ack).
             self.newly_lost = 0;
         }
         self.rack.begin_ack();
+        (clamped(self.in_flight(params)), self.records.outstanding().saturating_mul(params.segment_payload))
+    }
+
+    /// Does the work of [`TrackedSender::on_data_ack`] for any ACK and state.
+    #[inline(never)]
+    fn on_any_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
+        let prior = self.begin_ack(params);
+        let prior_una = self.records.una();
+        let delivered_before = self.rate.delivered;
+        let mut news = News::NONE;
         self.take_in_blocks(params, ack, prior_una, &mut news, now);
         self.take_in_number(params, ack, &mut news, now);
         if news.in_order > 0 {
@@ -108,7 +162,7 @@ impl TrackedSender {
             }
             self.repair(params, ack, &news, now);
         }
-        let sample = self.sample(ack, params, (&news, rtt, marked), (prior_in_flight, prior_outstanding), now);
+        let sample = self.sample(ack, params, (&news, rtt, marked), prior, now);
         self.decide_on_window(params, &sample, &news, now);
         self.window_due = true;
         sampled
@@ -164,7 +218,7 @@ impl TrackedSender {
             news.in_order += 1;
             news.in_order_bytes += self.payload(params, seq);
             news.resent |= record.resent;
-            if record.fate == super::records::Fate::Sacked {
+            if record.was_sacked {
                 continue;
             }
             if !record.resent {
@@ -179,21 +233,43 @@ impl TrackedSender {
         }
     }
 
+    /// Does the work of [`TrackedSender::take_in_number`] for a plain ACK. Only the last segment, which was sent last,
+    /// counts for RACK and for the rate sample.
+    #[inline(always)]
+    fn take_in_run(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> News {
+        let una = self.records.una();
+        let (first, last) = self.records.pop_sent_once(ack.ack);
+        let (segments, newest) = (ack.ack - una, ack.ack - 1);
+        let bytes = (segments - 1) * params.segment_payload + self.payload(params, newest);
+        self.rate.on_delivered(newest, last.number, bytes, now);
+        self.rack.on_delivered(newest, &last, now, self.rtt.least());
+        News {
+            in_order: segments,
+            delivered: segments,
+            delivered_bytes: bytes,
+            in_order_bytes: bytes,
+            original: una < self.recover,
+            acked: Ends { first, last: last.sent },
+            ..News::NONE
+        }
+    }
+
     #[inline]
-    fn delivered(&mut self, params: &TcpParams, seq: u32, record: &Record, news: &mut News, now: Time) {
+    fn delivered(&mut self, params: &TcpParams, seq: u32, record: &Transmission, news: &mut News, now: Time) {
         let bytes = self.payload(params, seq);
         news.delivered += 1;
         news.delivered_bytes += bytes;
         news.original |= !record.resent && seq < self.recover;
         self.rate.on_delivered(seq, record.number, bytes, now);
         if let Some(external) = self.congestion.external(params) {
-            let &Record { sent, number, app_limited, .. } = record;
+            let &Transmission { sent, number, app_limited, .. } = record;
             let delivered = Delivered { now, sent, bytes, number, app_limited, rtts: self.rtt.rtts() };
             external.on_delivered(&mut self.output, &delivered);
         }
     }
 
     /// Returns the RTT for the timeout and the RTT of the newest segment (`tcp_clean_rtx_queue`, `tcp_ack_update_rtt`).
+    #[inline(always)]
     fn sample_rtt(&mut self, params: &TcpParams, ack: &Ack, news: &News, now: Time) -> (Option<Time>, Option<Time>) {
         //= RFC 6298 3-1: A segment that was sent twice gives no sample, unless time stamps tell which.
         //= RFC 9002 5.1-1, deviation: An ACK that newly acknowledges its largest packet gives an RTT sample, from when
@@ -237,6 +313,7 @@ impl TrackedSender {
         bytes
     }
 
+    #[inline(always)]
     fn sample(
         &mut self,
         ack: &Ack,
@@ -245,15 +322,20 @@ impl TrackedSender {
         (prior_in_flight, prior_outstanding): (u32, u32),
         now: Time,
     ) -> Sample {
-        let newest = self.rate.newest().map(|seq| self.records.delivered(seq));
-        let rate = self.rate.take_sample(newest, self.rtt.least());
+        // Other controls do not read these values.
+        let is_read = params.congestion_control.needs_samples();
+        let rate = match self.rate.end_ack().filter(|_| is_read) {
+            Some(seq) => self.rate.sample(self.records.delivered(seq), self.rtt.least()),
+            None => RateSample::default(),
+        };
+        let since_echo = || whole_milliseconds(now).saturating_sub(whole_milliseconds(ack.echo));
         let mss = params.segment_payload;
         Sample {
             until_release: self.pacer.next().saturating_sub(now),
             now,
             rtt,
             rtt_in_milliseconds: rtt.is_some() && !news.times_a_segment() && params.clock_tick > Time::ZERO,
-            since_echo: whole_milliseconds(now).saturating_sub(whole_milliseconds(ack.echo)),
+            since_echo: if is_read { since_echo() } else { Time::ZERO },
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.least(),
             acked: news.delivered_bytes,
@@ -286,6 +368,7 @@ impl TrackedSender {
     }
 
     /// Sets the window after this ACK, as `tcp_cong_control` does.
+    #[inline(always)]
     fn decide_on_window(&mut self, params: &TcpParams, sample: &Sample, news: &News, now: Time) {
         let mss = params.segment_payload;
         self.congestion.on_sample(params, &mut self.output, sample);

@@ -70,20 +70,19 @@ impl RateSampler {
         }
     }
 
-    /// Newest segment that the current ACK delivers, if any.
+    /// Ends the current ACK. Returns the newest segment that it delivers, if any.
     #[inline]
-    pub(super) fn newest(&self) -> Option<u32> {
-        (self.newest.0 > 0).then_some(self.newest.1)
-    }
-
-    /// Returns the sample of the current ACK, from the record of the newest segment that the ACK delivers.
-    #[inline]
-    pub(super) fn take_sample(&mut self, newest: Option<&Record>, min_rtt: Time) -> RateSample {
-        self.newest = (0, 0);
+    pub(super) fn end_ack(&mut self) -> Option<u32> {
         if self.app_limited != 0 && self.delivered > self.app_limited {
             self.app_limited = 0;
         }
-        let Some(newest) = newest else { return RateSample::default() };
+        let (number, seq) = std::mem::take(&mut self.newest);
+        (number > 0).then_some(seq)
+    }
+
+    /// Returns the sample of the last ACK, from the record of the newest segment that the ACK delivers.
+    #[inline]
+    pub(super) fn sample(&mut self, newest: &Record, min_rtt: Time) -> RateSample {
         self.first_sent = newest.sent;
         let send_elapsed = newest.sent.saturating_sub(newest.first_sent);
         let ack_elapsed = self.delivered_at.saturating_sub(newest.delivered_at);
@@ -134,6 +133,13 @@ mod tests {
         rate.on_delivered(0, record.number, MSS, now);
     }
 
+    /// Returns the sample of an ACK that delivers the segment of a record.
+    fn ack(rate: &mut RateSampler, record: &Record, now: Time) -> RateSample {
+        deliver(rate, record, now);
+        assert!(rate.end_ack().is_some());
+        rate.sample(record, MS(1))
+    }
+
     #[test]
     fn the_rate_is_what_was_delivered_since_the_segment_was_sent_over_the_time_of_its_acks() {
         let mut rate = RateSampler::default();
@@ -142,16 +148,16 @@ mod tests {
         let burst: Vec<Record> = (0..10).map(|k| rate.on_send(MS(0), k == 0, k * u64::from(MSS), MSS)).collect();
         deliver(&mut rate, &burst[0], MS(100));
         // The first segment gives 1000 B in 100 ms.
-        assert_eq!(rate.take_sample(Some(&burst[0]), MS(100)).rate, Some(BitRate(80_000)));
+        assert_eq!(rate.sample(&burst[0], MS(100)).rate, Some(BitRate(80_000)));
         // One more segment, sent at 100 ms, is delivered at 200 ms, after ten other segments. The rate is 10 000 B in
         // 100 ms.
         let next = rate.on_send(MS(100), false, 9 * u64::from(MSS), MSS);
         for k in 1..10 {
             deliver(&mut rate, &burst[k as usize], MS(100 + 10 * k));
-            rate.take_sample(Some(&burst[k as usize]), MS(100));
+            rate.sample(&burst[k as usize], MS(100));
         }
         deliver(&mut rate, &next, MS(200));
-        let sample = rate.take_sample(Some(&next), MS(100));
+        let sample = rate.sample(&next, MS(100));
         assert_eq!((sample.rate, sample.interval), (Some(BitRate(800_000)), MS(100)));
         assert_eq!((sample.prior_delivered, sample.tx_in_flight), (1000, 10_000));
     }
@@ -167,7 +173,7 @@ mod tests {
         }
         // The last segment was sent after 100 ms, and acknowledged after 200 ms. The interval is the longer of these
         // times.
-        assert_eq!(rate.take_sample(sent.last(), MS(50)).rate, Some(BitRate(440_000)));
+        assert_eq!(rate.sample(&sent[10], MS(50)).rate, Some(BitRate(440_000)));
     }
 
     #[test]
@@ -175,9 +181,9 @@ mod tests {
         let mut rate = RateSampler::default();
         let record = rate.on_send(MS(0), true, 0, MSS);
         deliver(&mut rate, &record, MS(20));
-        let sample = rate.take_sample(Some(&record), MS(30));
+        let sample = rate.sample(&record, MS(30));
         assert_eq!((sample.rate, sample.interval, sample.tx_in_flight), (None, Time::ZERO, MSS));
-        assert_eq!(rate.take_sample(None, MS(30)), RateSample::default());
+        assert_eq!((rate.end_ack(), rate.end_ack()), (Some(0), None));
     }
 
     #[test]
@@ -187,12 +193,10 @@ mod tests {
         rate.mark_app_limited(u64::from(MSS));
         let second = rate.on_send(MS(1), false, u64::from(MSS), MSS);
         assert!(!first.app_limited && second.app_limited);
-        deliver(&mut rate, &first, MS(100));
-        assert!(!rate.take_sample(Some(&first), MS(1)).app_limited);
+        assert!(!ack(&mut rate, &first, MS(100)).app_limited);
         assert!(rate.is_app_limited());
-        deliver(&mut rate, &second, MS(101));
         // 2000 B have been delivered, which is more than the 1000 B at which the app-limited phase ends.
-        assert!(rate.take_sample(Some(&second), MS(1)).app_limited);
+        assert!(ack(&mut rate, &second, MS(101)).app_limited);
         assert!(!rate.is_app_limited());
     }
 }

@@ -117,6 +117,9 @@ pub struct TrackedSender {
     most_outstanding: u32,
     usage_round: u32,
     known: SackBlocks,
+    /// True if fast paths may be used: without packet numbers and an external congestion control. A test compares the
+    /// states with and without fast paths.
+    is_fast: bool,
     /// Number of marks that the receiver has counted, modulo 2^8.
     marks: u8,
     /// Segments newly detected as lost since the last sample.
@@ -146,6 +149,9 @@ pub struct TrackedSender {
     falls_back: bool,
     /// True if a segment was sent since the last ACK or timer.
     has_sent: bool,
+    /// True if the last ACK restarts the timer. This is done after the segments that the ACK permits, since these
+    /// restart the timer, too.
+    timer_restarts: bool,
     last_sent: Time,
     stats: SenderStats,
 }
@@ -218,6 +224,7 @@ impl TrackedSender {
             most_outstanding: 0,
             usage_round: 0,
             known: SackBlocks::default(),
+            is_fast: !Self::is_numbered(params) && !params.congestion_control.is_external(),
             marks: 0,
             newly_lost: 0,
             part_of_growth: 0,
@@ -234,6 +241,7 @@ impl TrackedSender {
             ends_burst: false,
             falls_back: false,
             has_sent: false,
+            timer_restarts: false,
             last_sent: Time::ZERO,
             stats: SenderStats::default(),
         }

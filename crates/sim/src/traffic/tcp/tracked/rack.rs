@@ -2,7 +2,7 @@
 
 use fairlane_schemes::base::units::Time;
 
-use super::records::Record;
+use super::records::Transmission;
 
 /// Number of recoveries after the last D-SACK during which the wider reordering window is kept (RFC 8985 6.2 step 4).
 const PERSISTENCE: u8 = 16;
@@ -60,7 +60,7 @@ impl Rack {
 
     /// Records that segment `seq` is delivered (RFC 8985 6.2, steps 2 and 3).
     #[inline]
-    pub(super) fn on_delivered(&mut self, seq: u32, record: &Record, now: Time, min_rtt: Time) {
+    pub(super) fn on_delivered(&mut self, seq: u32, record: &Transmission, now: Time, min_rtt: Time) {
         // Step 3: the segment is below those delivered before this ACK, and was not retransmitted.
         self.reordering_seen |= seq < self.highest_before && !record.resent;
         self.highest = self.highest.max(seq + 1);
@@ -136,8 +136,8 @@ mod tests {
 
     const MS: fn(u64) -> Time = Time::from_millis;
 
-    fn sent(at: u64, number: u32, resent: bool) -> Record {
-        Record { sent: MS(at), number, resent, ..Record::BLANK }
+    fn sent(at: u64, number: u32, resent: bool) -> Transmission {
+        Transmission { sent: MS(at), number, resent, app_limited: false, was_sacked: false }
     }
 
     fn of() -> Reordering {

@@ -66,6 +66,25 @@ impl Record {
     };
 }
 
+/// The last transmission of a segment that an ACK reports.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Transmission {
+    pub(super) sent: Time,
+    pub(super) number: u32,
+    pub(super) resent: bool,
+    pub(super) app_limited: bool,
+    /// True if an earlier ACK reported the segment in a SACK block.
+    pub(super) was_sacked: bool,
+}
+
+impl Record {
+    #[inline]
+    fn transmission(&self) -> Transmission {
+        let &Self { sent, number, resent, app_limited, fate, .. } = self;
+        Transmission { sent, number, resent, app_limited, was_sacked: fate == Fate::Sacked }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Records {
     /// Ring buffer with the record of segment `seq` at index `seq mod length`. The length is a power of two.
@@ -228,30 +247,56 @@ impl Records {
         self.lost_from = self.lost_from.min(seq);
     }
 
-    /// Marks segment `seq` as SACKed. Returns its previous record, or `None` if it was already SACKed.
-    pub(super) fn sack(&mut self, seq: u32) -> Option<Record> {
-        let before = *self.at(seq);
-        if before.fate == Fate::Sacked {
+    /// Marks segment `seq` as SACKed. Returns its transmission, or `None` if it was already SACKed.
+    pub(super) fn sack(&mut self, seq: u32) -> Option<Transmission> {
+        let transmission = self.at(seq).transmission();
+        if transmission.was_sacked {
             return None;
         }
         self.take_out(seq);
         let record = self.at_mut(seq);
-        (record.fate, record.unrepaired) = (Fate::Sacked, false);
+        record.fate = Fate::Sacked;
+        let repaired = std::mem::take(&mut record.unrepaired);
         self.sacked += 1;
-        self.unrepaired -= u32::from(before.unrepaired);
-        Some(before)
+        self.unrepaired -= u32::from(repaired);
+        Some(transmission)
     }
 
-    /// Removes segment `una`, which is acknowledged. Returns its record.
+    /// Removes segment `una`, which is acknowledged. Returns its transmission.
     #[inline]
-    pub(super) fn pop(&mut self) -> Record {
+    pub(super) fn pop(&mut self) -> Transmission {
         let seq = self.una;
-        let before = *self.at(seq);
+        let transmission = self.at(seq).transmission();
+        self.unrepaired -= u32::from(self.at(seq).unrepaired);
         self.take_out(seq);
-        self.unrepaired -= u32::from(before.unrepaired);
         self.una += 1;
         self.lost_from = self.lost_from.max(self.una);
-        before
+        transmission
+    }
+
+    /// Returns true if all outstanding segments are in flight and were sent only once.
+    #[inline]
+    pub(super) fn are_sent_once(&self) -> bool {
+        self.lost | self.sacked | self.resent | self.unrepaired == 0
+    }
+
+    /// Removes the segments before `end`, at least one, if [`Records::are_sent_once`]. Returns the send time of the
+    /// first one and the transmission of the last one.
+    #[inline]
+    pub(super) fn pop_sent_once(&mut self, end: u32) -> (Time, Transmission) {
+        let first = self.at(self.una).sent;
+        self.in_flight -= end - self.una;
+        let mut last = first;
+        let mut number = 0;
+        while self.una < end {
+            let &Record { sent, older, newer, .. } = self.at(self.una);
+            (last, number) = (sent, self.at(self.una).number);
+            self.unlink(older, newer);
+            self.una += 1;
+        }
+        self.lost_from = self.lost_from.max(self.una);
+        let app_limited = self.slot(end - 1).app_limited;
+        (first, Transmission { sent: last, number, resent: false, app_limited, was_sacked: false })
     }
 
     pub(super) fn lost_segments(&self) -> impl Iterator<Item = u32> {
@@ -314,15 +359,21 @@ impl Records {
             Fate::InFlight => {
                 self.in_flight -= 1;
                 self.resent -= u32::from(resent);
-                match older {
-                    NONE => self.oldest = newer,
-                    older => self.at_mut(older).newer = newer,
-                }
-                match newer {
-                    NONE => self.newest = older,
-                    newer => self.at_mut(newer).older = older,
-                }
+                self.unlink(older, newer);
             }
+        }
+    }
+
+    /// Removes the segment between two neighbours from the list.
+    #[inline]
+    fn unlink(&mut self, older: u32, newer: u32) {
+        match older {
+            NONE => self.oldest = newer,
+            older => self.at_mut(older).newer = newer,
+        }
+        match newer {
+            NONE => self.newest = older,
+            newer => self.at_mut(newer).older = older,
         }
     }
 

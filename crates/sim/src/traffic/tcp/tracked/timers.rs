@@ -53,11 +53,38 @@ impl TrackedSender {
     pub(super) fn arm(&mut self, params: &TcpParams, advances: bool, now: Time) {
         if let Some(delay) = self.probe_time(params) {
             let timeout = if advances { self.rtt.rto() } else { self.timeout_of_first().saturating_sub(now) };
-            // RFC 8985 7.2: a probe is not sent after the timeout.
-            self.timer = Timer::Probe(params.due(now, delay.min(timeout).max(Time(1))));
+            self.arm_probe(params, delay.min(timeout), now);
         } else {
             self.arm_timeout(params, now);
         }
+    }
+
+    /// Restarts the timer after the segments that an ACK or a timer permits. `has_sent` is true if there were any.
+    #[inline]
+    pub(super) fn arm_after_batch(&mut self, params: &TcpParams, has_sent: bool, now: Time) {
+        let restarts = std::mem::take(&mut self.timer_restarts);
+        if !has_sent {
+            if restarts {
+                self.arm(params, true, now);
+            }
+            return;
+        }
+        if matches!(self.timer, Timer::Reordering(_)) {
+            return; // it waits for reordered segments
+        }
+        if Self::is_numbered(params) {
+            self.arm_probe_timeout(params, now);
+        } else if let Some(delay) = self.probe_time(params) {
+            self.arm_probe(params, delay.min(self.timeout_of_first().saturating_sub(now)), now);
+        } else if restarts {
+            self.arm_timeout(params, now);
+        }
+    }
+
+    /// Starts the timer for a probe after `delay`, at most the time until the timeout (RFC 8985 7.2).
+    #[inline]
+    fn arm_probe(&mut self, params: &TcpParams, delay: Time, now: Time) {
+        self.timer = Timer::Probe(params.due(now, delay.max(Time(1))));
     }
 
     /// Restarts the timer for the timeout (RFC 6298 5).

@@ -25,22 +25,66 @@ impl TrackedSender {
     /// Returns the next segment to send now, if there is one.
     #[inline(always)]
     pub fn poll_transmit(&mut self, params: &TcpParams, now: Time) -> Option<Segment> {
-        if std::mem::take(&mut self.handshake_due) {
-            return Some(self.handshake(params, now));
+        let mut rate = None;
+        if self.burst_left == 0 || !self.continues_burst(params) {
+            if std::mem::take(&mut self.handshake_due) {
+                return Some(self.handshake(params, now));
+            }
+            if self.phase != Phase::SynSent {
+                // An application writes only after its connection is open.
+                self.supply.update(params, self.records.nxt(), now);
+            }
+            if self.has_sent_all(params, now) {
+                return None;
+            }
+            match self.choose(params, now) {
+                None => {
+                    self.end_batch::<false>(params, now);
+                    return None;
+                }
+                Some((Next::Again(seq), rate)) => return Some(self.send_again(params, seq, rate, now)),
+                Some((Next::New, of_new)) => rate = of_new,
+            }
         }
-        if self.phase != Phase::SynSent {
-            // An application writes only after its connection is open.
-            self.supply.update(params, self.records.nxt(), now);
-        }
-        let Some((next, rate)) = self.choose(params, now) else {
-            self.end_batch(params, now);
-            return None;
-        };
-        let segment = self.send(params, next, now);
+        let segment = self.send::<true>(params, self.records.nxt(), now);
         if let Some(rate) = rate {
             self.pay(params, segment.payload, rate, now);
         }
         Some(segment)
+    }
+
+    /// Returns true if the window is full, after a segment was sent at `now`. Then the caller need not call
+    /// [`TrackedSender::poll_transmit`], which would return `None`.
+    // Fast path of [`TrackedSender::choose`].
+    #[inline(always)]
+    pub fn has_sent_all(&mut self, params: &TcpParams, now: Time) -> bool {
+        let is_over =
+            self.is_fast && self.is_window_full(params) && self.forced == Forced::Nothing && !self.pacer.has_chunk();
+        if is_over {
+            self.end_batch::<true>(params, now);
+        }
+        is_over
+    }
+
+    /// Returns true if the congestion window has no room for another segment.
+    #[inline]
+    fn is_window_full(&self, params: &TcpParams) -> bool {
+        let wanted = u64::from(self.records.in_flight()) + 1;
+        wanted * u64::from(params.segment_payload) > u64::from(self.output.cwnd)
+    }
+
+    /// Returns true if the next segment is the next one of the current burst. Fast path of [`TrackedSender::choose`]:
+    /// the windows and the lost segments permitted the whole burst when it started, at this time.
+    #[inline(always)]
+    fn continues_burst(&mut self, params: &TcpParams) -> bool {
+        let has_data = self.records.nxt() < self.end.min(self.supply.written());
+        let is_paced = params.pacing == Pacing::On || self.output.pacing.is_some();
+        if !self.is_fast || !has_data || is_paced {
+            return false;
+        }
+        self.burst_left -= 1;
+        self.ends_burst = self.burst_left == 0;
+        true
     }
 
     /// Chooses the next transmission, and its pacing rate if it is paced.
@@ -164,9 +208,8 @@ impl TrackedSender {
 
     #[inline]
     fn next_segment(&mut self, params: &TcpParams) -> Option<Next> {
-        let mss = u64::from(params.segment_payload);
         //= RFC 9002 7-3: Nothing is sent beyond cwnd but probes, and a packet as recovery begins.
-        if (u64::from(self.records.in_flight()) + 1) * mss > u64::from(self.output.cwnd) {
+        if self.is_window_full(params) {
             return None;
         }
         if self.new_data_only {
@@ -203,8 +246,9 @@ impl TrackedSender {
         room.min(self.receive_edge.saturating_sub(bytes(next)))
     }
 
-    /// Called when all segments permitted now have been sent.
-    fn end_batch(&mut self, params: &TcpParams, now: Time) {
+    /// Called when all segments permitted now have been sent. `FULL`: the congestion window is known to be full.
+    #[inline(never)]
+    fn end_batch<const FULL: bool>(&mut self, params: &TcpParams, now: Time) {
         self.window_due = false;
         self.new_data_only = false;
         let (next, payload) = (self.records.nxt(), params.segment_payload);
@@ -213,9 +257,7 @@ impl TrackedSender {
             let size = self.buffer_size(params);
             self.send_buffers.write(next, size);
         }
-        let mss = u64::from(payload);
-        let limited = std::mem::take(&mut self.deferred)
-            || (u64::from(self.records.in_flight()) + 1) * mss > u64::from(self.output.cwnd);
+        let limited = std::mem::take(&mut self.deferred) || FULL || self.is_window_full(params);
         self.burst_left = 0;
         let unsent =
             self.end.min(self.supply.written()).saturating_sub(self.records.nxt()).saturating_add(self.records.lost());
@@ -223,7 +265,7 @@ impl TrackedSender {
             //= RFC 9002 7.8-2: Waiting for the pacer does not make a sender application limited.
             let waiting = if self.pacing_timer == Time::NEVER { 0 } else { unsent };
             let wanted = u64::from(self.records.in_flight()) + u64::from(waiting) + 1;
-            self.cwnd_limited = wanted * mss > u64::from(self.output.cwnd);
+            self.cwnd_limited = wanted * u64::from(payload) > u64::from(self.output.cwnd);
         } else if self.has_sent || limited {
             self.note_use_of_window(limited);
         }
@@ -234,14 +276,8 @@ impl TrackedSender {
         if out_of_data && !limited && self.pacing_timer == Time::NEVER {
             self.rate.mark_app_limited(self.in_flight(params));
         }
-        if !std::mem::take(&mut self.has_sent) || matches!(self.timer, Timer::Reordering(_)) {
-            return;
-        }
-        if Self::is_numbered(params) {
-            self.arm_probe_timeout(params, now);
-        } else if self.probe_time(params).is_some() {
-            self.arm(params, false, now);
-        }
+        let has_sent = std::mem::take(&mut self.has_sent);
+        self.arm_after_batch(params, has_sent, now);
     }
 
     /// Returns the SYN, or the ACK that ends the handshake.
@@ -262,19 +298,21 @@ impl TrackedSender {
         Segment { seq: self.records.nxt(), syn, ecn, timestamp: now, ..Segment::default() }
     }
 
-    #[inline]
-    fn send(&mut self, params: &TcpParams, next: Next, now: Time) -> Segment {
-        let seq = match next {
-            Next::New => self.records.nxt(),
-            Next::Again(seq) => seq,
-        };
+    #[inline(never)]
+    fn send_again(&mut self, params: &TcpParams, seq: u32, rate: Option<BitRate>, now: Time) -> Segment {
+        let segment = self.send::<false>(params, seq, now);
+        if let Some(rate) = rate {
+            self.pay(params, segment.payload, rate, now);
+        }
+        segment
+    }
+
+    /// Sends segment `seq`, for the first time (`NEW`) or again.
+    #[inline(always)]
+    fn send<const NEW: bool>(&mut self, params: &TcpParams, seq: u32, now: Time) -> Segment {
         let payload = self.payload(params, seq);
-        if self.records.in_flight() == 0 && self.last_sent > Time::ZERO {
-            let idle = now.saturating_sub(self.last_sent);
-            if self.records.outstanding() == 0 {
-                self.restart_after_idle(params, idle);
-            }
-            self.tell(params, Event::IdleRestart { idle }, now);
+        if self.records.in_flight() == 0 {
+            self.send_after_silence(params, now);
         }
         let silent = self.records.outstanding() == 0;
         let record = self.rate.on_send(now, silent, self.in_flight(params), payload);
@@ -282,14 +320,13 @@ impl TrackedSender {
         self.has_sent = true;
         self.stats.segments_sent += 1;
         self.prr.on_send(Self::unit_of_reduction(params));
-        let new = next == Next::New;
         if let Some(external) = self.congestion.external(params) {
             let (number, in_flight, app_limited) = (record.number, record.tx_in_flight, record.app_limited);
-            let sent = Sent { now, bytes: payload, number, again: !new, in_flight, app_limited };
+            let sent = Sent { now, bytes: payload, number, again: !NEW, in_flight, app_limited };
             external.on_sent(&mut self.output, &sent);
         }
         //= RFC 9002 7.5-2: Probes count as in flight.
-        if new {
+        if NEW {
             self.records.push(record);
         } else {
             self.stats.retransmissions += 1;
@@ -299,7 +336,7 @@ impl TrackedSender {
         // The timer runs while any segment is outstanding. A retransmission of the first segment restarts it, unless
         // the timer waits for reordered segments (tcp_xmit_retransmit_queue).
         let by_records = params.loss_detection != LossDetection::Scoreboard;
-        let head_again = by_records && !new && seq == self.records.una() && self.phase == Phase::Recovery;
+        let head_again = by_records && !NEW && seq == self.records.una() && self.phase == Phase::Recovery;
         let awaits_order = matches!(self.timer, Timer::Reordering(_));
         if Self::is_numbered(params) {
             // The probe timeout starts when all segments are sent.
@@ -307,25 +344,40 @@ impl TrackedSender {
             //= RFC 6298 5.1-1: Sending data starts the timer if it does not run.
             self.timer = Timer::Timeout(params.due(now, self.rtt.rto()));
         }
-        let ecn = self.codepoint(params, !new);
+        let ecn = self.codepoint(params, !NEW);
         //= RFC 3168 6.1.2-7: A segment that is sent again carries no CWR.
         //= RFC 3168 6.1.2-8: CWR stands in the first new segment only.
-        let cwr = new && std::mem::take(&mut self.cwr_due);
+        let cwr = NEW && std::mem::take(&mut self.cwr_due);
         // PSH marks the last of several segments sent at once (__tcp_transmit_skb), the last segment of a buffer, and
         // the last one written (tcp_push).
         let ends_buffer = params.tso_defer
-            && new
+            && NEW
             && (self.send_buffers.sent(seq + 1) && self.burst_left == 0
                 || seq + 1 == self.end.min(self.supply.written()));
         let push = std::mem::take(&mut self.ends_burst) || ends_buffer;
         Segment { seq, payload, syn: false, cwr, ecn, timestamp: now, push }
     }
 
+    /// Prepares for a transmission while no segment is in flight.
+    #[cold]
+    fn send_after_silence(&mut self, params: &TcpParams, now: Time) {
+        if self.last_sent == Time::ZERO {
+            return;
+        }
+        let idle = now.saturating_sub(self.last_sent);
+        if self.records.outstanding() == 0 {
+            self.restart_after_idle(params, idle);
+        }
+        self.tell(params, Event::IdleRestart { idle }, now);
+    }
+
     /// ECN codepoint of new data, or, with `again`, of retransmissions and SYNs.
     #[inline]
     fn codepoint(&self, params: &TcpParams, again: bool) -> Ecn {
+        if !params.ecn || self.falls_back {
+            return Ecn::NotEct;
+        }
         match params.congestion_control.ecn_use() {
-            _ if !params.ecn || self.falls_back => Ecn::NotEct,
             //= RFC 3168 6.1.5-1: A segment that is sent again is not ECN-capable.
             // RFC 9000 13.4.1: QUIC sends lost data in a new packet, which is ECN-capable like any other.
             EcnUse::Classic if again && !Self::is_numbered(params) => Ecn::NotEct,

@@ -60,6 +60,46 @@ proptest! {
     }
 
     #[test]
+    fn fast_paths_leave_the_state_of_the_general_functions(
+        params in params(),
+        loss in 0u8..12,
+        late in 0u8..4,
+        sack_duplicates: bool,
+        lots in prop::collection::vec((any::<u8>(), 0u64..300), 64..512),
+    ) {
+        let path = |is_fast| {
+            let mut draws = lots.iter().cycle();
+            let lot = move |_: u32, _: u32| {
+                let &(draw, delay) = draws.next().unwrap();
+                if draw < loss { Lot::Lost }
+                else if draw < loss.saturating_add(late) { Lot::Late(MS(delay)) }
+                else { Lot::Arrives }
+            };
+            let mut path = Path::new(TcpParams { tso_defer: true, sack_duplicates, ..params.clone() }, Some(200), lot);
+            path.sender.is_fast &= is_fast;
+            path
+        };
+        let (mut fast, mut reference) = (path(true), path(false));
+        for step in 0.. {
+            if fast.sender.is_done() {
+                break;
+            }
+            fast.step();
+            reference.step();
+            if step % 8 > 0 {
+                continue;
+            }
+            // Looking for the first lost segment raises a lower bound, which the general functions do more often.
+            fast.sender.records.first_lost();
+            reference.sender.records.first_lost();
+            reference.sender.is_fast = fast.sender.is_fast;
+            prop_assert_eq!(format!("{:?}", fast.sender), format!("{:?}", reference.sender));
+            reference.sender.is_fast = false;
+        }
+        prop_assert_eq!(fast.sent, reference.sent);
+    }
+
+    #[test]
     fn every_segment_is_delivered_whatever_happens_on_the_path(
         params in params(),
         loss in 0u8..60,
