@@ -8,7 +8,7 @@ from benches.harness import Report
 from conftest import ROOT
 from fairlane.results.catalogue import METRICS
 from fairlane.schemas import schema
-from fairlane.simulate.catalogue import schemes
+from fairlane.simulate.catalogue import congestion_controls, schemes
 from generators import pages
 
 DOCS = ROOT / "docs"
@@ -263,8 +263,9 @@ def test_a_missing_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_every_key_of_the_schema_is_in_a_table() -> None:
     tables = schema("scenario")["properties"]
+    chapters = "".join(pages.generate(f"congestion-control {one['name']}") for one in congestion_controls())
     for name in ("run", "topology", "tcp", "probes"):
-        generated = pages.generate(f"scenario {name}")
+        generated = pages.generate(f"scenario {name}") + chapters
         assert all(f"| `{key}`" in generated for key in tables[name]["properties"])
     assert "| `flows`" in pages.generate("scenario groups.sources.tcp")
     assert "| `rate`, `R_t` | required |" in pages.generate("scenario groups.sources.cbr")

@@ -325,7 +325,10 @@ def _congestion_control(name: str) -> str:
         f"\nControls: {control['decides']}. With `ecn` it sends {codepoint} and sees {marks}. "
         f"Supported `loss_detection`: {control['loss_detection']}.\n"
     )
-    return about + (_parameters(control["params"]) if control["params"] else "\nIt has no keys.\n")
+    # Unlike the catalogue, the schema has the defaults of each profile.
+    keys = schema("scenario")["properties"]["tcp"]["properties"]
+    rows = [_key(param["name"], keys[param["name"]], required=False) for param in control["params"]]
+    return about + (_table(_PARAMETER, rows) if rows else "\nIt has no keys.\n")
 
 
 def _papers() -> str:
@@ -433,6 +436,9 @@ def _scenario(key: str) -> str:
     ):  # it also has all keys of [tcp]
         of_tcp = whole["properties"]["tcp"]["properties"]
         properties = {name: value for name, value in properties.items() if name not in of_tcp}
+    if key == "tcp":  # the chapter of a congestion control lists the keys that only this control reads
+        of_controls = {param["name"] for control in congestion_controls() for param in control["params"]}
+        properties = {name: value for name, value in properties.items() if name not in of_controls}
     if key.startswith("topology.bottleneck_"):  # the page explains these keys of all impairments together
         properties = {name: value for name, value in properties.items() if name not in ("from", "until")}
     # A table of their own lists the impairments of links and access links.

@@ -252,7 +252,10 @@ fn scenario_with(queue: impl Strategy<Value = Json>) -> impl Strategy<Value = Js
         |(queue, groups, (mut topology, impairments), meter, delay, (warmup, measure, seed, detail))| {
             topology["bottleneck_delay"] = delay.into();
             with_parts(&mut topology, "bottleneck_", impairments);
-            let marker = if queue["scheme"] == "abc" { json!({"meter": meter}) } else { json!({}) };
+            let mut marker = if queue["scheme"] == "abc" { json!({"meter": meter}) } else { json!({}) };
+            if queue["scheme"] == "abc" && seed % 2 == 0 && groups.iter().any(|group| group["ingresses"] != 1) {
+                marker["exchange"] = json!({"interval": "50 ms", "delay": "10 ms", "memory": "200 ms", "loss": 0.2});
+            }
             json!({
                 "run": {"warmup": format!("{warmup} s"), "measure": format!("{measure} s"), "seed": seed},
                 "topology": topology,
@@ -281,6 +284,10 @@ fn lasting_scenario() -> impl Strategy<Value = Json> {
             });
         }
         groups.retain(|group| group["sources"] != json!([]));
+        if groups.iter().all(|group| group["ingresses"] == 1) {
+            scenario["marker"].as_object_mut()?.shift_remove("exchange");
+        }
+        let groups = scenario["groups"].as_array()?;
         (!groups.is_empty()).then_some(scenario)
     })
 }
@@ -479,6 +486,7 @@ proptest! {
         scenario["probes"] = json!({}); // recorded thresholds would differ in the last bit
         let mut base = read(&scenario);
         base.groups.iter_mut().for_each(|group| group.params.reference_rate = BitRate(1 << 20));
+        base.exchange = None;
         let mut scaled = base.clone();
         let rate = BitRate((f64::from(1 << 20) * 2f64.powi(power)) as u64);
         scaled.groups.iter_mut().for_each(|group| group.params.reference_rate = rate);

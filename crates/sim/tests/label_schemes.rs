@@ -170,3 +170,66 @@ fn the_first_abc_cuts_the_throughput_of_unresponsive_heavy_users_with_gamma() {
     // The activities differ by 1. The light user gets its 4 Mbit/s, the heavy user the other 6 Mbit/s.
     assert!(ratio(5.0) < 1.6);
 }
+
+/// Returns the throughput of a user with one TCP flow and four ingress nodes, relative to a user with one node.
+fn share_of_a_spread_user(group: &Json, marker: &Json) -> f64 {
+    let mut groups = json!([
+        {"name": "spread", "ingresses": 4, "start_until": "1 s", "sources": [{"kind": "tcp"}]},
+        {"name": "other", "start_until": "1 s", "sources": [{"kind": "tcp"}]},
+    ]);
+    groups[0].as_object_mut().expect("a group").extend(group.as_object().expect("keys").clone());
+    let rates = run(&json!({
+        "run": {"warmup": "30 s", "measure": "60 s", "replications": 1},
+        "tcp": {"profile": "ns3.26"},
+        "queue": {"scheme": "abc"},
+        "marker": marker,
+        "groups": groups,
+    }));
+    println!("{rates:.3?}");
+    rates[0] / rates[1]
+}
+
+#[test]
+fn parts_of_the_reference_rate_that_follow_the_traffic_restore_the_share() {
+    let equal = share_of_a_spread_user(&json!({}), &json!({}));
+    assert!(equal < 0.4, "a quarter of the reference rate: {equal}");
+    let known = share_of_a_spread_user(&json!({"ingress_parts": [1000, 1, 1, 1]}), &json!({}));
+    assert!((known - 1.0).abs() < 0.05, "{known}");
+    let exchange = |table: Json| share_of_a_spread_user(&json!({}), &json!({"exchange": table}));
+    // The floor leaves 0.9 + 0.1/4 of the reference rate at the first node.
+    let moved = exchange(json!({}));
+    assert!((0.85..1.02).contains(&moved), "{moved}");
+    let lossy = exchange(json!({"loss": 0.3, "delay": "0.3 s"}));
+    assert!((0.8..1.02).contains(&lossy), "{lossy}");
+    let silent = exchange(json!({"silent_node": 0}));
+    assert!((silent - equal).abs() < 0.1, "{silent} without a message, {equal} without an exchange");
+}
+
+#[test]
+fn an_exchange_without_effect_is_refused() {
+    let mut scenario = scenario(&json!({"scheme": "abc", "limit": "50 kB"}), 10, &[8.0, 8.0], 50);
+    scenario["marker"] = json!({"exchange": {"interval": "1 s"}});
+    assert_eq!(refusal(&scenario), "marker.exchange: has no effect with groups with one ingress node");
+    scenario["groups"][0]["ingresses"] = 2.into();
+    let kept = |scheme: Scheme| read(&scenario).with_queue(scheme).exchange.is_some();
+    assert!(kept(Scheme::Abc) && kept(Scheme::Abc2016) && !kept(Scheme::Csfq) && !kept(Scheme::DropTail));
+    scenario["marker"]["exchange"] = json!({"delay": "0.6 s"});
+    assert_eq!(
+        refusal(&scenario),
+        "marker.exchange.delay: \"600 ms\" is out of range, it must be at most half of interval"
+    );
+    scenario["marker"]["exchange"] = json!({"silent_node": 2});
+    assert_eq!(
+        refusal(&scenario),
+        "marker.exchange.silent_node: 2 is out of range, it must be below 2, the largest number of ingresses"
+    );
+    scenario["marker"]["exchange"] = json!({});
+    scenario["queue"]["scheme"] = "csfq".into();
+    assert_eq!(
+        refusal(&scenario),
+        "marker.exchange: has no effect with marker \"csfq\", whose labels depend on no reference rate"
+    );
+    scenario["marker"] = json!({});
+    scenario["groups"][0]["ingress_parts"] = json!([1, 2, 3]);
+    assert_eq!(refusal(&scenario), "groups[0].ingress_parts: has 3 values, it must have one for each of 2 ingresses");
+}

@@ -97,6 +97,7 @@ KEYS: dict[str, Rule] = {
     **dict.fromkeys([f"groups[].sources[{kind}].direction" for kind in ("tcp", "cbr", "poisson")], ONE_WAY),
     "groups[].route": Refused("the lab has one link that all cross", same=(["bottleneck"],)),
     "groups[].ingresses": Refused("the lab has one ingress"),
+    "groups[].ingress_parts": Refused("the lab has one ingress"),
     "groups[].forged_labels": Refused("the lab's edge labels all packets"),
     "groups[].sources[].kind": Honoured("must be tcp, cbr or poisson"),
     "groups[].sources[tcp].flows": Honoured("option -P of iperf3"),

@@ -102,6 +102,7 @@ RULES: dict[str, Rule] = {
     "groups[].receiver_delay": Honoured("part of the delay of ACKs, and of the delay to the receiver"),
     "groups[].route": Honoured("devices that packets pass, in order"),
     "groups[].ingresses": Refused("the plane linux has no edge"),
+    "groups[].ingress_parts": Refused("the plane linux has no edge"),
     "groups[].forged_labels": Refused("the plane linux has no edge"),
     **dict.fromkeys([f"groups[].{name}" for name in _SUBSCRIBERS], _ACCESS_NETWORK),
     **dict.fromkeys([f"groups[].sources[{kind}].application" for kind in KINDS_OF_SOURCES], _ACCESS_NETWORK),

@@ -276,6 +276,7 @@ def group(
     receiver_delay: str | None = None,
     route: Sequence[str] | None = None,
     ingresses: int | None = None,
+    ingress_parts: Sequence[float] | None = None,
     forged_labels: bool | None = None,
     share: float | None = None,
     direction: Literal["down", "up", "local"] | None = None,
@@ -313,8 +314,8 @@ def group(
         receiver_rate: Rate of the receivers' access links, instead of the topology's.
         receiver_delay: Delay of the receivers' access links, instead of the topology's.
         route: Names of the links that the packets cross, in order; default: all links.
-        ingresses: Number of edge nodes that each meter a part of a user's traffic, with an equal part of the reference
-            rate.
+        ingresses: Number of edge nodes that each meter a part of a user's traffic, with a part of the reference rate.
+        ingress_parts: Parts of the reference rate at these nodes, in any unit; equal parts by default.
         forged_labels: Packets carry the label that the port treats best, instead of the marker's.
         share: Share of an access network's subscribers that are in the group, instead of `users`.
         direction: Direction of the packets in an access network.
@@ -347,6 +348,7 @@ def group(
         receiver_delay=receiver_delay,
         route=None if route is None else list(route),
         ingresses=ingresses,
+        ingress_parts=None if ingress_parts is None else list(ingress_parts),
         forged_labels=forged_labels,
         share=share,
         direction=direction,

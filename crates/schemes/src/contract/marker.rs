@@ -56,6 +56,10 @@ pub trait Marker {
     fn key(&self) -> FlowKey {
         FlowKey::User
     }
+    /// True if labels depend on the reference rate, so that [`Marker::set_reference_rate`] has an effect.
+    const HAS_REFERENCE_RATE: bool = false;
+    /// Changes the part of the user's reference rate that is assigned to this ingress node.
+    fn set_reference_rate(&self, _state: &mut Self::State, _rate: BitRate) {}
     /// Creates the initial state of a meter.
     fn state(&self, spec: &MeterSpec) -> Self::State;
     /// Counts `packet`, offered at `now`, in the meter `state`, and writes the packet's label. Calls for one state must

@@ -43,6 +43,13 @@ impl<M: Marker> MeterBank<M> {
         self.marker.label(state, packet, now, rng);
     }
 
+    /// Changes the part of the reference rate that is assigned to meter number `meter`.
+    pub fn set_reference_rate(&mut self, meter: usize, rate: BitRate) {
+        if let Meters::OfUsers(states) = &mut self.meters {
+            self.marker.set_reference_rate(&mut states[meter], rate);
+        }
+    }
+
     /// Prefetches the meter of user number `user`.
     #[inline]
     pub fn fetch(&self, user: usize) {

@@ -6,6 +6,7 @@ pub mod abc;
 pub mod abc2016;
 pub mod afpft;
 pub mod csfq;
+pub mod exchange;
 pub mod hcsfq;
 pub mod meter_bank;
 pub mod ppv;

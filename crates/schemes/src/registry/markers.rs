@@ -2,7 +2,7 @@
 
 use crate::base::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table};
 use crate::base::rng::Rng;
-use crate::base::units::Time;
+use crate::base::units::{BitRate, Time};
 use crate::contract::discipline::StateSize;
 use crate::contract::marker::{Marker, MarkerScheme, MeterSpec};
 use crate::contract::packet::Packet;
@@ -106,6 +106,15 @@ macro_rules! markers {
                 map
             }
 
+            /// Returns true if the labels depend on reference rates.
+            #[must_use]
+            pub fn has_reference_rate(&self) -> bool {
+                match self {
+                    Self::None => false,
+                    $( Self::$Variant(_) => <$Marker as Marker>::HAS_REFERENCE_RATE, )+
+                }
+            }
+
             /// Creates the meters of an edge node.
             #[must_use]
             pub fn build(&self, users: &[MeterSpec]) -> AnyMeterBank {
@@ -130,6 +139,14 @@ macro_rules! markers {
                 match self {
                     Self::None => {}
                     $( Self::$Variant(bank) => bank.label(user, packet, now, rng), )+
+                }
+            }
+
+            /// Like [`MeterBank::set_reference_rate`].
+            pub fn set_reference_rate(&mut self, meter: usize, rate: BitRate) {
+                match self {
+                    Self::None => {}
+                    $( Self::$Variant(bank) => bank.set_reference_rate(meter, rate), )+
                 }
             }
 

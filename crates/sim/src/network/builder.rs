@@ -32,6 +32,7 @@ use fairlane_schemes::contract::marker::MeterSpec;
 use fairlane_schemes::contract::packet::TrafficClass;
 use fairlane_schemes::contract::weights::Weights;
 use fairlane_schemes::label::abc::split_reference_rate;
+use fairlane_schemes::label::exchange::Exchange;
 use fairlane_schemes::port::LinkRate;
 use fairlane_schemes::registry::markers::{AnyMeterBank, MarkerConfig};
 use fairlane_schemes::registry::schemes::SchemeParams;
@@ -64,6 +65,7 @@ impl Network {
                 first_hops: Vec::new(),
                 acks: AckPackets::new(if has_reverse_link { ingresses as u16 } else { u16::MAX }),
                 meters: AnyMeterBank::None,
+                exchange: scenario.exchange.clone().map(|params| Box::new(Exchange::new(params))),
                 forged_label: scenario.marker.scheme().best_label(),
                 ingresses: ingresses as usize * if has_reverse_link { 2 } else { 1 },
                 marker_rng: Rng::stream(scenario.run.seed, u64::from(replication), RandomStream::Marker.name(), 0),
@@ -521,7 +523,11 @@ impl Builder<'_> {
 
     /// Adds a meter for each ingress of a new user, each with an equal part of the reference rate.
     fn add_meters(&mut self, group: &GroupConfig) {
-        let shares = vec![1.0; group.params.ingresses as usize];
+        let shares = group.params.parts();
+        let rng = self.stream(RandomStream::Exchange, self.network.users.len() - 1);
+        if let Some(exchange) = &mut self.network.exchange {
+            exchange.add(group.params.weighted_reference_rate(), &shares, rng);
+        }
         let mut parts = split_reference_rate(group.params.weighted_reference_rate(), &shares);
         // Every user has the same number of meters, so lookup needs no table. Unused meters count no packets.
         let ends = if self.network.acks.exist() { 2 } else { 1 };

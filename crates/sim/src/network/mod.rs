@@ -32,6 +32,7 @@ use crate::traffic::video_player::VideoPlayer;
 use crate::traffic::web_source::WebSource;
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{Bytes, Time};
+use fairlane_schemes::label::exchange::Exchange;
 use fairlane_schemes::registry::markers::AnyMeterBank;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -101,6 +102,8 @@ pub struct Network {
     pub acks: AckPackets,
     /// Meters of the edge: [`Network::ingresses`] for each user; empty if the scenario has no marker.
     pub meters: AnyMeterBank,
+    /// Exchange that moves the parts of reference rates between the ingress nodes of users.
+    pub exchange: Option<Box<Exchange>>,
     /// Label written by users that forge labels: the label that ports favour most.
     pub forged_label: f64,
     /// Maximum number of ingress nodes of a user.
@@ -220,7 +223,12 @@ impl Network {
     /// Labels a packet at the edge, where it enters a link.
     #[inline(always)]
     pub fn label(&mut self, packet: &mut SimPacket, link: u32, now: Time) {
-        let meter = packet.user as usize * self.ingresses + usize::from(packet.ingress);
+        let first = packet.user as usize * self.ingresses;
+        let meter = first + usize::from(packet.ingress);
+        if let Some(exchange) = &mut self.exchange {
+            let (user, node, bytes) = (packet.user as usize, usize::from(packet.ingress), packet.wire_bytes.into());
+            exchange.count(user, node, bytes, now, |node, rate| self.meters.set_reference_rate(first + node, rate));
+        }
         let rng = match &mut self.own {
             None => &mut self.marker_rng,
             Some(own) => own.marker(link),

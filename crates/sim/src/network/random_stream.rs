@@ -27,6 +27,8 @@ choices! {
         /// Random numbers of markers; one stream or, if users have separate streams, one for each link through which
         /// packets enter.
         Marker = "marker",
+        /// Lost messages of the exchange between ingress nodes; index: the user.
+        Exchange = "exchange",
         /// Scheme of a port; index: the link, 0 for the first bottleneck.
         Queue = "queue",
         /// Impairments of a link; index: the link.

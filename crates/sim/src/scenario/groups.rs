@@ -69,9 +69,11 @@ params! {
         receiver_delay: Option<Time> = null, in "0 s"..="1 h", source "our choice";
         /// Links that the users' packets cross, by name and in order; all links of the topology if empty.
         route: Vec<String> = [], source "our choice";
-        /// Number of ingress nodes over which a user's flows spread, each with a meter and an equal part of the
-        /// reference rate.
+        /// Number of ingress nodes over which a user's flows spread, each with a meter and a part of the reference
+        /// rate.
         ingresses: u32 = 1, in 1..=64, source "abc2018 III-F";
+        /// Parts of the reference rate at the ingress nodes, in any unit; equal parts by default.
+        ingress_parts: Option<Vec<f64>> = null, source "abc2018 III-F";
         /// Lets these users forge labels, as if they controlled the edge. Every packet carries the label that the port
         /// favours most, instead of the marker's label.
         forged_labels: bool = false, source "our choice";
@@ -79,6 +81,12 @@ params! {
 }
 
 impl GroupParams {
+    /// Parts of the reference rate at the ingress nodes, in any unit.
+    #[must_use]
+    pub fn parts(&self) -> Vec<f64> {
+        self.ingress_parts.clone().unwrap_or_else(|| vec![1.0; self.ingresses as usize])
+    }
+
     /// Reference rate times weight: the user's relative entitlement.
     #[must_use]
     pub fn weighted_reference_rate(&self) -> BitRate {
@@ -223,6 +231,26 @@ fn hops(route: &[u32], access: Option<usize>, call: bool, topology: &TopologyCon
     route.iter().map(of_link).sum::<usize>() + usize::from(access.is_some()) + usize::from(call) + 1
 }
 
+fn check_ingress_parts(params: &GroupParams, table: &Table<'_>) -> Result<(), ConfigError> {
+    let Some(parts) = &params.ingress_parts else { return Ok(()) };
+    let error = |problem| Err(ConfigError::new(table.key("ingress_parts"), problem));
+    if params.ingresses == 1 {
+        return error("has no effect with one ingress".into());
+    }
+    if parts.len() != params.ingresses as usize {
+        return error(format!(
+            "has {} values, it must have one for each of {} ingresses",
+            parts.len(),
+            params.ingresses
+        ));
+    }
+    let (least, most) = (1e-6, 1e6);
+    match parts.iter().find(|part| !(least..=most).contains(*part)) {
+        Some(part) => error(format!("{part} is out of range, each part must be from {least} to {most}")),
+        None => Ok(()),
+    }
+}
+
 fn check_meters(groups: &[GroupConfig], users: u64) -> Result<(), ConfigError> {
     let ingresses = |group: &GroupConfig| group.params.ingresses;
     let Some(index) = (0..groups.len()).max_by_key(|&index| ingresses(&groups[index])) else { return Ok(()) };
@@ -259,6 +287,7 @@ impl GroupConfig {
             );
             return Err(ConfigError::new(table.key("ingresses"), problem));
         }
+        check_ingress_parts(&params, table)?;
         let subscribers = read_subscribers(&params, topology, table)?;
         let mut route = match (&subscribers, &topology.tree) {
             // The route is that of the group's first subscriber. So errors about the whole group report values of this

@@ -48,6 +48,7 @@ use crate::traffic::tcp::external::{FindControl, no_control};
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, Table, shortened};
 use fairlane_schemes::base::units::{Bytes, Time};
 use fairlane_schemes::contract::marker::MarkerScheme;
+use fairlane_schemes::label::exchange::ExchangeParams;
 use fairlane_schemes::registry::external::{ExternalScheme, FindExternal, no_external};
 use fairlane_schemes::registry::markers::MarkerConfig;
 use fairlane_schemes::registry::queue_config::QueueConfig;
@@ -133,6 +134,8 @@ pub struct Scenario {
     pub queue: QueueConfig,
     /// Marker of the edge.
     pub marker: MarkerConfig,
+    /// Exchange between the ingress nodes of users, which moves the parts of their reference rates.
+    pub exchange: Option<ExchangeParams>,
     /// Defaults of TCP sources.
     pub tcp: TcpConfig,
     /// Probes.
@@ -183,9 +186,19 @@ impl Scenario {
             return Err(ConfigError::new("queue", format!("missing, must be a table with a scheme, one of {schemes}")));
         };
         let queue = QueueConfig::read_with(&mut queue_table, find)?;
-        let marker = match table.table("marker")? {
-            Some(mut table) => MarkerConfig::read(&mut table, queue.marker())?,
-            None => MarkerConfig::of(queue.marker()),
+        let (marker, exchange) = match table.table("marker")? {
+            Some(mut table) => {
+                let exchange = match table.table("exchange")? {
+                    Some(mut table) => {
+                        let exchange = ExchangeParams::read(&mut table)?;
+                        table.finish()?;
+                        Some(exchange)
+                    }
+                    None => None,
+                };
+                (MarkerConfig::read(&mut table, queue.marker())?, exchange)
+            }
+            None => (MarkerConfig::of(queue.marker()), None),
         };
         check_marker(&marker, &queue, "queue.scheme")?;
         for (index, link) in topology.links.iter().enumerate() {
@@ -208,12 +221,15 @@ impl Scenario {
         }
         groups::check_groups(&groups, &topology)?;
         check_labels(&groups, &marker)?;
+        if let Some(exchange) = &exchange {
+            check_exchange(exchange, &groups, &marker, &topology)?;
+        }
         table.finish()?;
         tcp.check_effects(groups.iter().flat_map(|group| &group.sources).filter_map(SourceConfig::tcp))?;
         // An access network may have thousands of users. With separate random streams, its parts can be simulated in
         // parallel.
         let own_streams = topology.tree.is_some();
-        let scenario = Self { name, run, topology, queue, marker, tcp, probes, groups, own_streams };
+        let scenario = Self { name, run, topology, queue, marker, exchange, tcp, probes, groups, own_streams };
         scenario.check_series()?;
         scenario.check_class_numbers()?;
         scenario.check_detail()?;
@@ -230,7 +246,11 @@ impl Scenario {
         map.insert("run".into(), write_params(&self.run));
         map.insert("topology".into(), Json::Object(self.topology.write()));
         map.insert("queue".into(), Json::Object(self.queue.write()));
-        map.insert("marker".into(), Json::Object(self.marker.write()));
+        let mut marker = self.marker.write();
+        if let Some(exchange) = &self.exchange {
+            marker.insert("exchange".into(), write_params(exchange));
+        }
+        map.insert("marker".into(), Json::Object(marker));
         map.insert("tcp".into(), Json::Object(self.tcp.write()));
         map.insert("probes".into(), write_params(&self.probes));
         map.insert("groups".into(), Json::Array(self.groups.iter().map(|group| Json::Object(group.write())).collect()));
@@ -249,7 +269,8 @@ impl Scenario {
         for group in &mut groups {
             group.params.forged_labels &= marker != MarkerConfig::None;
         }
-        Self { queue: QueueConfig::of(scheme, self.queue.buffer.clone()), marker, groups, ..self.clone() }
+        let exchange = self.exchange.clone().filter(|_| marker.has_reference_rate());
+        Self { queue: QueueConfig::of(scheme, self.queue.buffer.clone()), marker, exchange, groups, ..self.clone() }
     }
 
     /// Returns the scenario with an external scheme and the same buffer. If the scheme names no marker, the marker does
@@ -261,7 +282,8 @@ impl Scenario {
         }
         let named = scheme.factory.marker();
         let marker = if named == MarkerScheme::NONE { self.marker.clone() } else { MarkerConfig::of(named) };
-        Self { queue: QueueConfig::external(scheme, self.queue.buffer.clone()), marker, ..self.clone() }
+        let exchange = self.exchange.clone().filter(|_| marker.has_reference_rate());
+        Self { queue: QueueConfig::external(scheme, self.queue.buffer.clone()), marker, exchange, ..self.clone() }
     }
 
     /// Returns true if a queue has an external scheme, or a sender an external congestion control.
@@ -385,6 +407,34 @@ fn check_marker(marker: &MarkerConfig, queue: &QueueConfig, key: &str) -> Result
     let problem =
         format!("\"{}\" is not what {key} \"{}\" needs: \"{}\"", marker.scheme().name(), queue.name(), needed.name());
     Err(ConfigError::new("marker.scheme", problem))
+}
+
+/// Checks the exchange, which needs users with several ingress nodes and meters with reference rates.
+fn check_exchange(
+    exchange: &ExchangeParams,
+    groups: &[GroupConfig],
+    marker: &MarkerConfig,
+    topology: &TopologyConfig,
+) -> Result<(), ConfigError> {
+    let most = groups.iter().map(|group| group.params.ingresses).max().unwrap_or(1);
+    let of_marker = format!("marker \"{}\", whose labels depend on no reference rate", marker.scheme().name());
+    let hindrances = [
+        (most < 2, "groups with one ingress node"),
+        (!marker.has_reference_rate(), of_marker.as_str()),
+        (topology.has_reverse_link, "a reverse link"),
+    ];
+    if let Some((_, reason)) = hindrances.iter().find(|(hinders, _)| *hinders) {
+        return Err(ConfigError::new("marker.exchange", format!("has no effect with {reason}")));
+    }
+    if exchange.delay.0 > exchange.interval.0 / 2 {
+        let problem = format!("\"{}\" is out of range, it must be at most half of interval", exchange.delay);
+        return Err(ConfigError::new("marker.exchange.delay", problem));
+    }
+    if let Some(node) = exchange.silent_node.filter(|&node| node >= most) {
+        let problem = format!("{node} is out of range, it must be below {most}, the largest number of ingresses");
+        return Err(ConfigError::new("marker.exchange.silent_node", problem));
+    }
+    Ok(())
 }
 
 fn check_labels(groups: &[GroupConfig], marker: &MarkerConfig) -> Result<(), ConfigError> {

@@ -15,7 +15,9 @@ use crate::network::sim_packet::SimPacket;
 use crate::traffic::tcp::{TcpParams, TcpProfile};
 use fairlane_schemes::base::config::{ConfigValue, ParamSet, ParamSpec, schema_properties};
 use fairlane_schemes::contract::marker::MarkerScheme;
+use fairlane_schemes::label::exchange::ExchangeParams;
 use fairlane_schemes::registry::catalogue::{SchemeInfo, catalogue};
+use fairlane_schemes::registry::markers::MarkerConfig;
 use serde_json::{Map, Value as Json, json};
 
 /// JSON Schema (draft 2020-12) of a scenario.
@@ -193,15 +195,12 @@ fn queue(info: &SchemeInfo) -> Json {
 }
 
 fn marker(scheme: MarkerScheme) -> Json {
-    let properties = schema_properties(&scheme.params());
-    object(
-        with(
-            properties,
-            "scheme",
-            json!({"const": scheme.name(), "description": "Marker; by default the one that the queue's scheme needs."}),
-        ),
-        &[],
-    )
+    let mut properties = schema_properties(&scheme.params());
+    if MarkerConfig::of(scheme).has_reference_rate() {
+        properties.insert("exchange".into(), object(schema_properties(&ExchangeParams::specs()), &[]));
+    }
+    let about = "Marker; by default the one that the queue's scheme needs.";
+    object(with(properties, "scheme", json!({"const": scheme.name(), "description": about})), &[])
 }
 
 /// Keys of `[tcp]`. Defaults are the values of the default profile; `x-profiles` has the other profiles' values.

@@ -60,8 +60,11 @@ impl AbcMarker {
     /// Creates a meter that continues from `rate`, the state of another meter. The start time in `spec` has no effect.
     #[must_use]
     pub fn resume(&self, spec: &MeterSpec, rate: RateState) -> AbcMeter {
-        let inverse_reference = self.memory.per_second() / spec.reference_rate.as_f64();
-        AbcMeter { rate, inverse_reference }
+        AbcMeter { rate, inverse_reference: self.inverse(spec.reference_rate) }
+    }
+
+    fn inverse(&self, reference_rate: BitRate) -> f64 {
+        self.memory.per_second() / reference_rate.as_f64()
     }
 }
 
@@ -78,6 +81,12 @@ impl Marker for AbcMarker {
             accounting: [params.accounting_be, params.accounting_ef],
             kind: params.meter,
         }
+    }
+
+    const HAS_REFERENCE_RATE: bool = true;
+
+    fn set_reference_rate(&self, meter: &mut AbcMeter, rate: BitRate) {
+        meter.inverse_reference = self.inverse(rate);
     }
 
     fn state(&self, spec: &MeterSpec) -> AbcMeter {

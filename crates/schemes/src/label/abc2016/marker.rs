@@ -95,6 +95,12 @@ impl Marker for Abc2016Marker {
         }
     }
 
+    const HAS_REFERENCE_RATE: bool = true;
+
+    fn set_reference_rate(&self, meter: &mut Abc2016Meter, rate: BitRate) {
+        meter.reference_rate = rate.as_f64();
+    }
+
     fn state(&self, spec: &MeterSpec) -> Abc2016Meter {
         Abc2016Meter {
             reading: match self.kind {
