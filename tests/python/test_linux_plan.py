@@ -268,6 +268,10 @@ def test_all_keys_that_the_plane_has_not_are_in_one_message() -> None:
             {"groups[0].access_corrupt": {"probability": 1}},
             r"groups\[0\].access_corrupt: .*loss, jitter and detours only",
         ),
+        (
+            {"topology.bottleneck_loss": [{"probability": 0.1}, {"model": "periodic", "period": 9}]},
+            "topology.bottleneck_loss: 2 losses, the links of the plane linux have one",
+        ),
         ({"groups[0].weight": 2.0}, r"groups\[0\].weight: 2, of the kernel's schemes only htb has weights"),
         ({"groups[0].ingresses": 2}, r"groups\[0\].ingresses: 2, the plane linux has no edge"),
         ({"groups[0].users": 2000}, "groups: 2000 users, with 1 links the plane linux can have 1023"),

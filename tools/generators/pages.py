@@ -472,7 +472,7 @@ def _step(table: Mapping[str, Any], part: str, key: str) -> dict[str, Any]:
         return inner.get("items", inner) if "properties" in inner.get("items", inner) else inner
     for alternative in table.get("oneOf", table.get("anyOf", [])):
         for name in ("kind", "scheme", "model"):
-            which = alternative["properties"].get(name, {})
+            which = alternative.get("properties", {}).get(name, {})
             if part == which.get("const") or part in which.get("enum", []):
                 return dict(alternative)
     raise MarkError(f"generated:scenario {key}: the scenario has no {part}")

@@ -195,8 +195,13 @@ pub(crate) fn impairments() -> impl Strategy<Value = Vec<(&'static str, Json)>> 
         slot.boxed(),
         policer.boxed(),
     ];
-    parts.map(spanned).prop_map(move |parts| {
-        IMPAIRMENTS.into_iter().zip(parts).filter_map(|(name, part)| Some((name, part?))).collect()
+    (parts.map(spanned), any::<bool>()).prop_map(move |(parts, fails)| {
+        let parts = IMPAIRMENTS.into_iter().zip(parts).filter_map(|(name, part)| Some((name, part?)));
+        let mut parts: Vec<_> = parts.collect();
+        if fails && let Some(("loss", loss)) = parts.first_mut() {
+            *loss = json!([loss.take(), {"probability": 1, "from": "1 s", "until": "1.2 s"}]);
+        }
+        parts
     })
 }
 

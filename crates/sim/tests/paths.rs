@@ -163,6 +163,29 @@ fn an_outage_loses_all_packets_of_its_span_and_no_other() {
 }
 
 #[test]
+fn an_outage_stands_beside_other_losses_and_has_its_recovery() {
+    let losses = json!([{"model": "periodic", "period": 10}, {"probability": 1, "from": "2 s", "until": "2.5 s"}]);
+    let mut group = ticks();
+    group["access_loss"] = losses.clone();
+    let mut of_group = scenario(&json!({}), &group, &json!({"warmup": "0 s", "measure": "10 s"}));
+    of_group["probes"] = json!({"series_interval": "100 ms"});
+    let record = run(&of_group);
+    // A tenth of all packets, and the 45 others of the 50 of the outage.
+    let access = record.groups[0].access_loss.unwrap();
+    assert_eq!(access.lost_packets, access.packets / 10 + 45);
+    let recoveries = record.series.unwrap().recoveries;
+    assert_eq!(recoveries.iter().map(|recovery| &recovery.key[..]).collect::<Vec<_>>(), ["groups[0].access_loss[1]"]);
+    // A list of one is written as the table.
+    let written = |loss: Json| {
+        let topology = json!({"bottleneck_loss": loss});
+        read(&scenario(&topology, &ticks(), &json!({}))).write()["topology"]["bottleneck_loss"].clone()
+    };
+    assert_eq!(written(json!([losses[1]])), written(losses[1].clone()));
+    assert_eq!(written(json!([])), Json::Null);
+    assert_eq!(written(losses.clone()).as_array().map(Vec::len), Some(2));
+}
+
+#[test]
 fn a_lone_flow_comes_back_within_one_doubled_timeout_after_an_outage() {
     let (start, length) = (10.0, 2.0);
     let topology = json!({"bottleneck_loss": {"probability": 1, "from": "10 s", "until": "12 s"}});
@@ -606,6 +629,14 @@ fn what_makes_no_sense_is_refused_with_key_value_and_range() {
         (
             of_group(json!({"access_loss": {"model": "periodic", "period": 3, "until": "0 s"}})),
             "groups[0].access_loss.until: \"0 s\" is out of range, it must be from 1 ps to 1440 h",
+        ),
+        (
+            of_topology(json!({"bottleneck_loss": [{"probability": 1}, {"probability": 2}]})),
+            "topology.bottleneck_loss[1].probability: 2 is out of range, it must be from 0 % to 100 %",
+        ),
+        (
+            of_group(json!({"access_loss": [{"model": "periodic", "period": 3}, 5]})),
+            "groups[0].access_loss[1]: 5 is not a table of keys",
         ),
         (
             of_topology(json!({"bottleneck_duplicate": {"correlation": "5 %"}})),

@@ -199,7 +199,8 @@ def _impairments(links: Sequence[Table]) -> Iterator[str]:
     for index, link in enumerate(links):
         if not (found := link["impairment"]):
             continue
-        loss, jitter, detour = found["loss"] or ("", (), _NO_SPAN), found["jitter"], found["detour"]
+        loss = found["losses"][0] if found["losses"] else ("", (), _NO_SPAN)  # `keys` refuses several
+        jitter, detour = found["jitter"], found["detour"]
         if (seed := found["seed"]) not in streams:
             streams[seed] = len(streams)
             kind, deviation = (jitter["distribution"], jitter["deviation_ps"]) if jitter else ("-", 0)

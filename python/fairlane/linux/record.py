@@ -282,7 +282,7 @@ class _Record:
         ]
         arrived = sum(user["arrived_packets"] for user in there)
         impairment = self._plan.layout["links"][index]["impairment"]
-        reasons = REASONS if impairment and impairment["loss"] else REASONS[:-1]
+        reasons = REASONS if impairment and impairment["losses"] else REASONS[:-1]
         link["drops"] = [
             {
                 "reason": reason,

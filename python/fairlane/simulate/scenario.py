@@ -261,7 +261,7 @@ def group(
     start_until: str | None = None,
     access_rate: str | None = None,
     access_delay: str | None = None,
-    access_loss: Table | None = None,
+    access_loss: Table | Sequence[Table] | None = None,
     access_jitter: Table | None = None,
     access_detour: Table | None = None,
     access_reorder: Table | None = None,
@@ -298,8 +298,8 @@ def group(
         start_until: Latest start of a source.
         access_rate: Rate of the users' access links, instead of the topology's.
         access_delay: Delay of the users' access links, instead of the topology's.
-        access_loss: Packet loss of the access links upstream, such as `{"probability": "1 %"}`. This and the next six
-            may have the keys `from` and `until`.
+        access_loss: Packet loss of the access links upstream, such as `{"probability": "1 %"}`, or a list of losses
+            that act one after another. This and the next six may have the keys `from` and `until`.
         access_jitter: Variation of the access links' upstream delay, such as `{"deviation": "5 ms"}`.
         access_detour: A temporary longer upstream route, such as `{"delay": "50 ms", "from": "20 s"}`.
         access_reorder: Upstream packets that skip the access links' delay, such as `{"probability": "1 %", "gap": 5}`.

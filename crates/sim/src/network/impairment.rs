@@ -21,8 +21,8 @@
 //! | (11) | Slots: a packet that arrives after the last slot opened waits until a new slot opens, a uniform time later. After its last packet or byte, a slot is followed by the next one. | [`Slot::take`] |
 //! | (12) | Policer: a bucket fills at `rate` up to `burst`. A packet passes if the bucket holds its bytes, which it takes, and is lost otherwise. With `peak_rate`, it must find its bytes in a second bucket too. | [`Policed::takes`] |
 //!
-//! A packet meets the parts in this order: policer, loss, duplication, corruption, slot, reordering, detour and jitter.
-//! A part outside its span draws no random numbers and keeps its state.
+//! A packet meets the parts in this order: policer, losses, duplication, corruption, slot, reordering, detour and jitter.
+//! A part outside its span draws no random numbers and keeps its state. So does a loss for a packet that is already lost.
 //!
 //! An impairment is a separate hop after a link or an access link, so links without an impairment have no extra cost.
 //!
@@ -109,10 +109,6 @@ pub struct ImpairmentAccount {
 /// State of one path, which determines the outcome for the next packet.
 #[derive(Clone, Copy, Debug, Default)]
 struct PathState {
-    /// True if the Gilbert-Elliott chain is in its bad state.
-    is_bad: bool,
-    /// Packets since the last periodic loss.
-    count: u32,
     /// Arrival time of the last packet.
     last: Time,
     /// Packets since the last one that skipped the delay.
@@ -121,6 +117,15 @@ struct PathState {
     drawn: [Option<f64>; 3],
     slot: Option<Slot>,
     policed: Option<Policed>,
+}
+
+/// State of a loss on one path.
+#[derive(Clone, Copy, Debug, Default)]
+struct LossState {
+    /// True if the Gilbert-Elliott chain is in its bad state.
+    is_bad: bool,
+    /// Packets since the last periodic loss.
+    count: u32,
 }
 
 /// The buckets of a path's policer after the last packet that passed.
@@ -151,6 +156,8 @@ pub struct Impairment {
     delays: Vec<Time>,
     rng: Rng,
     paths: Vec<PathState>,
+    /// States of all losses of the first path, then of the next one.
+    loss_states: Vec<LossState>,
     held: BinaryHeap<Reverse<Held>>,
     account: ImpairmentAccount,
     /// Accounting at the start of the measurement.
@@ -207,6 +214,7 @@ impl Impairment {
             delays,
             rng,
             paths: vec![PathState::default(); paths],
+            loss_states: vec![LossState::default(); paths * config.loss.len()],
             held: BinaryHeap::new(),
             account: ImpairmentAccount::default(),
             before: ImpairmentAccount::default(),
@@ -268,14 +276,14 @@ impl Impairment {
             Place::Link(_) => 0,
             Place::Access { first_user, .. } => (packet.user - first_user) as usize,
         };
-        let Self { config, paths, rng, account, .. } = self;
+        let Self { config, paths, loss_states, rng, account, .. } = self;
         let path = &mut paths[index];
         account.entered += 1;
+        let states = &mut loss_states[index * config.loss.len()..];
+        let is_lost = |(loss, state): (&LossConfig, &mut LossState)| loss.span().has(now) && loses(loss, state, rng);
         let is_policed =
             |policer: &PolicerParams| !Policed::takes(&mut path.policed, policer, packet.wire_bytes.into(), now);
-        if config.policer.as_ref().is_some_and(is_policed)
-            || config.loss.as_ref().is_some_and(|loss| loss.span().has(now) && loses(loss, path, rng))
-        {
+        if config.policer.as_ref().is_some_and(is_policed) || config.loss.iter().zip(states).any(is_lost) {
             account.lost += 1;
             if matches!(self.place, Place::Access { .. }) {
                 self.losses.push(Loss::of(packet, now));
@@ -417,24 +425,20 @@ fn happens(params: &ChanceParams, last: &mut Option<f64>, now: Time, rng: &mut R
 }
 
 /// Returns true if the next packet of a path is lost (rules 1 to 3).
-fn loses(loss: &LossConfig, path: &mut PathState, rng: &mut Rng) -> bool {
+fn loses(loss: &LossConfig, state: &mut LossState, rng: &mut Rng) -> bool {
     match loss {
         LossConfig::Random(params) => rng.open01() < params.probability.0,
         LossConfig::GilbertElliott(params) => {
             // As in `loss_gilb_ell` of sch_netem.c, the current state applies to this packet. The state after the
             // transition applies to the next packet.
             let (leaves, loss) =
-                if path.is_bad { (params.r.0, params.bad_loss.0) } else { (params.p.0, params.good_loss.0) };
-            path.is_bad ^= rng.open01() < leaves;
+                if state.is_bad { (params.r.0, params.bad_loss.0) } else { (params.p.0, params.good_loss.0) };
+            state.is_bad ^= rng.open01() < leaves;
             rng.open01() < loss
         }
         LossConfig::Periodic(params) => {
-            path.count += 1;
-            let is_last = path.count == params.period;
-            if is_last {
-                path.count = 0;
-            }
-            is_last
+            state.count = (state.count + 1) % params.period;
+            state.count == 0
         }
     }
 }
@@ -473,7 +477,7 @@ mod tests {
     }
 
     fn losses(loss: LossConfig) -> Vec<bool> {
-        let mut impairment = impairment(&Impairments { loss: Some(loss), ..Impairments::default() });
+        let mut impairment = impairment(&Impairments { loss: vec![loss], ..Impairments::default() });
         (0..PACKETS).map(|_| enter(&mut impairment, SimPacket::BLANK, Time::ZERO) == Outcome::Lost).collect()
     }
 
@@ -527,7 +531,7 @@ mod tests {
         let ms = Time::from_millis;
         let all = || ChanceParams { span: span(10, 20), ..chance(1.0, 0.0) };
         let none = Impairments::default;
-        let loss = Some(LossConfig::Random(RandomLossParams { span: span(10, 20), ..random(1.0) }));
+        let loss = vec![LossConfig::Random(RandomLossParams { span: span(10, 20), ..random(1.0) })];
         let numbers = |arrived: &[(u32, Time)]| arrived.iter().map(|&(seq, _)| seq).collect::<Vec<_>>();
         let (arrived, _) = arrivals(&Impairments { loss, ..none() }, every_ms(30));
         assert_eq!(numbers(&arrived), (0..10).chain(20..30).collect::<Vec<_>>());
@@ -560,7 +564,7 @@ mod tests {
     fn a_part_outside_its_span_draws_nothing() {
         // The losses of a second part of the path are the same with and without a part that does not act.
         let lossy = |duplicate| {
-            let loss = Some(LossConfig::Random(random(0.3)));
+            let loss = vec![LossConfig::Random(random(0.3))];
             arrivals(&Impairments { loss, duplicate, ..Impairments::default() }, every_ms(1000)).0
         };
         let late = ChanceParams { span: span(5000, 6000), ..chance(0.5, 0.0) };
@@ -844,8 +848,26 @@ mod tests {
     }
 
     #[test]
+    fn losses_act_one_after_another() {
+        let periodic = |period| LossConfig::Periodic(PeriodicLossParams { period, span: Span::default() });
+        let outage = LossConfig::Random(RandomLossParams { span: span(10, 15), ..random(1.0) });
+        let arrived = |loss: &[LossConfig]| -> Vec<u32> {
+            let config = Impairments { loss: loss.to_vec(), ..Impairments::default() };
+            arrivals(&config, every_ms(24)).0.into_iter().map(|(seq, _)| seq).collect()
+        };
+        // The first loss takes 2, 5, 8 ... of 0 to 23. The second takes the fourth of each four others: 4, 10, 16, 22.
+        let expected: Vec<u32> = (0..24).filter(|seq| seq % 3 != 2 && seq % 6 != 4).collect();
+        assert_eq!(arrived(&[periodic(3), periodic(4)]), expected);
+        // The periodic loss does not count the packets that the outage took before it, but those that it takes after it.
+        let first: Vec<u32> = (0..10).chain(15..24).filter(|seq| ![6, 18].contains(seq)).collect();
+        assert_eq!(arrived(&[outage.clone(), periodic(7)]), first);
+        let last: Vec<u32> = (0..10).chain(15..24).filter(|seq| seq % 7 != 6).collect();
+        assert_eq!(arrived(&[periodic(7), outage]), last);
+    }
+
+    #[test]
     fn each_user_has_a_path_of_its_own_behind_the_access_links() {
-        let loss = Some(LossConfig::Periodic(PeriodicLossParams { period: 3, span: Span::default() }));
+        let loss = vec![LossConfig::Periodic(PeriodicLossParams { period: 3, span: Span::default() })];
         let place = Place::Access { group: 1, first_user: 10 };
         let config = Impairments { loss, ..Impairments::default() };
         let mut impairment = Impairment::new(place, &config, vec![DELAY], 2, Rng::stream(1, 0, "test", 0));

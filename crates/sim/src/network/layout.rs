@@ -85,7 +85,7 @@ fn impairment(config: &Impairments, delay: Time, seed: u64) -> Json {
     if !config.any() {
         return Json::Null;
     }
-    let loss = config.loss.as_ref().map(|loss| match loss {
+    let losses = config.loss.iter().map(|loss| match loss {
         LossConfig::Random(params) => ("random", vec![below(params.probability)], span(&params.span)),
         LossConfig::GilbertElliott(params) => {
             let bounds = [params.p, params.r, params.good_loss, params.bad_loss].map(below);
@@ -93,6 +93,7 @@ fn impairment(config: &Impairments, delay: Time, seed: u64) -> Json {
         }
         LossConfig::Periodic(params) => ("periodic", vec![u64::from(params.period)], span(&params.span)),
     });
+    let losses: Vec<_> = losses.collect();
     let jitter = config.jitter.as_ref().map(|jitter| {
         json!({
             "distribution": jitter.distribution.name(),
@@ -102,7 +103,7 @@ fn impairment(config: &Impairments, delay: Time, seed: u64) -> Json {
         })
     });
     let detour = config.detour.as_ref().map(|detour| json!({"delay_ps": detour.delay.0, "span": span(&detour.span)}));
-    json!({"seed": seed, "delay_ps": delay.0, "loss": loss, "jitter": jitter, "detour": detour})
+    json!({"seed": seed, "delay_ps": delay.0, "losses": losses, "jitter": jitter, "detour": detour})
 }
 
 /// Start and end of a span in ps; null without an end.

@@ -362,8 +362,8 @@ impl Part for PolicerParams {
 /// Impairments of a path besides its delay.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Impairments {
-    /// Losses, if any.
-    pub loss: Option<LossConfig>,
+    /// Losses, in the order in which packets meet them.
+    pub loss: Vec<LossConfig>,
     /// Jitter, if any.
     pub jitter: Option<JitterParams>,
     /// Detour, if any.
@@ -422,10 +422,15 @@ pub struct Spanned {
 
 /// Spans of the parts of an impairment. `key` returns the key of a part's table.
 pub(super) fn spans(impairments: &Impairments, key: impl Fn(&'static str) -> String) -> impl Iterator<Item = Spanned> {
-    let part = move |(part, span): (&'static str, Option<&Span>)| {
-        Some(Spanned { key: key(part), part, group: None, link: None, span: span?.clone() })
-    };
-    OF_LINK.into_iter().zip(impairments.spans()).filter_map(part)
+    let several = impairments.loss.len() > 1;
+    let [of_loss, of_others @ ..] = OF_LINK;
+    let losses = impairments.loss.iter().enumerate();
+    let losses = losses.map(move |(index, loss)| (of_loss, several.then_some(index), loss.span()));
+    let others = of_others.into_iter().zip(impairments.other_spans());
+    losses.chain(others.filter_map(|(part, span)| Some((part, None, span?)))).map(move |(part, index, span)| {
+        let key = index.map_or_else(|| key(part), |index| format!("{}[{index}]", key(part)));
+        Spanned { key, part, group: None, link: None, span: span.clone() }
+    })
 }
 
 impl Impairments {
@@ -438,7 +443,7 @@ impl Impairments {
     /// Returns true if packets may be lost.
     #[must_use]
     pub fn may_lose(&self) -> bool {
-        self.loss.is_some() || self.policer.is_some()
+        !self.loss.is_empty() || self.policer.is_some()
     }
 
     /// Returns true if packets wait in the impairment for the whole delay of the link.
@@ -447,10 +452,9 @@ impl Impairments {
         self.jitter.is_some() || self.reorder.is_some()
     }
 
-    /// Span of each part, if it is present, in the order of [`ImpairmentKeys`].
-    fn spans(&self) -> [Option<&Span>; 8] {
+    /// Span of each part except loss, if it is present, in the order of [`ImpairmentKeys`].
+    fn other_spans(&self) -> [Option<&Span>; 7] {
         [
-            self.loss.as_ref().map(LossConfig::span),
             self.jitter.as_ref().map(Part::span),
             self.detour.as_ref().map(Part::span),
             self.reorder.as_ref().map(Part::span),
@@ -463,7 +467,10 @@ impl Impairments {
 
     pub(super) fn read(table: &mut Table<'_>, keys: ImpairmentKeys) -> Result<Self, ConfigError> {
         let [loss, jitter, detour, reorder, duplicate, corrupt, slot_key, policer_key] = keys;
-        let loss = table.table(loss)?.map(|mut table| LossConfig::read(&mut table)).transpose()?;
+        let losses = match table.get(loss) {
+            Some(Json::Array(_)) => table.tables(loss)?,
+            _ => table.table(loss)?.into_iter().collect(),
+        };
         let slot: Option<SlotParams> = read_part(table, slot_key)?;
         if let Some(SlotParams { min, max: Some(max), .. }) = slot
             && max < min
@@ -476,7 +483,7 @@ impl Impairments {
             return Err(ConfigError::new(format!("{}.{key}", table.key(policer_key)), problem));
         }
         Ok(Self {
-            loss,
+            loss: losses.into_iter().map(|mut table| LossConfig::read(&mut table)).collect::<Result<_, _>>()?,
             jitter: read_part(table, jitter)?,
             detour: read_part(table, detour)?,
             reorder: read_part(table, reorder)?,
@@ -489,8 +496,10 @@ impl Impairments {
 
     pub(super) fn write(&self, map: &mut Map<String, Json>, keys: ImpairmentKeys) {
         let [loss, jitter, detour, reorder, duplicate, corrupt, slot, policer] = keys;
-        if let Some(config) = &self.loss {
-            map.insert(loss.into(), config.write());
+        match &self.loss[..] {
+            [] => {}
+            [one] => drop(map.insert(loss.into(), one.write())),
+            several => drop(map.insert(loss.into(), several.iter().map(LossConfig::write).collect())),
         }
         write_part(self.jitter.as_ref(), map, jitter);
         write_part(self.detour.as_ref(), map, detour);

@@ -141,7 +141,10 @@ fn access_network(mut properties: Map<String, Json>) -> Map<String, Json> {
 fn impaired(properties: Map<String, Json>, keys: ImpairmentKeys, of: &str) -> Map<String, Json> {
     let [loss, jitter, detour, reorder, duplicate, corrupt, slot, policer] = keys;
     let models: Vec<_> = LossModel::ALL.iter().map(|&model| loss_model(model)).collect();
-    let losses = json!({"oneOf": models, "description": format!("Packets lost on the {of}.")});
+    let several = json!({"type": "array", "items": {"oneOf": &models},
+        "description": "Losses that act one after another."});
+    let one_or_several: Vec<_> = models.into_iter().chain([several]).collect();
+    let losses = json!({"oneOf": one_or_several, "description": format!("Packets lost on the {of}.")});
     let tables = [
         (loss, losses),
         (jitter, part::<JitterParams>(format!("Delay variation on the {of}."))),
