@@ -620,7 +620,7 @@ static void start(int index)
 
 /* ---- Random numbers for links ------------------------------------------------------------------------------------ */
 
-/* Deviation of the delay that this number gives, as in crates/sim/src/network/impairment.rs. */
+/* Deviation of the delay that this number gives, as in crates/sim/src/network/impairment/jitter.rs. */
 static double deviation(const struct stream *of, double uniform)
 {
 	switch (of->distribution) {

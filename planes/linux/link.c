@@ -118,7 +118,7 @@ struct span {
 	u64 from_ns, until_ns;
 };
 
-/* As in the simulator: crates/sim/src/network/impairment.rs. */
+/* As in the simulator: crates/sim/src/network/impairment. */
 struct impairment {
 	struct link *link;
 	struct stream *stream;

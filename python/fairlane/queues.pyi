@@ -297,7 +297,8 @@ def blue(*, increment: float | None = ..., decrement: float | None = ..., freeze
 def cake(*, isolation: Literal['flow', 'host', 'dual', 'triple'] | None = ..., sets: int | None = ...,
         ways: int | None = ..., quantum: str | None = ..., target: str | None = ..., interval: str | None = ...,
         starts_at_once: bool | None = ..., ecn: bool | None = ..., increment: float | None = ...,
-        decrement: float | None = ..., limit: str | None = ...,
+        decrement: float | None = ..., bandwidth: str | None = ..., overhead: str | None = ..., mpu: str | None = ...,
+        framing: Literal['noatm', 'atm', 'ptm'] | None = ..., limit: str | None = ...,
         scheduler: Literal['fifo', 'strict', 'medf'] | None = ..., be_offset: float | None = ...,
         mtu: str | None = ...) -> dict[str, Any]:
     """Common applications kept enhanced, CAKE.
@@ -314,6 +315,10 @@ def cake(*, isolation: Literal['flow', 'host', 'dual', 'triple'] | None = ..., s
         ecn: Marks ECN-capable packets instead of dropping them. Default: True.
         increment: Increment of BLUE's probability at an overflow. Default: 0.00390625.
         decrement: Decrement of BLUE's probability when an empty queue is visited. Default: 0.000244140625.
+        bandwidth: Rate of the shaper; absent: unlimited.
+        overhead: Added to the length of each packet.
+        mpu: Minimum length, including the overhead.
+        framing: Framing of the link further on; absent: `noatm`.
         limit: Maximum total queue of all classes. The packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.

@@ -191,6 +191,19 @@ def test_reasons_of_drops_are_those_of_the_simulator(kernel: Any, queue: dict[st
         assert (of_linux[reason] > 0) == (packets > 0), (of_linux, simulated)
 
 
+@pytest.mark.parametrize("framing", ["noatm", "atm", "ptm"])
+def test_the_shaper_of_cake_sends_when_the_simulator_does(kernel: Any, framing: str) -> None:
+    # The target is so high that COBALT drops nothing.
+    shaper = {"bandwidth": "4 Mbit/s", "overhead": "18 B", "mpu": "64 B", "framing": framing}
+    queue = {**of_scheme("cake"), **shaper, "isolation": "flow", "interval": "2 s", "target": "100 ms"}
+    del queue["quantum"]
+    users = group("a", poisson("2.5 Mbit/s"), cbr("0.3 Mbit/s", packet_size="100 B"), start_until="0.1 s")
+    of_cake = scenario(users, **{"run.measure": "5 s"}).replace("queue", queue)
+    found = difference.difference(of_cake, count=1500, tolerance_s=1e-6, kernel=kernel.version)
+    assert found.first is None
+    assert len(found.kernel) == 1500
+
+
 def test_a_rate_of_the_application_bounds_all_transfers_together(kernel: Any) -> None:
     source = tcp(transfer="50 kB", repeat=1000, app_rate="1 Mbit/s")
     found = fairlane.run(scenario(group("a", source)), plane="linux", kernel=kernel.version)

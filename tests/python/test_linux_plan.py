@@ -181,6 +181,7 @@ def test_the_automatic_bin_of_sfb_is_rounded_as_in_the_simulator() -> None:
         ("pie", {"alpha": 0.1}, "queue.alpha: 0.1, the kernel takes sixteenths"),
         ("pie", {"delay": "link_rate"}, 'queue.delay: "link_rate", the kernel does not know the rate'),
         ("cake", {"quantum": None}, "queue.quantum: absent, CAKE without a shaper has 1514 B"),
+        ("cake", {"bandwidth": "20 Mbit/s"}, 'queue.quantum: "1514 B", CAKE with bandwidth 20 Mbit/s has 610 B'),
         ("cake", {"target": "6 ms"}, "queue.target: .* `rtt` makes it a 20th of the interval"),
         ("sfb", {"profile": "ns"}, '^queue.profile: "ns", Linux has "linux": sfb_enqueue$'),
         ("red", {"profile": "ns", "weight": 0.003}, "^queue.profile: .*; queue.weight: 0.003, the kernel takes powers"),
@@ -194,6 +195,15 @@ def test_a_queue_that_the_kernel_has_not_is_refused(name: str, changes: dict[str
     table = {key: value for key, value in table.items() if value is not None or key not in changes}
     with pytest.raises(UserError, match=message):
         disciplines.commands(Link("l0", 10_000_000, table))
+
+
+def test_the_shaper_of_cake_becomes_options_of_tc() -> None:
+    shaper = {"bandwidth": "20 Mbit/s", "overhead": "18 B", "mpu": "64 B", "framing": "atm", "quantum": "610 B"}
+    (words,) = disciplines.commands(Link("nosuchdevice", 10_000_000, {**of_scheme("cake"), **shaper}))
+    assert "root cake bandwidth 20000000bit besteffort no-ack-filter raw" in " ".join(words)
+    assert "overhead 18 mpu 64 atm" in " ".join(words)
+    done = subprocess.run(["tc", *words], capture_output=True, text=True, check=False)
+    assert 'Cannot find device "nosuchdevice"' in done.stderr, (words, done.stderr)
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,9 @@ fn any_queue() -> impl Strategy<Value = Json> {
         if scheme.params().iter().any(|param| param.name == "ecn") {
             queue["ecn"] = marks.into();
         }
+        if marks && scheme == Scheme::Cake {
+            (queue["bandwidth"], queue["framing"]) = ("4 Mbit/s".into(), "ptm".into());
+        }
         queue
     })
 }

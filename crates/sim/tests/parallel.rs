@@ -233,6 +233,10 @@ fn what_cannot_be_cut_says_why() {
             "queue": {"scheme": scheme}, "groups": [{"users": 100, "sources": sources}]})
     };
     assert_eq!(why(row("htb", json!([{"kind": "tcp"}]))), WhyWhole::HoldsBack);
+    let mut shaped = row("cake", json!([{"kind": "tcp"}]));
+    assert!(Partition::new(&read(&shaped), 2).is_ok());
+    shaped["queue"]["bandwidth"] = "5 Gbit/s".into();
+    assert_eq!(why(shaped), WhyWhole::HoldsBack);
     assert_eq!(why(row("abc", json!([{"kind": "tcp"}]))), WhyWhole::SharedStreams);
     assert_eq!(why(row("droptail", json!([{"kind": "web", "interval": "1 s"}]))), WhyWhole::SharedStreams);
     // At 10 Mbit/s, a link sends less than one packet of 1500 bytes per millisecond. So a window of 5 ms, the delay of

@@ -16,6 +16,8 @@ fn scenario() -> impl Strategy<Value = Json> {
         Just(json!(null)),
         (2u32..40).prop_map(|limit| json!({"scheme": "droptail", "limit": format!("{limit} packets")})),
         (3000u32..60_000).prop_map(|limit| json!({"scheme": "abc", "limit": format!("{limit} B")})),
+        (500u32..20_000).prop_map(|rate| json!({"scheme": "cake", "bandwidth": format!("{rate} kbit/s"),
+            "framing": "atm"})),
     ];
     let link = (1000u64..20_000, 0u64..20, queue);
     let source = prop_oneof![
@@ -156,6 +158,42 @@ fn queues_of_a_graph_are_as_long_as_theory_says() {
     assert!((waiting("a") / 1.6 - 1.0).abs() < 0.05, "{}", waiting("a"));
     assert!((waiting("b") / 0.45 - 1.0).abs() < 0.05, "{}", waiting("b"));
     assert_eq!(link(&record, "c").queue.max_packets, 0);
+}
+
+#[test]
+fn the_shaper_of_cake_keeps_the_queue_of_a_modem_empty() {
+    // PTM carries 1500 B and 30 B of overhead in 1530 + 24 B. So a modem of 20 Mbit/s sends 20 * 1500 / 1554 Mbit/s.
+    let modem_bps = 20e6 * 1500.0 / 1554.0;
+    let shaped = |more: Json| {
+        let mut cake = json!({"scheme": "cake", "limit": "200 packets", "bandwidth": "20 Mbit/s"});
+        cake.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let route = ["router", "modem"];
+        run(&json!({
+            "run": {"warmup": "5 s", "measure": "10 s"},
+            "topology": {"kind": "graph", "links": [
+                {"name": "router", "rate": "100 Mbit/s", "queue": cake}, {"name": "modem", "rate": "19.30502 Mbit/s"},
+            ]},
+            "queue": {"scheme": "droptail", "limit": "1000 packets"},
+            "groups": [
+                {"name": "tcp", "route": route, "start_until": "1 s",
+                    "sources": [{"kind": "tcp", "flows": 4, "profile": "linux"}]},
+                {"name": "udp", "route": route, "start_until": "1 s",
+                    "sources": [{"kind": "cbr", "rate": "15 Mbit/s"}]},
+            ],
+        }))
+    };
+    let record = shaped(json!({"framing": "ptm", "overhead": "30 B"}));
+    for name in ["router", "modem"] {
+        let throughput_bps = link(&record, name).throughput_bps;
+        assert!((throughput_bps / modem_bps - 1.0).abs() < 1e-4, "{name} {throughput_bps}");
+    }
+    let received_bps: f64 = record.groups.iter().map(|group| group.throughput_bps).sum();
+    assert!((received_bps / modem_bps - 1.0).abs() < 1e-4, "{received_bps}");
+    assert_eq!(link(&record, "modem").queue.max_packets, 0);
+    // Users share equally, as on a link of this rate.
+    assert!((record.groups[0].throughput_bps / received_bps - 0.5).abs() < 0.02);
+    // Without framing, the queue of the modem grows by 58 packets a second.
+    assert!(link(&shaped(json!({})), "modem").queue.mean_packets > 400.0);
 }
 
 #[test]

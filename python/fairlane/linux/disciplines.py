@@ -305,13 +305,27 @@ def _fq_limit(value: str, _link: Link) -> list[str]:
     return ["memory_limit", str(memory), "limit", str(packets)]
 
 
+def _cake(link: Link) -> str:
+    bandwidth = link.queue.get("bandwidth")
+    rate = f"bandwidth {round(_number(bandwidth, 'bit/s'))}bit" if bandwidth else "unlimited"
+    return f"cake {rate} besteffort no-ack-filter raw"
+
+
 def _cake_quantum(value: str | None, link: Link) -> list[str]:
-    # The simulator computes the quantum like CAKE's shaper, which this plane does not use.
-    bytes_ = _bytes(value) if value is not None else max(300, min(_QUANTUM_OF_CAKE, link.rate_bps // 8 >> 12))
-    if bytes_ != _QUANTUM_OF_CAKE:
+    # Without a bandwidth, the simulator takes the rate of the link, and the kernel the largest quantum.
+    bandwidth = link.queue.get("bandwidth")
+    rate_bps = round(_number(bandwidth, "bit/s")) if bandwidth else link.rate_bps
+    by_rate = max(300, min(_QUANTUM_OF_CAKE, rate_bps // 8 >> 12))
+    wanted = by_rate if bandwidth else _QUANTUM_OF_CAKE
+    if (_bytes(value) if value is not None else by_rate) != wanted:
         given = "absent" if value is None else shown(value)
-        raise UserError(f'{link.key}.quantum: {given}, CAKE without a shaper has {_QUANTUM_OF_CAKE} B: set "1514 B"')
+        which = f"with bandwidth {bandwidth}" if bandwidth else "without a shaper"
+        raise UserError(f'{link.key}.quantum: {given}, CAKE {which} has {wanted} B: set "{wanted} B"')
     return []
+
+
+def _cake_bytes(name: str) -> Option:
+    return Option(f"`{name} BYTES`", lambda value, _: [name, str(_bytes(value))] if value else [])
 
 
 _HTB_ROOT_BURST_BYTES = 3200
@@ -461,15 +475,23 @@ DISCIPLINES: dict[str, Discipline] = {
         overflow=Fixed(("arriving",), "fq_pie_qdisc_enqueue drops what arrives"),
         drop_batch=Unused("of `overflow`"),
     ),
-    "cake": _of(
-        "cake unlimited besteffort no-ack-filter raw",
-        _COBALT,
-        isolation=Option(
-            ", ".join(f"`{kind}`: `{name}`" for kind, name in ISOLATION.items()), lambda value, _: [ISOLATION[value]]
-        ),
-        sets=Fixed((128,), "CAKE_QUEUES, CAKE_SET_WAYS"),
-        ways=Fixed((8,), "CAKE_SET_WAYS"),
-        quantum=Option("1514 B, as without a shaper; absent: by the rate, which has to give the same", _cake_quantum),
+    "cake": Discipline(
+        _cake,
+        {
+            **_PORT,
+            **_COBALT,
+            "isolation": Option(
+                ", ".join(f"`{kind}`: `{name}`" for kind, name in ISOLATION.items()),
+                lambda value, _: [ISOLATION[value]],
+            ),
+            "sets": Fixed((128,), "CAKE_QUEUES, CAKE_SET_WAYS"),
+            "ways": Fixed((8,), "CAKE_SET_WAYS"),
+            "quantum": Option("by `bandwidth`; without one, the rate of the link has to give 1514 B", _cake_quantum),
+            "bandwidth": Option("`bandwidth RATE`; absent: `unlimited`", lambda *_: []),
+            "overhead": _cake_bytes("overhead"),
+            "mpu": _cake_bytes("mpu"),
+            "framing": Option("`noatm`, `atm` or `ptm`", lambda value, _: [value] if value else []),
+        },
     ),
     "cobalt": _of(
         "cake unlimited besteffort no-ack-filter raw flowblind",

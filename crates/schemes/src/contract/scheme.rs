@@ -104,6 +104,11 @@ pub trait SchemeSpec {
     fn check(_params: &Self::Params, _buffer: &BufferParams, _table: &Table<'_>) -> Result<(), ConfigError> {
         Ok(())
     }
+    /// Key and value of the rate at which the scheme holds packets back while the link is idle, if there is one.
+    #[must_use]
+    fn holds_back(_params: &Self::Params) -> Option<(&'static str, BitRate)> {
+        None
+    }
     /// True if the scheme may mark ECN-capable packets, instead of or in addition to dropping them. Most of these
     /// schemes have a key `ecn`.
     #[must_use]

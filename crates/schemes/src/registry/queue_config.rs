@@ -7,7 +7,6 @@ use crate::contract::marker::MarkerScheme;
 use crate::contract::packet::Packet;
 use crate::contract::scheme::Port;
 use crate::contract::weights::Weights;
-use crate::fairqueue::htb::HtbParams;
 use crate::registry::external::{ExternalScheme, FindExternal, no_external};
 use crate::registry::schemes::{AnyDiscipline, Scheme, SchemeParams};
 use serde_json::{Map, Value as Json};
@@ -114,16 +113,22 @@ impl QueueConfig {
         map
     }
 
+    /// Returns true if packets may wait while the link is idle.
+    #[must_use]
+    pub fn may_hold_back(&self) -> bool {
+        self.scheme().is_some_and(Scheme::shapes) || self.scheme.holds_back().is_some()
+    }
+
     /// Rejects schemes that hold packets back while the link is idle. A host that acts only on arrivals and departures
     /// would never send these packets.
     ///
     /// # Errors
     /// If the scheme holds packets back. The error names the responsible key.
     pub fn check_never_idles(&self, key: impl Fn(&str) -> String) -> Result<(), ConfigError> {
-        let SchemeParams::Htb(HtbParams { ceil: Some(ceil), .. }) = &self.scheme else { return Ok(()) };
+        let Some((name, rate)) = self.scheme.holds_back() else { return Ok(()) };
         let problem =
-            format!("\"{ceil}\" needs a host that asks a queue again at a time of its choice, as the simulator does");
-        Err(ConfigError::new(key("ceil"), problem))
+            format!("\"{rate}\" needs a host that asks a queue again at a time of its choice, as the simulator does");
+        Err(ConfigError::new(key(name), problem))
     }
 
     /// Builds the discipline for a link of rate `rate`. `weights` are the weights of its flows or users.
@@ -180,6 +185,20 @@ mod tests {
         for scheme in [Scheme::DualPi2, Scheme::FqCodel, Scheme::Cake, Scheme::Htb] {
             assert!(is_seen_to_mark(&QueueConfig::of(scheme, BufferParams::default())), "{}", scheme.name());
         }
+    }
+
+    #[test]
+    fn a_rate_below_the_links_needs_a_host_that_asks_again() {
+        let found = |queue: Json| {
+            let queue = QueueConfig::read(&mut Table::new("queue", &queue).unwrap()).unwrap();
+            let refused = queue.check_never_idles(|key| format!("queue.{key}")).err();
+            (queue.may_hold_back(), refused.map(|error| error.key))
+        };
+        let cake = json!({"scheme": "cake", "bandwidth": "5 Mbit/s"});
+        assert_eq!(found(cake), (true, Some("queue.bandwidth".into())));
+        assert_eq!(found(json!({"scheme": "cake", "framing": "atm"})), (false, None));
+        assert_eq!(found(json!({"scheme": "htb", "ceil": "5 Mbit/s"})), (true, Some("queue.ceil".into())));
+        assert_eq!(found(json!({"scheme": "htb"})), (true, None));
     }
 
     #[test]

@@ -132,6 +132,14 @@ macro_rules! schemes {
                 }
             }
 
+            /// See [`SchemeSpec::holds_back`]; `None` for an external scheme.
+            pub(super) fn holds_back(&self) -> Option<(&'static str, BitRate)> {
+                match self {
+                    $( Self::$Variant(params) => <$Spec as SchemeSpec>::holds_back(params), )+
+                    Self::External(_) => None,
+                }
+            }
+
             /// See [`SchemeSpec::marks`]; true for an external scheme.
             pub(super) fn marks(&self) -> bool {
                 match self {
@@ -330,7 +338,11 @@ impl<P: Packet> QueueDiscipline<P> for AnyDiscipline<P> {
     }
 
     fn ready_at(&self) -> Option<Time> {
-        if let Self::Htb(htb) = self { htb.ready_at() } else { None }
+        match self {
+            Self::Htb(htb) => htb.ready_at(),
+            Self::Cake(cake) => cake.ready_at(),
+            _ => None,
+        }
     }
 
     fn set_classes(&mut self, classes: ClassTree) {

@@ -139,7 +139,8 @@ impl<'a, B: Border, const LOOKS: bool> EventLoop<'a, B, LOOKS> {
     pub(super) fn new(scenario: &Scenario, replication: u32, observer: &'a mut dyn Observer, border: B) -> Self {
         let mut network = Network::new(scenario, replication);
         let agenda = Agenda::new(&network, scenario.run.warmup.min(network.next_stop()));
-        let slack = if LOOKS || B::EXISTS || B::TWO_WAY { None } else { late_deliveries::slack(&network) };
+        let is_exact = LOOKS || B::EXISTS || B::TWO_WAY || scenario.has_shaper();
+        let slack = if is_exact { None } else { late_deliveries::slack(&network) };
         if let Some((link, slack)) = slack {
             network.links[link as usize].set_slack(slack);
         }

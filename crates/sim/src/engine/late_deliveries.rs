@@ -23,7 +23,7 @@ pub(super) fn slack(network: &Network) -> Option<(u32, Time)> {
     let lasts = network.webs.is_empty() && network.players.is_empty();
     let lasts = lasts && network.flows.iter().all(|flow| flow.span == Span::Endless);
     let at = &network.links[link as usize];
-    if !lasts || at.holds_back() || network.paths.series().is_some() {
+    if !lasts || network.paths.series().is_some() {
         return None;
     }
     let slack = network.hosts.least_way_back().min(at.rate().time_of(MOST_PACKETS * FULL_PACKET_BYTES));

@@ -158,12 +158,6 @@ impl Link {
         self.port.rate().initial()
     }
 
-    /// Returns true if the scheme may hold packets back while the link is idle.
-    #[must_use]
-    pub fn holds_back(&self) -> bool {
-        matches!(self.discipline(), AnyDiscipline::Htb(_))
-    }
-
     /// Sets the slack, the time by which the link's event may be later than the arrival of a packet at the far end.
     /// Must not be called for links that hold packets back.
     pub fn set_slack(&mut self, slack: Time) {

@@ -299,7 +299,7 @@ impl Scenario {
     #[must_use]
     pub fn has_shaper(&self) -> bool {
         let mut queues = self.topology.links.iter().filter_map(|link| link.queue.as_ref()).chain([&self.queue]);
-        queues.any(|queue| queue.scheme().is_some_and(Scheme::shapes))
+        queues.any(QueueConfig::may_hold_back)
     }
 
     /// Returns true if the record has values of each user and flow.

@@ -3,11 +3,11 @@
 //!
 //! Source: Linux `sch_cake.c`; Hoeiland-Joergensen, Taht, Morton: "Piece of CAKE: A Comprehensive Queue Management
 //! Solution for Home Gateways", LANMAN 2018. The rules of COBALT are in [`crate::aqm::cobalt_core`]. The MTU time is
-//! the transmission time of a full packet.
+//! the transmission time of a full packet. The rate is `bandwidth`, or the link's.
 //!
 //! | number | rule | code |
 //! |---|---|---|
-//! | (1) | quantum = clamp(link rate in byte/s / 4096, 300 B, 1514 B) | `Cake::adapt` |
+//! | (1) | quantum = clamp(rate in byte/s / 4096, 300 B, 1514 B) | `Cake::adapt` |
 //! | (2) | target = max(5 ms, 1.5 MTU times); interval = max(100 ms + target - 5 ms, 2 target); spared delay: 4 MTU times | `Cake::adapt` |
 //! | (3) | hash to one of 1024 queues; if another flow uses this queue, take a free queue of the same set of 8 | `Cake::queue_of`, `SetAssociative::place` |
 //! | (4) | share = quantum / load, load = max(1, the host's bulk flows) | `share` |
@@ -17,6 +17,8 @@
 //! | (8) | COBALT drops at the head, but never the last packet; for a sent packet `credits -= L` | `Cake::serve` |
 //! | (9) | an empty queue decays until COBALT is at rest; one decaying queue is visited per packet sent | `Cake::dequeue` |
 //! | (10) | buffer full: drop the head of the queue with most bytes | `Cake::make_room` |
+//! | (11) | L = max(length + `overhead`, `mpu`); `atm`: 53 ceil(L/48); `ptm`: L + ceil(L/64) | `Shaper::length` |
+//! | (12) | no packet leaves before `ready`; arrival at an empty port: ready = max(ready, now); packet leaves: ready += L/`bandwidth` | `Shaper::rested`, `Shaper::sent` |
 //!
 //! The host of a packet is its user.
 //!
@@ -27,12 +29,11 @@
 //! | `dual` | flow | bulk queues of its user |
 //! | `triple` | flow | the larger of the loads at both ends of the flow |
 //!
-//! Packets in the simulator do not name the other end of their flow. It counts as a different host for every flow, so
-//! its load is 1. `triple`, the kernel's default, is therefore equivalent to `dual`.
+//! Packets do not name the other end of their flow. It counts as a host of its own with a load of 1, so `triple`, the
+//! kernel's default, equals `dual`.
 //!
-//! Packets of a flow may be reordered. When all 8 queues of a set are in use, a new flow takes over the queue of
-//! another flow. The other flow's next packet may then use a queue that has become free, while its older packets still
-//! wait.
+//! Flows may be reordered. When all 8 queues of a set are in use, a new flow takes over another flow's queue. That
+//! flow's next packet may then use a free queue, while its older packets still wait.
 //!
 //! Cost: O(1) per packet except for rule (10), see [`crate::fairqueue::queue_store`]; one hash, or two with `dual` or
 //! `triple`. State: 112 bytes for each of the 1024 queues and 8 for each of 1024 hosts, used or not; no state per flow.
@@ -45,11 +46,12 @@
 //! 5. The buffer sets the limit; Linux uses 4 intervals at the link rate, at least 4 MiB. With 24 packets most drops
 //!    come from overflow and BLUE, not from CoDel.
 //! 6. The MTU is the buffer's `mtu`.
+//! 7. The shaper counts picoseconds, Linux nanoseconds.
 //!
-//! Not implemented: the shaper, since the link itself has the rate; tins (classes have no effect); the ACK filter;
-//! overhead compensation; ingress mode; NAT lookup.
+//! Not implemented: tins (classes have no effect); the ACK filter; ingress mode; NAT lookup; negative overheads.
 
 mod set_associative;
+mod shaper;
 
 use crate::aqm::cobalt_core::{Cobalt, CobaltTarget, Signal};
 use crate::contract::prelude::*;
@@ -58,6 +60,8 @@ use crate::fairqueue::queue_store::{LengthMeasure, QueueStore};
 use crate::fairqueue::skip_rounds::skip_rounds;
 use crate::flows::hash::hash;
 use set_associative::{Found, SetAssociative};
+use shaper::Shaper;
+pub use shaper::{Framing, ShaperParams};
 
 choices! {
     /// Units among which CAKE shares the link.
@@ -97,6 +101,7 @@ params! {
         increment: f64 = 0.00390625, in 0.0..=1.0, symbol "p_inc", source "sch_cake: 1/256";
         /// Decrement of BLUE's probability when an empty queue is visited.
         decrement: f64 = 0.000244140625, in 0.0..=1.0, symbol "p_dec", source "sch_cake: 1/4096";
+        with shaper: ShaperParams;
     }
 }
 
@@ -121,6 +126,10 @@ impl SchemeSpec for CakeScheme {
     const REORDERS_FLOWS: bool = true;
     type Params = CakeParams;
     type Discipline<P: Packet> = Cake<P>;
+
+    fn holds_back(params: &CakeParams) -> Option<(&'static str, BitRate)> {
+        params.shaper.bandwidth.map(|bandwidth| ("bandwidth", bandwidth))
+    }
 
     fn build<P: Packet>(params: &CakeParams, port: &Port<'_>) -> Cake<P> {
         Cake::new(params, port.buffer, port.rate)
@@ -180,6 +189,17 @@ struct Hosts {
     bulk: Vec<u32>,
 }
 
+/// Parameters that a port needs after its start, and its shaper.
+#[derive(Clone, Debug)]
+struct Settings {
+    isolation: Isolation,
+    ecn: bool,
+    quantum: Option<Bytes>,
+    target: Time,
+    interval: Time,
+    shaper: Shaper,
+}
+
 /// The queues of one port.
 #[derive(Clone, Debug)]
 pub struct Cake<P> {
@@ -194,7 +214,7 @@ pub struct Cake<P> {
     aim: CobaltTarget,
     quantum: f64,
     mtu: u64,
-    params: Box<CakeParams>,
+    settings: Box<Settings>,
     limit: QueueLimit,
 }
 
@@ -208,8 +228,9 @@ impl<P: Packet> Cake<P> {
         (0..places.capacity()).for_each(|_| _ = queues.open(idle));
         let hosts = matches!(params.isolation, Isolation::Dual | Isolation::Triple)
             .then(|| Box::new(Hosts { places: places.clone(), bulk: vec![0; places.capacity()] }));
-        let (target, interval) = (params.target, params.interval);
+        let CakeParams { isolation, ecn, quantum, target, interval, .. } = *params;
         let CakeParams { increment, decrement, starts_at_once, .. } = *params;
+        let shaper = Shaper::new(&params.shaper);
         let mut port = Self {
             queues,
             places,
@@ -227,7 +248,7 @@ impl<P: Packet> Cake<P> {
             },
             quantum: 0.0,
             mtu: buffer.mtu.0,
-            params: Box::new(params.clone()),
+            settings: Box::new(Settings { isolation, ecn, quantum, target, interval, shaper }),
             limit: buffer.limit,
         };
         port.adapt(rate);
@@ -235,11 +256,12 @@ impl<P: Packet> Cake<P> {
     }
 
     /// Applies rules (1) and (2).
-    fn adapt(&mut self, rate: BitRate) {
+    fn adapt(&mut self, link: BitRate) {
+        let Settings { quantum, target, interval, shaper, .. } = *self.settings;
+        let rate = shaper.rate_at(link);
         let by_rate = || (rate.0 / 8 / 4096).clamp(300, 1514);
-        self.quantum = self.params.quantum.map_or_else(by_rate, |quantum| quantum.0) as f64;
+        self.quantum = quantum.map_or_else(by_rate, |quantum| quantum.0) as f64;
         let mtu_time = rate.time_of(self.mtu);
-        let CakeParams { target, interval, .. } = *self.params;
         self.aim.target = target.max(Time(mtu_time.0.saturating_mul(3) / 2));
         self.aim.interval = (interval + (self.aim.target - target)).max(Time(self.aim.target.0.saturating_mul(2)));
         self.aim.spared = Time(mtu_time.0.saturating_mul(4));
@@ -248,7 +270,7 @@ impl<P: Packet> Cake<P> {
     /// Returns the queue of a packet by rule (3), and sets the host of the queue.
     fn queue_of(&mut self, packet: &P, rng: &mut Rng) -> u32 {
         let seed = *self.seed.get_or_insert_with(|| rng.bits());
-        let key = if self.params.isolation == Isolation::Host { FlowKey::User } else { FlowKey::Flow };
+        let key = if self.settings.isolation == Isolation::Host { FlowKey::User } else { FlowKey::Flow };
         let Self { queues, places, hosts, .. } = self;
         let (queue, found) = places.place(hash(key.of(packet), seed), |queue| queues[queue].state == State::Idle);
         let Bucket { state, host: before, .. } = queues[queue];
@@ -303,7 +325,7 @@ impl<P: Packet> Cake<P> {
     fn serve(&mut self, queue: u32, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P> {
         while let Some((mut packet, ())) = self.queues.pop_front(queue) {
             let is_last = self.queues.length(queue).packets == 0;
-            let markable = self.params.ecn && packet.ecn().is_capable();
+            let markable = self.settings.ecn && packet.ecn().is_capable();
             let sojourn = now.saturating_sub(packet.enqueued_at());
             let too_long = self.aim.is_exceeded(sojourn);
             let Signal { drop, mark } = self.queues[queue].cobalt.judge(&self.aim, too_long, markable, now, rng);
@@ -315,7 +337,9 @@ impl<P: Packet> Cake<P> {
                 packet.set_ecn(Ecn::Ce);
                 drops.marked(&packet);
             }
-            self.queues[queue].credits -= f64::from(packet.wire_bytes()) * PER_BYTE;
+            let length = self.settings.shaper.length(packet.wire_bytes());
+            self.settings.shaper.sent(length);
+            self.queues[queue].credits -= length as f64 * PER_BYTE;
             return Some(packet);
         }
         None
@@ -362,6 +386,9 @@ impl<P: Packet> QueueDiscipline<P> for Cake<P> {
             drops.dropped(&packet, DropReason::Overlimit, found);
             return;
         }
+        if found.packets == 0 {
+            self.settings.shaper.rested(now);
+        }
         let queue = self.queue_of(&packet, rng);
         packet.set_enqueued_at(now);
         self.queues.push_back(queue, packet, ());
@@ -378,6 +405,9 @@ impl<P: Packet> QueueDiscipline<P> for Cake<P> {
     }
 
     fn dequeue(&mut self, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P> {
+        if now < self.settings.shaper.ready {
+            return None; // rule (12)
+        }
         let mut decaying = self.lists[DECAYING].front();
         let mut first_in_debt = None;
         while self.queues.backlog().packets > 0 {
@@ -407,6 +437,10 @@ impl<P: Packet> QueueDiscipline<P> for Cake<P> {
         self.queues.backlog()
     }
 
+    fn ready_at(&self) -> Option<Time> {
+        (self.queues.backlog().packets > 0).then_some(self.settings.shaper.ready)
+    }
+
     fn set_link_rate(&mut self, rate: BitRate) {
         self.adapt(rate);
     }
@@ -415,7 +449,7 @@ impl<P: Packet> QueueDiscipline<P> for Cake<P> {
         let per_host = size_of::<u32>() * 2;
         let hosts = self.hosts.as_deref().map_or(0, |hosts| size_of_val(hosts) + hosts.bulk.len() * per_host);
         let tags = self.places.capacity() * size_of::<u32>();
-        let bytes = size_of_val(self) + size_of_val(&*self.params) + self.queues.state_bytes() + tags + hosts;
+        let bytes = size_of_val(self) + size_of_val(&*self.settings) + self.queues.state_bytes() + tags + hosts;
         StateSize { records: self.queues.open_queues(), bytes }
     }
 

@@ -273,6 +273,71 @@ fn eight_ways_keep_flows_apart_where_one_does_not() {
     assert_eq!(used(128, 8), 256);
 }
 
+/// Asks for a packet every 10 us for 1 s, while two packets always wait. Returns the times at which packets left.
+fn departures(shaper: ShaperParams) -> Vec<Time> {
+    let (mut queue, mut rng) = port(&CakeParams { shaper, ecn: false, ..of(Isolation::Flow) }, 100);
+    let (mut drops, mut left) = (Drops::default(), Vec::new());
+    for now in (0..100_000).map(|step| Time::from_micros(10 * step)) {
+        while queue.backlog().packets < 2 {
+            queue.enqueue(packet(1, 1500), now, &mut rng, &mut drops);
+        }
+        if queue.dequeue(now, &mut rng, &mut drops).is_some() {
+            left.push(now);
+        } else {
+            assert!(queue.ready_at().is_some_and(|ready| ready > now));
+        }
+    }
+    left
+}
+
+#[test]
+fn the_shaper_sends_its_bandwidth_in_cells() {
+    // A packet of 1500 B and 18 B of overhead fills 32 cells of 53 B: 1696 B, 0.6784 ms at 20 Mbit/s. Packet k leaves
+    // at the first multiple of 10 us from k * 0.6784 ms on, since a late departure does not delay the next one.
+    let (bandwidth, framing) = (Some(BitRate(20_000_000)), Some(Framing::Atm));
+    let left = departures(ShaperParams { bandwidth, overhead: Some(Bytes(18)), mpu: None, framing });
+    let expected = (0..).map(|k: u64| Time::from_micros((k * 6784).div_ceil(100) * 10));
+    let expected: Vec<Time> = expected.take_while(|&at| at < Time::from_secs(1)).collect();
+    assert_eq!(left, expected);
+    assert_eq!(departures(ShaperParams::default()).len(), 100_000);
+}
+
+#[test]
+fn a_pause_does_not_give_the_shaper_credit() {
+    let bandwidth = Some(BitRate(12_000_000));
+    let params = CakeParams { shaper: ShaperParams { bandwidth, ..ShaperParams::default() }, ..of(Isolation::Flow) };
+    let (mut queue, mut rng) = port(&params, 100);
+    let mut drops = Drops::default();
+    let ms = Time::from_millis;
+    for start in [0, 500] {
+        (0..3).for_each(|_| queue.enqueue(packet(1, 1500), ms(start), &mut rng, &mut drops));
+        for sent in 0..3 {
+            // A packet takes 1 ms.
+            let now = ms(start + sent);
+            assert!(sent == 0 || queue.dequeue(now - Time(1), &mut rng, &mut drops).is_none());
+            assert_eq!(queue.ready_at(), Some(now));
+            assert!(queue.dequeue(now, &mut rng, &mut drops).is_some());
+        }
+        assert_eq!(queue.ready_at(), None);
+    }
+    // Quantum and target follow the bandwidth, not the link: 1.5 MB/s / 4096 = 366.2 B.
+    queue.set_link_rate(BitRate(1_000_000));
+    assert_eq!((queue.quantum, queue.aim.spared), (366.0, ms(4)));
+}
+
+#[test]
+fn queues_are_charged_for_what_their_packets_occupy() {
+    // 40 B fill a cell of 53 B, and 1500 B fill 32. A quantum of 1696 B lets a flow of short packets send 32 packets
+    // for each long one of the other; without framing it would be 37.5.
+    let (quantum, framing) = (Some(Bytes(1696)), Some(Framing::Atm));
+    let shaper = ShaperParams { framing, ..ShaperParams::default() };
+    let mut port = port(&CakeParams { quantum, shaper, ..of(Isolation::Flow) }, 1000);
+    offer(&mut port, 1, &[40; 400]);
+    offer(&mut port, 2, &[1500; 12]);
+    let served = serve(&mut port, 330);
+    assert_eq!(served.iter().filter(|&&flow| flow == 2).count(), 10);
+}
+
 #[test]
 fn a_queue_has_112_bytes_and_a_host_8() {
     let bytes = |isolation, sets| port(&CakeParams { sets, ..of(isolation) }, 24).0.state_size().bytes;
@@ -290,8 +355,10 @@ proptest! {
         (sets, ways) in prop::sample::select(vec![(1, 1), (1, 3), (2, 2), (128, 8)]),
         quantum in prop::sample::select(vec![None, Some(Bytes(1)), Some(Bytes(1514))]),
         increment in prop::sample::select(vec![0.0, 0.1, 1.0]),
+        framing in prop::sample::select(vec![None, Some(Framing::Atm), Some(Framing::Ptm)]),
     ) {
-        let params = CakeParams { isolation, sets, ways, quantum, increment, ..Default::default() };
+        let shaper = ShaperParams { framing, ..Default::default() };
+        let params = CakeParams { isolation, sets, ways, quantum, increment, shaper, ..Default::default() };
         prop_assert_eq!(survives(SchemeParams::Cake(params), limit, &noise), (sets * ways) as usize);
     }
 

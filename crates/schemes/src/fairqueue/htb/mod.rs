@@ -92,6 +92,10 @@ impl SchemeSpec for HtbScheme {
         }
     }
 
+    fn holds_back(params: &HtbParams) -> Option<(&'static str, BitRate)> {
+        params.ceil.map(|ceil| ("ceil", ceil))
+    }
+
     fn marks(params: &HtbParams) -> bool {
         params.leaf != LeafQueue::DropTail
     }
