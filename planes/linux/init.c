@@ -663,7 +663,7 @@ static void add_stream(uint64_t seed, char distribution, uint64_t deviation_ps, 
 	of->distribution = distribution;
 	of->deviation_ps = deviation_ps;
 	of->next.index = stream_count;
-	/* Each link may need four numbers at one instant, and the kernel cannot ask for more within it. */
+	/* Four numbers may be needed for each at one instant, and the kernel cannot ask for more within it. */
 	snprintf(command, sizeof(command), "stream %d %" PRIu64 " %d", stream_count, 16 * (DRAWS + links),
 		 distribution == 'n' ? 2 : 1);
 	write_file("/proc/fairlane", command);
@@ -980,7 +980,8 @@ static void follow(char *line)
 	} else if (strcmp(words[0], "stream") == 0) {
 		add_stream(number(words, count, 1), *words[2], number(words, count, 3), number(words, count, 4));
 	} else if (strcmp(words[0], "path") == 0 || strcmp(words[0], "trace") == 0 || strcmp(words[0], "rate") == 0 ||
-		   strcmp(words[0], "opportunities") == 0 || strcmp(words[0], "impair") == 0) {
+		   strcmp(words[0], "opportunities") == 0 || strcmp(words[0], "impair") == 0 ||
+		   strcmp(words[0], "lose") == 0) {
 		write_file("/proc/fairlane", whole);
 	} else if (strcmp(words[0], "tcp") == 0 || strcmp(words[0], "udp") == 0) {
 		add_flow(words, count);

@@ -111,11 +111,20 @@ struct stream {
 	struct drawn drawn[];
 };
 
-enum loss { NO_LOSS, RANDOM, GILBERT_ELLIOTT, PERIODIC };
+enum loss_model { RANDOM, GILBERT_ELLIOTT, PERIODIC };
 enum jitter { NO_JITTER, IN_ORDER, REORDER };
 
 struct span {
 	u64 from_ns, until_ns;
+};
+
+struct loss {
+	struct loss *next;
+	enum loss_model model;
+	u64 below[4]; /* bounds on bits: of a loss, or of leaving the good and bad state, and of a loss in them */
+	bool is_bad;
+	u32 count;
+	struct span span;
 };
 
 /* As in the simulator: crates/sim/src/network/impairment. */
@@ -123,13 +132,10 @@ struct impairment {
 	struct link *link;
 	struct stream *stream;
 	struct line held;
-	enum loss loss;
-	u64 below[4]; /* bounds on bits: of a loss, or of leaving the good and bad state, and of a loss in them */
-	bool is_bad;
-	u32 count;
+	struct loss *losses;
 	enum jitter jitter;
 	u64 delay_ns, last_ns, detour_ns;
-	struct span detoured, lossy, jittery;
+	struct span detoured, jittery;
 };
 
 struct link {
@@ -635,19 +641,17 @@ static const struct drawn *draw(struct stream *stream, u32 count)
 	return drawn;
 }
 
-static bool loses(struct impairment *of)
+static bool loses(struct loss *of, struct stream *stream)
 {
 	u64 lost_below;
 
-	switch (of->loss) {
-	case NO_LOSS:
-		return false;
+	switch (of->model) {
 	case RANDOM:
-		return draw(of->stream, 1)->bits < of->below[0];
+		return draw(stream, 1)->bits < of->below[0];
 	case GILBERT_ELLIOTT:
 		lost_below = of->below[2 + of->is_bad];
-		of->is_bad ^= draw(of->stream, 1)->bits < of->below[of->is_bad];
-		return draw(of->stream, 1)->bits < lost_below;
+		of->is_bad ^= draw(stream, 1)->bits < of->below[of->is_bad];
+		return draw(stream, 1)->bits < lost_below;
 	case PERIODIC:
 		of->count = (of->count + 1) % of->below[0];
 		return of->count == 0;
@@ -664,8 +668,11 @@ static void impair(struct impairment *of, struct sk_buff *skb)
 {
 	struct share *user = share_of(of->link, host_of(ip_hdr(skb)->saddr));
 	u64 now_ns = ktime_get_ns(), due_ns = now_ns;
+	struct loss *loss = of->losses;
 
-	if (lasts(&of->lossy, now_ns) && loses(of)) {
+	while (loss && !(lasts(&loss->span, now_ns) && loses(loss, of->stream)))
+		loss = loss->next;
+	if (loss) {
 		if (in_window(now_ns)) {
 			count_drop(of->link, skb, LOST, 1);
 			user->lost_packets++;
@@ -1117,11 +1124,10 @@ static int add_impairment(const char *words)
 
 	if (!of)
 		return -ENOMEM;
-	if (sscanf(words, "%u %u %u %llu %llu %llu %llu %u %llu %llu %llu %llu %llu %llu %llu %llu", &index, &stream,
-		   &of->loss, &of->below[0], &of->below[1], &of->below[2], &of->below[3], &of->jitter, &of->delay_ns,
-		   &of->detour_ns, &of->detoured.from_ns, &of->detoured.until_ns, &of->lossy.from_ns, &of->lossy.until_ns,
-		   &of->jittery.from_ns, &of->jittery.until_ns) != 16 ||
-	    index >= MOST_LINKS || !links[index] || of->loss > PERIODIC || (of->loss == PERIODIC && !of->below[0]))
+	if (sscanf(words, "%u %u %u %llu %llu %llu %llu %llu %llu", &index, &stream, &of->jitter, &of->delay_ns,
+		   &of->detour_ns, &of->detoured.from_ns, &of->detoured.until_ns, &of->jittery.from_ns,
+		   &of->jittery.until_ns) != 9 ||
+	    index >= MOST_LINKS || !links[index])
 		return -EINVAL;
 	of->stream = xa_load(&streams, stream);
 	if (!of->stream)
@@ -1129,6 +1135,24 @@ static int add_impairment(const char *words)
 	of->link = links[index];
 	line_setup(&of->held, 0, held_deliver);
 	links[index]->impairment = of;
+	return 0;
+}
+
+static int add_loss(const char *words)
+{
+	struct loss *of = kzalloc(sizeof(*of), GFP_KERNEL), **last;
+	u32 index;
+
+	if (!of)
+		return -ENOMEM;
+	if (sscanf(words, "%u %u %llu %llu %llu %llu %llu %llu", &index, &of->model, &of->below[0], &of->below[1],
+		   &of->below[2], &of->below[3], &of->span.from_ns, &of->span.until_ns) != 8 ||
+	    index >= MOST_LINKS || !links[index] || !links[index]->impairment || of->model > PERIODIC ||
+	    (of->model == PERIODIC && !of->below[0]))
+		return -EINVAL;
+	for (last = &links[index]->impairment->losses; *last; last = &(*last)->next)
+		;
+	*last = of;
 	return 0;
 }
 
@@ -1202,6 +1226,8 @@ static int command(char *line)
 		return add_stream(a, b, c);
 	if (sscanf(line, "impair %n", &used) == 0 && used)
 		return add_impairment(line + used);
+	if (sscanf(line, "lose %n", &used) == 0 && used)
+		return add_loss(line + used);
 	if (sscanf(line, "host %llu %llu", &a, &b) == 2)
 		return add_host(a, b);
 	if (sscanf(line, "path %llu %llu %llu %n", &a, &b, &c, &used) == 3 && used)

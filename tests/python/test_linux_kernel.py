@@ -107,6 +107,7 @@ STEPS = [{"at": f"{at} s", "rate": rate} for at, rate in ((2, "3.1 Mbit/s"), (4.
         ({}, {"jitter": PARETO, "loss": {"probability": "3 %"}}),
         ({}, {"detour": DETOUR}),
         ({}, {"loss": {**BURSTY, "from": "2 s", "until": "4 s"}}),
+        ({}, {"loss": [BURSTY, {"probability": 1, "from": "2 s", "until": "2.5 s"}, {"probability": "3 %"}]}),
         ({}, {"jitter": {**JITTER, "until": "3 s"}}),
         ({"access_jitter": JITTER, "access_loss": BURSTY, "user_rtts": ["40 ms", "60 ms"]}, {}),
         ({"access_detour": DETOUR, "access_jitter": {"deviation": "1 ms"}, "rtt": "60 ms", "rtt_spread": 0.1}, {}),

@@ -149,7 +149,6 @@ def problems(scenario: str) -> Iterator[str]:
             rule = _IMPAIRMENTS.get(name, Refused("the plane linux does not know this key"))
             if name not in _OF_LINKS and isinstance(rule, Refused) and value:
                 yield f"topology.links[{index}].{name}: {shown(value)}, {rule.why}"
-    yield from _problems_of_losses(table)
     # Keys of other kinds have no effect here. The profile is that of [tcp], unless a source sets another.
     unknown = [f"{key}." for key, source, _ in sources if source["kind"] not in KINDS_OF_SOURCES]
     inherited = [f"{key}.profile" for key, source, _ in sources if source.get("profile") == table["tcp"]["profile"]]
@@ -165,17 +164,6 @@ def problems(scenario: str) -> Iterator[str]:
             yield from _problems_of_length(key, source["packet_size"])
         elif source["kind"] == "tcp" and source["profile"] == "linux":
             yield from _problems_of_tcp(key, source, next(one for one in several if one["kind"] == "tcp"))
-
-
-def _problems_of_losses(table: honoured.Table) -> Iterator[str]:
-    losses = {"topology.bottleneck_loss": table["topology"].get("bottleneck_loss")}
-    for index, link in enumerate(table["topology"].get("links", ())):
-        losses[f"topology.links[{index}].loss"] = link.get("loss")
-    for index, group in enumerate(table["groups"]):
-        losses[f"groups[{index}].access_loss"] = group.get("access_loss")
-    for key, loss in losses.items():
-        if isinstance(loss, list):
-            yield f"{key}: {len(loss)} losses, the links of the plane linux have one"
 
 
 def problems_of_marker(scenario: str) -> Iterator[str]:

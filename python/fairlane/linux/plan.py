@@ -34,9 +34,9 @@ its old estimate.
 _RECEIVE_MEMORY = 2
 """Receive buffer divided by the window that it allows, see `receive` in planes/linux/link.c."""
 _ECN_FIELD = {"not_ect": 0, "ect0": 2, "ect1": 1}
-_LOSSES = ("", "random", "gilbert_elliott", "periodic")
+_LOSSES = ("random", "gilbert_elliott", "periodic")
+"""Models of loss by their numbers in the guest."""
 _NO_SPAN = (0, 0)
-"""Models of loss by their numbers in the guest; the first is none."""
 _NEVER_NS = 1 << 62
 _LONGEST_GAPS = 400
 """Characters of a trace in one line."""
@@ -195,23 +195,29 @@ def _opportunities(link: int, size: int, gaps: str) -> Iterator[str]:
 def _impairments(links: Sequence[Table]) -> Iterator[str]:
     """Loss, jitter and detours of links. Links with the same seed share a random stream."""
     streams: dict[int, int] = {}
-    sharing = Counter(link["impairment"]["seed"] for link in links if link["impairment"])
+    # Each loss may need two numbers at one instant, and the jitter of a link two.
+    sharing: Counter[int] = Counter()
+    for found in filter(None, (link["impairment"] for link in links)):
+        sharing[found["seed"]] += max(1, len(found["losses"]))
     for index, link in enumerate(links):
         if not (found := link["impairment"]):
             continue
-        loss = found["losses"][0] if found["losses"] else ("", (), _NO_SPAN)  # `keys` refuses several
         jitter, detour = found["jitter"], found["detour"]
         if (seed := found["seed"]) not in streams:
             streams[seed] = len(streams)
             kind, deviation = (jitter["distribution"], jitter["deviation_ps"]) if jitter else ("-", 0)
             yield f"stream {seed} {kind} {deviation} {sharing[seed]}"
-        bounds = [*loss[1], 0, 0, 0, 0][:4]
         order = 0 if not jitter else 2 if jitter["reorder"] else 1
         delays = [_from_ps(found["delay_ps"]), _from_ps(detour["delay_ps"]) if detour else 0]
-        spans = [detour["span"] if detour else _NO_SPAN, loss[2], jitter["span"] if jitter else _NO_SPAN]
-        times = [_NEVER_NS if time is None else _from_ps(time) for span in spans for time in span]
-        words = [index, streams[seed], _LOSSES.index(loss[0]), *bounds, order, *delays, *times]
-        yield f"impair {' '.join(map(str, words))}"
+        times = [time for part in (detour, jitter) for time in _times(part["span"] if part else _NO_SPAN)]
+        yield f"impair {' '.join(map(str, [index, streams[seed], order, *delays, *times]))}"
+        for kind, bounds, span in found["losses"]:
+            words = [index, _LOSSES.index(kind), *[*bounds, 0, 0, 0][:4], *_times(span)]
+            yield f"lose {' '.join(map(str, words))}"
+
+
+def _times(span: Sequence[int | None]) -> list[int]:
+    return [_NEVER_NS if time is None else _from_ps(time) for time in span]
 
 
 def _queues(table: Table, layout: Table) -> Iterator[disciplines.Link]:
