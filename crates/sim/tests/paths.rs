@@ -214,6 +214,38 @@ fn a_lone_flow_comes_back_within_one_doubled_timeout_after_an_outage() {
 }
 
 #[test]
+fn retransmissions_in_a_fault_are_for_lost_segments_or_spurious() {
+    // The window of 100 kB fits into the queues, so only faults lose packets.
+    let group = json!({"rtt": "100 ms", "start_until": "0 s",
+        "sources": [{"kind": "tcp", "profile": "linux", "socket_buffer": "100 kB"}]});
+    let record = |mut topology: Json| {
+        topology["access_limit"] = "100 packets".into();
+        let mut faulty = scenario(&topology, &group, &json!({"warmup": "0 s", "measure": "30 s"}));
+        faulty["probes"] = json!({"series_interval": "100 ms"});
+        run(&faulty)
+    };
+    let span = |mut part: Json| {
+        (part["from"], part["until"]) = ("10 s".into(), "10.3 s".into());
+        part
+    };
+    // On a detour, no packet is lost. Both its start and its end may cause retransmissions.
+    for (topology, loses) in [
+        (json!({"bottleneck_detour": span(json!({"delay": "500 ms"}))}), false),
+        (json!({"bottleneck_loss": span(json!({"probability": 1}))}), true),
+        (json!({"bottleneck_loss": span(json!({"model": "periodic", "period": 20}))}), true),
+    ] {
+        let record = record(topology);
+        let tcp = record.groups[0].tcp.as_ref().expect("the group has a flow");
+        let lost: u64 = record.links[0].drops.iter().map(|drops| drops.packets).sum();
+        let [recovery] = &record.series.as_ref().unwrap().recoveries[..] else { panic!("there is one fault") };
+        assert_eq!(lost > 0, loses);
+        assert!(tcp.retransmissions > 0);
+        assert_eq!(recovery.spurious_retransmissions, tcp.retransmissions - lost);
+        assert!(loses || recovery.spurious_retransmissions > 0);
+    }
+}
+
+#[test]
 fn receivers_get_copies_and_the_record_counts_them() {
     let chance = json!({"probability": 1, "from": "1 s", "until": "3 s"});
     let run_for = json!({"warmup": "0 s", "measure": "10 s"});

@@ -308,6 +308,9 @@ class RecoveryRecord(TypedDict):
     """Mean throughput in the second half of the time before the fault."""
     recovery_s: float | None
     """Time from the end of the fault to the first bin with 80 % of this throughput; null if there is none."""
+    spurious_retransmissions: int
+    """Segments whose data had already arrived, from the start of the fault to that of the next one or the end of the
+    run. They are spurious retransmissions, or copies of an impairment."""
 
 
 class TimesSummary(TypedDict):

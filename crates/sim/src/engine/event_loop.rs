@@ -597,6 +597,9 @@ impl<'a, B: Border, const LOOKS: bool> EventLoop<'a, B, LOOKS> {
     /// Passes a packet to the receiver of its flow, for any flow and packet.
     #[inline(never)]
     fn deliver_any(&mut self, index: u32, packet: &SimPacket, now: Time) {
+        if self.network.paths.series().is_some() {
+            self.network.note_repeated(index, packet, now);
+        }
         let flow = &mut self.network.flows[index as usize];
         if flow.span == Span::Passing && packet.timestamp < flow.start {
             return; // it belongs to an earlier connection in this slot

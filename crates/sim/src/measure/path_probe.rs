@@ -149,6 +149,13 @@ impl PathProbes {
         }
     }
 
+    /// Records a segment whose data had already arrived.
+    pub fn repeated(&mut self, user: u32, now: Time) {
+        if let Some(series) = &mut self.series {
+            series.repeated(self.group_of_user[user as usize].into(), now);
+        }
+    }
+
     /// Records a round-trip time sampled by a sender; `flow` is [`u32::MAX`] for a short-lived flow.
     #[inline(always)]
     pub fn sampled(&mut self, user: u32, flow: u32, rtt: Time, now: Time) {

@@ -18,6 +18,8 @@ pub struct Bin {
     dropped: u64,
     rtt_s: f64,
     rtts: u64,
+    /// Segments whose data had already arrived.
+    pub repeated: u64,
 }
 
 impl Bin {
@@ -79,6 +81,11 @@ impl PathSeries {
         self.bin(group, now).dropped += 1;
     }
 
+    /// Records that a segment of `group` arrived at `now` whose data had already arrived.
+    pub fn repeated(&mut self, group: usize, now: Time) {
+        self.bin(group, now).repeated += 1;
+    }
+
     /// Adds the counts of another part of the network. Each group has arrivals in only one of the two parts, so the
     /// floating-point sums are exactly those of a run in one part.
     pub fn add(&mut self, other: &Self) {
@@ -89,6 +96,7 @@ impl PathSeries {
             own.dropped += other.dropped;
             own.rtt_s += other.rtt_s;
             own.rtts += other.rtts;
+            own.repeated += other.repeated;
         }
     }
 

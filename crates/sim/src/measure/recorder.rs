@@ -4,7 +4,7 @@ use crate::measure::access_record::{AccessRecord, ApplicationRecord, node_record
 use crate::measure::call_probe::{Call, CallFigures};
 use crate::measure::max_min_shares::{Demand, max_min_shares};
 use crate::measure::path_probe::PathProbe;
-use crate::measure::path_series::{Bin, ratio};
+use crate::measure::path_series::{Bin, PathSeries, ratio};
 use crate::measure::port_probe::{DropCount, PortProbe};
 use crate::measure::responsiveness_probe::ResponsivenessProbe;
 use crate::measure::run_record::{
@@ -681,7 +681,7 @@ fn series_record(scenario: &Scenario, network: &Network, probe: &PortProbe) -> O
     };
     let groups: Vec<_> = scenario.groups.iter().enumerate().zip(series.group_rates()).map(group).collect();
     Some(SeriesRecord {
-        recoveries: recoveries(scenario, &groups, interval),
+        recoveries: recoveries(scenario, &groups, paths, interval),
         link: scenario.topology.links[scenario.series_link()].name.clone(),
         interval_s: interval.as_secs_f64(),
         start_s: 0.0,
@@ -695,12 +695,18 @@ fn series_record(scenario: &Scenario, network: &Network, probe: &PortProbe) -> O
 const RECOVERED: f64 = 0.8;
 
 /// Recovery from faults of the observed link and of access links.
-fn recoveries(scenario: &Scenario, groups: &[GroupSeriesRecord], interval: Time) -> Vec<RecoveryRecord> {
+fn recoveries(
+    scenario: &Scenario,
+    groups: &[GroupSeriesRecord],
+    paths: &PathSeries,
+    interval: Time,
+) -> Vec<RecoveryRecord> {
+    let bin_of = |time: Time| (time.0 / interval.0) as usize;
     let recovery = |Spanned { key, group, link, span, .. }: Spanned| {
         let (Some(from), Some(until)) = (span.from, span.until) else { return None };
-        let (first, second) = ((from.0 / interval.0) as usize, until.0.div_ceil(interval.0) as usize);
-        let own = if let Some(group) = group { &groups[group..=group] } else { groups };
-        let bps = |bin: usize| own.iter().map(|group| group.throughput_bps[bin]).sum::<f64>();
+        let (first, second) = (bin_of(from), until.0.div_ceil(interval.0) as usize);
+        let own = group.map_or(0..groups.len(), |group| group..group + 1);
+        let bps = |bin: usize| groups[own.clone()].iter().map(|group| group.throughput_bps[bin]).sum::<f64>();
         let bins = groups[0].throughput_bps.len();
         if link.is_some_and(|link| link != scenario.series_link()) || first < 2 || second >= bins {
             return None;
@@ -709,7 +715,11 @@ fn recoveries(scenario: &Scenario, groups: &[GroupSeriesRecord], interval: Time)
         let before_bps = mean(&before);
         let recovered = (second..bins).find(|&bin| bps(bin) >= RECOVERED * before_bps);
         let time = |bin: usize| Time(bin as u64 * interval.0) - until;
-        Some(RecoveryRecord { key, before_bps, recovery_s: recovered.map(|bin| time(bin).as_secs_f64()) })
+        let starts = scenario.spans().filter_map(|other| other.span.from.map(bin_of));
+        let during = first..starts.filter(|&other| other > first).min().unwrap_or(bins).min(bins);
+        let spurious = own.flat_map(|group| &paths.group(group)[during.clone()]).map(|bin| bin.repeated).sum();
+        let recovery_s = recovered.map(|bin| time(bin).as_secs_f64());
+        Some(RecoveryRecord { key, before_bps, recovery_s, spurious_retransmissions: spurious })
     };
     scenario.spans().filter_map(recovery).collect()
 }

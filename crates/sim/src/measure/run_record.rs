@@ -631,6 +631,10 @@ metrics! {
         before_bps: f64, unit "bit/s" as "Mbit/s", heading "before";
         /// Time from the end of the fault to the first bin with 80 % of this throughput; null if there is none.
         recovery_s: Option<f64>, unit "s", better "low", heading "recovery";
+        /// Segments whose data had already arrived, from the start of the fault to that of the next one or the end of
+        /// the run. They are spurious retransmissions, or copies of an impairment.
+        #[serde(default)]
+        spurious_retransmissions: u64, unit "segments", better "low", heading "spurious";
     }
 }
 

@@ -25,7 +25,7 @@ use crate::network::impairment::Impairment;
 use crate::network::link::Link;
 use crate::network::own_streams::OwnStreams;
 use crate::network::sim_packet::SimPacket;
-use crate::network::tcp_flow::{AtEnd, MOST_FLOWS, TcpFlow, flow_index, next_id, previous_id};
+use crate::network::tcp_flow::{AtEnd, MOST_FLOWS, Span, TcpFlow, flow_index, next_id, previous_id};
 use crate::traffic::tcp::{SenderStats, TcpParams};
 use crate::traffic::udp_source::UdpSource;
 use crate::traffic::video_player::VideoPlayer;
@@ -243,6 +243,18 @@ impl Network {
         match &self.own {
             None => Some(flow_index(id)),
             Some(own) => own.place_of(id),
+        }
+    }
+
+    /// Records a segment of the flow at `index` for the time series, if its data has already arrived. Call it before
+    /// the receiver gets the segment.
+    #[cold]
+    #[inline(never)]
+    pub fn note_repeated(&mut self, index: u32, packet: &SimPacket, now: Time) {
+        let flow = &self.flows[index as usize];
+        let is_old = flow.span == Span::Passing && packet.timestamp < flow.start;
+        if !is_old && flow.receiver.has(&packet.segment()) {
+            self.paths.repeated(packet.user, now);
         }
     }
 

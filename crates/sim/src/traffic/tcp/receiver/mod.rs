@@ -142,6 +142,13 @@ impl Receiver {
         }
     }
 
+    /// Returns true if the data of a segment has already arrived.
+    #[must_use]
+    pub fn has(&self, segment: &Segment) -> bool {
+        let is_early = || segment.seq > self.next && self.early.contains(self.next, segment.seq);
+        segment.payload > 0 && !segment.syn && (segment.seq < self.next || is_early())
+    }
+
     /// Returns true if window or ACK delay adapt to the arriving data.
     #[inline(always)]
     pub fn adapts(&self) -> bool {
