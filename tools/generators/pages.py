@@ -499,8 +499,8 @@ def _schema_allowed(value: Mapping[str, Any]) -> str:
     if "examples" in value:
         bounds = (value.get("x-minimum"), value.get("x-maximum"))
         return _allowed(f"such as {_code(value['examples'][0])}", None, *bounds)
-    if value["type"] == "array" and value["items"].get("type") == "string":
-        return "array of text"
+    if value["type"] == "array" and (items := value["items"].get("type")) in {"string", "number"}:
+        return "array of text" if items == "string" else "array of numbers"
     kind = {"string": "text", "array": "array of tables", "integer": "count", "object": "table"}.get(
         value["type"], value["type"]
     )

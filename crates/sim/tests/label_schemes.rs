@@ -223,6 +223,18 @@ fn an_exchange_without_effect_is_refused() {
         refusal(&scenario),
         "marker.exchange.silent_node: 2 is out of range, it must be below 2, the largest number of ingresses"
     );
+    for (exchange, key, problem) in [
+        (json!({"lease": "0.5 s"}), "lease", "\"500 ms\" is out of range, it must be at least interval"),
+        (json!({"silent_from": "5 s"}), "silent_from", "has no effect without silent_node"),
+        (
+            json!({"silent_node": 1, "silent_from": "5 s", "silent_until": "2 s"}),
+            "silent_until",
+            "\"2 s\" is out of range, it must be after silent_from",
+        ),
+    ] {
+        scenario["marker"]["exchange"] = exchange;
+        assert_eq!(refusal(&scenario), format!("marker.exchange.{key}: {problem}"));
+    }
     scenario["marker"]["exchange"] = json!({});
     scenario["queue"]["scheme"] = "csfq".into();
     assert_eq!(

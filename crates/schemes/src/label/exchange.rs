@@ -9,9 +9,9 @@
 //! | report | each node sends its number of bytes so far and its part |
 //! | estimate | the rate r_i of node i: the mean since its last report, smoothed over `memory` |
 //! | target | t_i = `floor`/n + (1 - `floor`) r_i / (r_1 + ... + r_n); 1/n if nothing arrives |
-//! | grant | less at once, more only from what no node may still use, so that the parts in use never exceed R_r |
+//! | grant | decreases at once, increases only from the unassigned rest, so that the parts in use never exceed R_r |
 //! | answer | each node gets its part, `delay` after the report has reached the controller |
-//! | lease | a node without an answer for `lease` uses 1/n at most; the controller keeps the part until then |
+//! | lease | a node without an answer for `lease` uses 1/n at most; of a silent node, the controller keeps the part, and 1/n at most after twice `lease + interval` |
 //!
 //! Cost: two messages per user, node and interval.
 //!
@@ -35,18 +35,18 @@ params! {
         memory: Time = "3 s", in "1 ms"..="1 h", source "our choice";
         /// Fraction of the reference rate that is divided equally, so that traffic can start at any node.
         floor: f64 = 0.1, in 0.001..=1.0, source "our choice";
-        /// Time without an answer after which a node uses at most an equal part.
+        /// Time without an answer after which a node uses at most an equal part; at least `interval`.
         lease: Time = "10 s", in "1 ms"..="720 h", source "our choice";
-        /// Node that sends and receives no messages from `silent_from` until `silent_until`.
+        /// Node that sends and receives no messages from `silent_from` until `silent_until`, or during the whole run.
         silent_node: Option<u32> = null, in 0..=63, source "our choice";
         /// Start of the silence of `silent_node`.
-        silent_from: Time = "0 s", in "0 s"..="720 h", source "our choice";
+        silent_from: Option<Time> = null, in "0 s"..="720 h", source "our choice";
         /// End of the silence of `silent_node`.
-        silent_until: Time = "720 h", in "0 s"..="720 h", source "our choice";
+        silent_until: Option<Time> = null, in "0 s"..="720 h", source "our choice";
     }
 }
 
-/// An ingress node of a user, and what the controller knows of it.
+/// An ingress node of a user, and the controller's data about it.
 #[derive(Clone, Copy, Debug)]
 struct Node {
     /// Bytes that have entered here.
@@ -62,7 +62,7 @@ struct Node {
     rate: f64,
     /// Upper bound of the part in use.
     bound: f64,
-    /// Answer on its way.
+    /// Answer in flight.
     answer: Option<f64>,
 }
 
@@ -72,7 +72,7 @@ struct User {
     reference_rate: BitRate,
     nodes: Vec<Node>,
     next_report: Time,
-    /// Arrival of the answers on their way; [`Time::NEVER`] without answers.
+    /// Arrival of the answers in flight; [`Time::NEVER`] without answers.
     next_answer: Time,
     rng: Rng,
 }
@@ -101,7 +101,7 @@ impl Exchange {
     }
 
     /// Counts a packet of `bytes` that enters at `node` of `user` at `now`. First handles all messages until `now`, and
-    /// passes changed reference rates to `set`, by node.
+    /// passes the reference rates after them to `set`, by node.
     #[inline]
     pub fn count(&mut self, user: usize, node: usize, bytes: u32, now: Time, set: impl FnMut(usize, BitRate)) {
         let state = &mut self.users[user];
@@ -123,8 +123,9 @@ impl User {
             }
         }
         for (number, node) in self.nodes.iter().enumerate() {
-            let rate = (self.reference_rate.as_f64() * node.part).round();
-            set(number, BitRate(rate.max(1.0) as u64));
+            // Rounded down, so that the sum does not exceed the whole.
+            let rate = (self.reference_rate.as_f64() * node.part) as u64;
+            set(number, BitRate(rate.max(1)));
         }
     }
 
@@ -194,8 +195,8 @@ impl User {
     /// Returns true if the next message to or from a node arrives.
     fn arrives(&mut self, params: &ExchangeParams, number: usize, at: Time) -> bool {
         let is_lost = params.loss > 0.0 && self.rng.open01() < params.loss;
-        let is_silent =
-            params.silent_node == Some(number as u32) && at >= params.silent_from && at < params.silent_until;
+        let (from, until) = (params.silent_from.unwrap_or(Time::ZERO), params.silent_until.unwrap_or(Time::NEVER));
+        let is_silent = params.silent_node == Some(number as u32) && (from..until).contains(&at);
         !is_lost && !is_silent
     }
 }
@@ -276,7 +277,8 @@ mod tests {
 
     #[test]
     fn a_silent_node_keeps_its_part_for_the_lease_and_an_equal_part_after_it() {
-        let params = ExchangeParams { silent_node: Some(0), silent_from: Time::from_secs(40), ..Default::default() };
+        let params =
+            ExchangeParams { silent_node: Some(0), silent_from: Some(Time::from_secs(40)), ..Default::default() };
         let mut fixture = Fixture::new(params, 2);
         fixture.send(40, &[3, 1]);
         assert_eq!(fixture.parts(), [0.725, 0.275]);
@@ -299,7 +301,7 @@ mod tests {
             nodes in 2usize..6,
             loss in 0.0..0.9,
             interval_ms in 100u64..3000,
-            lease_ms in 100u64..8000,
+            lease_ms in 0u64..8000,
             silent in prop::option::of(0u32..6),
             load in prop::collection::vec(prop::collection::vec(0u32..4, 6), 1..12),
         ) {
@@ -308,10 +310,10 @@ mod tests {
                 interval,
                 loss,
                 delay: Time(interval.0 / 2),
-                lease: Time::from_millis(lease_ms),
+                lease: interval + Time::from_millis(lease_ms),
                 silent_node: silent,
-                silent_from: Time::from_secs(5),
-                silent_until: Time::from_secs(20),
+                silent_from: Some(Time::from_secs(5)),
+                silent_until: Some(Time::from_secs(20)),
                 ..ExchangeParams::default()
             };
             let mut fixture = Fixture::new(params, nodes);
@@ -319,6 +321,7 @@ mod tests {
                 fixture.send(4, &weights[..nodes]);
                 let sum: f64 = fixture.exchange.users[0].nodes.iter().map(|node| node.part).sum();
                 prop_assert!(sum <= 1.0 + 1e-9, "{:?}", fixture.exchange);
+                prop_assert!(fixture.rates.iter().map(|rate| rate.0).sum::<u64>() <= RATE.0, "{:?}", fixture.rates);
             }
         }
     }

@@ -858,7 +858,7 @@ impl<'a, B: Border, const LOOKS: bool> EventLoop<'a, B, LOOKS> {
                 let horizon = || if LOOKS || B::EXISTS { now } else { agenda.next_time().min(end) };
                 match self.network.hosts.send(packet, now, horizon) {
                     Earlier::AtEdge(arrival) => {
-                        let (packet, is_last) = (packet(), flow.sender.has_sent_all::<TRACKED>(params, now));
+                        let (packet, is_last) = (packet(), flow.sender.end_batch_if_full::<TRACKED>(params, now));
                         if is_last {
                             arm(&mut self.agenda, index, flow, flow.sender.timer());
                         }

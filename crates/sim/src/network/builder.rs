@@ -521,7 +521,7 @@ impl Builder<'_> {
         self.network.webs.push(source);
     }
 
-    /// Adds a meter for each ingress of a new user, each with an equal part of the reference rate.
+    /// Adds a meter for each ingress of a new user, each with its part of the reference rate.
     fn add_meters(&mut self, group: &GroupConfig) {
         let shares = group.params.parts();
         let rng = self.stream(RandomStream::Exchange, self.network.users.len() - 1);

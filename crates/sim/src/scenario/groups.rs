@@ -72,7 +72,8 @@ params! {
         /// Number of ingress nodes over which a user's flows spread, each with a meter and a part of the reference
         /// rate.
         ingresses: u32 = 1, in 1..=64, source "abc2018 III-F";
-        /// Parts of the reference rate at the ingress nodes, in any unit; equal parts by default.
+        /// Parts of the reference rate at the ingress nodes, in any unit; equal parts by default. With an exchange, the
+        /// initial parts.
         ingress_parts: Option<Vec<f64>> = null, source "abc2018 III-F";
         /// Lets these users forge labels, as if they controlled the edge. Every packet carries the label that the port
         /// favours most, instead of the marker's label.
@@ -245,8 +246,12 @@ fn check_ingress_parts(params: &GroupParams, table: &Table<'_>) -> Result<(), Co
         ));
     }
     let (least, most) = (1e-6, 1e6);
-    match parts.iter().find(|part| !(least..=most).contains(*part)) {
-        Some(part) => error(format!("{part} is out of range, each part must be from {least} to {most}")),
+    if let Some(part) = parts.iter().find(|part| !(least..=most).contains(*part)) {
+        return error(format!("{part} is out of range, each part must be from {least} to {most}"));
+    }
+    let per_bit = parts.iter().sum::<f64>() / params.weighted_reference_rate().as_f64();
+    match parts.iter().find(|part| **part < per_bit) {
+        Some(part) => error(format!("{part} is out of range, each part of the reference rate must be 1 bit/s or more")),
         None => Ok(()),
     }
 }

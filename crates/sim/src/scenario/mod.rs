@@ -417,14 +417,29 @@ fn check_exchange(
     topology: &TopologyConfig,
 ) -> Result<(), ConfigError> {
     let most = groups.iter().map(|group| group.params.ingresses).max().unwrap_or(1);
-    let of_marker = format!("marker \"{}\", whose labels depend on no reference rate", marker.scheme().name());
-    let hindrances = [
-        (most < 2, "groups with one ingress node"),
+    let of_marker =
+        format!("has no effect with marker \"{}\", whose labels depend on no reference rate", marker.scheme().name());
+    let obstacles = [
+        (most < 2, "has no effect with groups with one ingress node"),
         (!marker.has_reference_rate(), of_marker.as_str()),
-        (topology.has_reverse_link, "a reverse link"),
+        (topology.has_reverse_link, "is not available with a reverse link"),
     ];
-    if let Some((_, reason)) = hindrances.iter().find(|(hinders, _)| *hinders) {
-        return Err(ConfigError::new("marker.exchange", format!("has no effect with {reason}")));
+    if let Some((_, problem)) = obstacles.iter().find(|(applies, _)| *applies) {
+        return Err(ConfigError::new("marker.exchange", *problem));
+    }
+    if exchange.lease < exchange.interval {
+        let problem = format!("\"{}\" is out of range, it must be at least interval", exchange.lease);
+        return Err(ConfigError::new("marker.exchange.lease", problem));
+    }
+    let times = [("silent_from", exchange.silent_from), ("silent_until", exchange.silent_until)];
+    if let Some((key, _)) = times.iter().find(|(_, time)| time.is_some() && exchange.silent_node.is_none()) {
+        return Err(ConfigError::new(format!("marker.exchange.{key}"), "has no effect without silent_node"));
+    }
+    if let (Some(from), Some(until)) = (exchange.silent_from, exchange.silent_until)
+        && until <= from
+    {
+        let problem = format!("\"{until}\" is out of range, it must be after silent_from");
+        return Err(ConfigError::new("marker.exchange.silent_until", problem));
     }
     if exchange.delay.0 > exchange.interval.0 / 2 {
         let problem = format!("\"{}\" is out of range, it must be at most half of interval", exchange.delay);

@@ -52,6 +52,7 @@ impl ParamSpec {
             "choice" => json!({"enum": self.choices}),
             "text" => json!({"type": "string"}),
             "list" => json!({"type": "array", "items": {"type": "string"}}),
+            "list of numbers" => json!({"type": "array", "items": {"type": "number"}}),
             _ => json!({"type": "string", "pattern": r"^\s*[0-9].*[A-Za-z/]+\s*$", "examples": [self.unit]}),
         };
         let fields = schema.as_object_mut().expect("literal object");

@@ -171,7 +171,10 @@ impl<T: ConfigValue> ConfigValue for Option<T> {
 
 /// A list of values of one kind. The caller checks conditions that involve several values.
 impl<T: ConfigValue> ConfigValue for Vec<T> {
-    const KIND: &'static str = "list";
+    const KIND: &'static str = match T::KIND.as_bytes() {
+        b"number" => "list of numbers",
+        _ => "list",
+    };
     const EXAMPLE: &'static str = T::EXAMPLE;
     fn parse(value: &Json) -> Option<Self> {
         value.as_array()?.iter().map(T::parse).collect()
@@ -226,6 +229,7 @@ pub(super) fn quoted<T: ConfigValue>() -> String {
     match T::KIND {
         "count" | "number" | "flag" => T::EXAMPLE.into(),
         "list" => format!("[\"{}\"]", T::EXAMPLE),
+        "list of numbers" => format!("[{}]", T::EXAMPLE),
         _ => format!("\"{}\"", T::EXAMPLE),
     }
 }

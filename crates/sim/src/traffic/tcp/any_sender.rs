@@ -120,13 +120,13 @@ impl AnySender {
         }
     }
 
-    /// Returns true if [`AnySender::poll_transmit`] would return `None`, after a segment was sent. Then no further call
-    /// is necessary. May return false in this case. `TRACKED` must be [`AnySender::is_tracked`].
+    /// Ends the batch and returns true if [`AnySender::poll_transmit`] would return `None` after a segment. Then this
+    /// call is not necessary. May return false in this case. `TRACKED` must be [`AnySender::is_tracked`].
     #[inline(always)]
-    pub fn has_sent_all<const TRACKED: bool>(&mut self, params: &TcpParams, now: Time) -> bool {
+    pub fn end_batch_if_full<const TRACKED: bool>(&mut self, params: &TcpParams, now: Time) -> bool {
         match self {
             Self::Classic(sender) if !TRACKED => sender.has_sent_all(params),
-            Self::Tracked(sender) if TRACKED => sender.has_sent_all(params, now),
+            Self::Tracked(sender) if TRACKED => sender.end_batch_if_full(params, now),
             _ => unreachable!("the caller knows the variant"),
         }
     }

@@ -299,7 +299,8 @@ pub trait Control: Debug {
 
     /// Part of the window that the control sets after an ACK.
     const AUTHORITY: Authority = Authority::Avoidance;
-    /// True if the control requires samples and events.
+    /// True if the control requires samples and events. For other controls a [`Sample`] has no delivery rate, none of
+    /// the fields from the record of the newest segment, and no `since_echo`.
     const NEEDS_SAMPLES: bool = false;
     /// True if the control uses [`Event::SegmentLost`], which is otherwise not sent.
     const HEARS_LOSSES: bool = false;

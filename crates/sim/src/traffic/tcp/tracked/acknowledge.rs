@@ -108,7 +108,7 @@ impl TrackedSender {
         let (sampled, rtt) = self.sample_rtt(params, ack, &news, now);
         let may_have_lost = self.may_have_lost(params);
         if may_have_lost || matches!(self.timer, Timer::Reordering(_)) {
-            self.arm(params, true, now);
+            self.arm(params, now);
         } else {
             self.timer_restarts = true;
         }
@@ -158,7 +158,7 @@ impl TrackedSender {
             self.repair_numbered(params, now);
         } else {
             if news.in_order > 0 && self.restarts_timer(params, &news) {
-                self.arm(params, true, now);
+                self.arm(params, now);
             }
             self.repair(params, ack, &news, now);
         }
@@ -322,7 +322,7 @@ impl TrackedSender {
         (prior_in_flight, prior_outstanding): (u32, u32),
         now: Time,
     ) -> Sample {
-        // Other controls do not read these values.
+        // See `Control::NEEDS_SAMPLES`.
         let is_read = params.congestion_control.needs_samples();
         let rate = match self.rate.end_ack().filter(|_| is_read) {
             Some(seq) => self.rate.sample(self.records.delivered(seq), self.rtt.least()),

@@ -64,6 +64,12 @@ impl Record {
         unrepaired: false,
         app_limited: false,
     };
+
+    #[inline]
+    fn transmission(&self) -> Transmission {
+        let &Self { sent, number, resent, app_limited, fate, .. } = self;
+        Transmission { sent, number, resent, app_limited, was_sacked: fate == Fate::Sacked }
+    }
 }
 
 /// The last transmission of a segment that an ACK reports.
@@ -75,14 +81,6 @@ pub(super) struct Transmission {
     pub(super) app_limited: bool,
     /// True if an earlier ACK reported the segment in a SACK block.
     pub(super) was_sacked: bool,
-}
-
-impl Record {
-    #[inline]
-    fn transmission(&self) -> Transmission {
-        let &Self { sent, number, resent, app_limited, fate, .. } = self;
-        Transmission { sent, number, resent, app_limited, was_sacked: fate == Fate::Sacked }
-    }
 }
 
 #[derive(Clone, Debug)]
@@ -286,17 +284,14 @@ impl Records {
     pub(super) fn pop_sent_once(&mut self, end: u32) -> (Time, Transmission) {
         let first = self.at(self.una).sent;
         self.in_flight -= end - self.una;
-        let mut last = first;
-        let mut number = 0;
         while self.una < end {
-            let &Record { sent, older, newer, .. } = self.at(self.una);
-            (last, number) = (sent, self.at(self.una).number);
+            let &Record { older, newer, .. } = self.at(self.una);
             self.unlink(older, newer);
             self.una += 1;
         }
         self.lost_from = self.lost_from.max(self.una);
-        let app_limited = self.slot(end - 1).app_limited;
-        (first, Transmission { sent: last, number, resent: false, app_limited, was_sacked: false })
+        let Record { sent, number, app_limited, .. } = *self.slot(end - 1);
+        (first, Transmission { sent, number, resent: false, app_limited, was_sacked: false })
     }
 
     pub(super) fn lost_segments(&self) -> impl Iterator<Item = u32> {

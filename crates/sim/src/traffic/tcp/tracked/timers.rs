@@ -47,13 +47,11 @@ impl TrackedSender {
         }
     }
 
-    /// Restarts the timer for a probe or, if no probe may be sent, for the timeout. The timeout also limits the time of
-    /// a probe. It then counts from now if the ACK advances SND.UNA (`advances`), otherwise from the transmission of
-    /// the first outstanding segment.
-    pub(super) fn arm(&mut self, params: &TcpParams, advances: bool, now: Time) {
+    /// Restarts the timer at an ACK that advances SND.UNA: for a probe or, if no probe may be sent, for the timeout.
+    /// The timeout, counted from now, also limits the time of a probe.
+    pub(super) fn arm(&mut self, params: &TcpParams, now: Time) {
         if let Some(delay) = self.probe_time(params) {
-            let timeout = if advances { self.rtt.rto() } else { self.timeout_of_first().saturating_sub(now) };
-            self.arm_probe(params, delay.min(timeout), now);
+            self.arm_probe(params, delay.min(self.rtt.rto()), now);
         } else {
             self.arm_timeout(params, now);
         }
@@ -65,7 +63,7 @@ impl TrackedSender {
         let restarts = std::mem::take(&mut self.timer_restarts);
         if !has_sent {
             if restarts {
-                self.arm(params, true, now);
+                self.arm(params, now);
             }
             return;
         }
@@ -75,6 +73,7 @@ impl TrackedSender {
         if Self::is_numbered(params) {
             self.arm_probe_timeout(params, now);
         } else if let Some(delay) = self.probe_time(params) {
+            // The timeout counts from the transmission of the first outstanding segment.
             self.arm_probe(params, delay.min(self.timeout_of_first().saturating_sub(now)), now);
         } else if restarts {
             self.arm_timeout(params, now);

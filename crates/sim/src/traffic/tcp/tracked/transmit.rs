@@ -34,7 +34,7 @@ impl TrackedSender {
                 // An application writes only after its connection is open.
                 self.supply.update(params, self.records.nxt(), now);
             }
-            if self.has_sent_all(params, now) {
+            if self.end_batch_if_full(params, now) {
                 return None;
             }
             match self.choose(params, now) {
@@ -53,17 +53,17 @@ impl TrackedSender {
         Some(segment)
     }
 
-    /// Returns true if the window is full, after a segment was sent at `now`. Then the caller need not call
+    /// Ends the batch and returns true if the congestion window is full. Then the caller need not call
     /// [`TrackedSender::poll_transmit`], which would return `None`.
     // Fast path of [`TrackedSender::choose`].
     #[inline(always)]
-    pub fn has_sent_all(&mut self, params: &TcpParams, now: Time) -> bool {
-        let is_over =
+    pub fn end_batch_if_full(&mut self, params: &TcpParams, now: Time) -> bool {
+        let is_full =
             self.is_fast && self.is_window_full(params) && self.forced == Forced::Nothing && !self.pacer.has_chunk();
-        if is_over {
+        if is_full {
             self.end_batch::<true>(params, now);
         }
-        is_over
+        is_full
     }
 
     /// Returns true if the congestion window has no room for another segment.
@@ -74,12 +74,13 @@ impl TrackedSender {
     }
 
     /// Returns true if the next segment is the next one of the current burst. Fast path of [`TrackedSender::choose`]:
-    /// the windows and the lost segments permitted the whole burst when it started, at this time.
+    /// lost segments and the receive window permitted the whole burst when it started, at this time. The congestion
+    /// window may have shrunk, since the first segment after an idle period reduces it.
     #[inline(always)]
     fn continues_burst(&mut self, params: &TcpParams) -> bool {
         let has_data = self.records.nxt() < self.end.min(self.supply.written());
         let is_paced = params.pacing == Pacing::On || self.output.pacing.is_some();
-        if !self.is_fast || !has_data || is_paced {
+        if !self.is_fast || !has_data || is_paced || self.is_window_full(params) {
             return false;
         }
         self.burst_left -= 1;

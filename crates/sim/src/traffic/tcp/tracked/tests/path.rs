@@ -41,13 +41,15 @@ enum Packet {
     Ack(Ack),
 }
 
-/// A path with a delay of 50 ms. `lot((segment, n))` decides what happens to the transmission of a segment after `n`
-/// earlier transmissions.
+/// A path with a delay of 50 ms by default. `lot((segment, n))` decides what happens to the transmission of a segment
+/// after `n` earlier transmissions.
 pub(super) struct Path<F> {
     pub(super) params: TcpParams,
     pub(super) sender: TrackedSender,
     pub(super) receiver: Receiver,
     pub(super) now: Time,
+    /// Delay of the path in each direction.
+    pub(super) one_way: Time,
     /// Transmissions of data: time, segment, and number of earlier transmissions of the segment.
     pub(super) sent: Vec<(Time, u32, u32)>,
     /// Segments that request an immediate ACK.
@@ -71,6 +73,7 @@ impl<F: FnMut(u32, u32) -> Lot> Path<F> {
             params,
             sender,
             now: Time::ZERO,
+            one_way: MS(50),
             sent: Vec::new(),
             prompt: Vec::new(),
             codepoints: Vec::new(),
@@ -117,7 +120,7 @@ impl<F: FnMut(u32, u32) -> Lot> Path<F> {
         match due.map(|entry| entry.remove()) {
             Some(Packet::Segment(segment)) => {
                 if let Some(ack) = self.receiver.on_segment(&self.params, segment, self.now) {
-                    self.emit(Packet::Ack(ack), MS(50));
+                    self.emit(Packet::Ack(ack), self.one_way);
                 }
             }
             Some(Packet::Ack(ack)) => {
@@ -130,7 +133,7 @@ impl<F: FnMut(u32, u32) -> Lot> Path<F> {
                 if self.receiver.timer() <= self.now
                     && let Some(ack) = self.receiver.on_timer(&self.params, self.now)
                 {
-                    self.emit(Packet::Ack(ack), MS(50));
+                    self.emit(Packet::Ack(ack), self.one_way);
                 }
                 self.sender.on_timer(&self.params, self.now);
                 self.check();
@@ -164,12 +167,12 @@ impl<F: FnMut(u32, u32) -> Lot> Path<F> {
             }
             let delay = match lot {
                 Lot::Lost => continue,
-                Lot::Arrives => MS(50),
-                Lot::Late(delay) => MS(50) + delay,
-                Lot::NotBefore(time) => time.saturating_sub(self.now).max(MS(50)),
+                Lot::Arrives => self.one_way,
+                Lot::Late(delay) => self.one_way + delay,
+                Lot::NotBefore(time) => time.saturating_sub(self.now).max(self.one_way),
                 Lot::Marked => {
                     segment.ecn = if segment.ecn == Ecn::NotEct { Ecn::NotEct } else { Ecn::Ce };
-                    MS(50)
+                    self.one_way
                 }
             };
             self.emit(Packet::Segment(segment), delay);

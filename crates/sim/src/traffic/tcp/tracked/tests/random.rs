@@ -1,6 +1,6 @@
 //! Tests random paths: with any losses, delays and marks, every segment is delivered and the counters agree.
 
-use fairlane_schemes::base::units::Bytes;
+use fairlane_schemes::base::units::{BitRate, Bytes, Time};
 use proptest::prelude::*;
 
 use super::path::{Lot, MS, MSS, Path, linux, plain};
@@ -65,6 +65,8 @@ proptest! {
         loss in 0u8..12,
         late in 0u8..4,
         sack_duplicates: bool,
+        pause: bool,
+        one_way_us in prop_oneof![Just(500u64), Just(50_000)],
         lots in prop::collection::vec((any::<u8>(), 0u64..300), 64..512),
     ) {
         let path = |is_fast| {
@@ -75,8 +77,17 @@ proptest! {
                 else if draw < loss.saturating_add(late) { Lot::Late(MS(delay)) }
                 else { Lot::Arrives }
             };
-            let mut path = Path::new(TcpParams { tso_defer: true, sack_duplicates, ..params.clone() }, Some(200), lot);
+            let params = TcpParams {
+                tso_defer: true,
+                sack_duplicates,
+                app_rate: pause.then_some(BitRate(0)),
+                app_limited_from: MS(250),
+                app_limited_until: Some(MS(5000)),
+                ..params.clone()
+            };
+            let mut path = Path::new(params, Some(if pause { 1000 } else { 200 }), lot);
             path.sender.is_fast &= is_fast;
+            path.one_way = Time::from_micros(one_way_us);
             path
         };
         let (mut fast, mut reference) = (path(true), path(false));
