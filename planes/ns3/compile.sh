@@ -1,6 +1,7 @@
 #!/bin/sh
 # compile.sh PROGRAM ARGUMENT...: compiles the given sources that have changed or are next to a changed header. Links
-# them with the given libraries against the installed libns3-dev. Exit code 3: ns-3 or a compiler is missing.
+# them with the given libraries against the installed libns3-dev. $CXXFLAGS replaces -O3. Exit code 3: ns-3 or a compiler
+# is missing.
 set -eu
 program=$1
 shift
@@ -43,7 +44,7 @@ compile() {
             *) set -- "$@" "$argument" ;;
         esac
     done
-    ${CXX:-g++} -std=c++17 -O3 -DNDEBUG -Wall -Wextra "$@" -c -o "$object.new" "$source" >&2
+    ${CXX:-g++} -std=c++17 ${CXXFLAGS:--O3} -DNDEBUG -Wall -Wextra "$@" -c -o "$object.new" "$source" >&2
     mv "$object.new" "$object"
 }
 

@@ -277,8 +277,8 @@ SMALL = {"topology.sites": 2, "topology.access_points": 2, "topology.subscribers
 def test_the_page_of_a_run_has_a_map_and_the_worst_nodes(tmp_path: Path) -> None:
     scenario = Scenario.from_toml(EXAMPLES / "access-network.toml")
     short = scenario.changed(SMALL)
-    fairlane.run(short, replications=1).write(tmp_path / "run")
-    page = fairlane.report(tmp_path / "run", out=tmp_path / "report").parent / "run-access-network.html"
+    (tmp_path / "run.json").write_text(fairlane.run(short, replications=1).json())
+    page = fairlane.report(tmp_path / "run.json", out=tmp_path / "report").parent / "run-access-network.html"
     html = page.read_text(encoding="utf-8")
     for text in ("Map of the network", "Worst nodes", "State and work", "site1.ap1", "gaming"):
         assert text in html, text
@@ -287,8 +287,8 @@ def test_the_page_of_a_run_has_a_map_and_the_worst_nodes(tmp_path: Path) -> None
 def test_the_page_of_a_comparison_has_a_map_of_each_scheme(tmp_path: Path) -> None:
     scenario = Scenario.from_toml(EXAMPLES / "access-network.toml")
     comparison = fairlane.compare(scenario.changed(SMALL), ["htb", "abc"], replications=1)
-    comparison.write(tmp_path / "compared")
-    folder = fairlane.report(tmp_path / "compared", out=tmp_path / "report").parent
+    (tmp_path / "compared.json").write_text(comparison.json())
+    folder = fairlane.report(tmp_path / "compared.json", out=tmp_path / "report").parent
     html = (folder / "comparison-access-network.html").read_text(encoding="utf-8")
     for text in ("Applications", "Worst nodes", "State and work", "Shares of the users", "Under htb the busiest link"):
         assert text in html, text

@@ -1,5 +1,6 @@
 import json
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,11 @@ def test_links_between_the_docs_lead_to_files_and_headings() -> None:
 PAGES = sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))
 
 
+@cache
+def expanded(page: str) -> str:
+    return pages.expanded((DOCS / page).read_text(encoding="utf-8"), ROOT / "crates")
+
+
 LISTS = ("schemes.md", "congestion-controls.md")
 """Pages that list other pages."""
 
@@ -84,7 +90,7 @@ def test_tests_and_source_files_that_a_page_names_exist() -> None:
         "/".join(file.parts[-depth:]) for file in sources for depth in range(1, len(file.relative_to(root).parts) + 1)
     }
     for page in PAGES:
-        text = pages.expanded((DOCS / page).read_text(encoding="utf-8"), ROOT / "crates")
+        text = expanded(page)
         files = set(re.findall(r"`([\w./]+\.(?:rs|py))`", text))
         assert files <= ends, f"{page}: no such file: {files - ends}"
         tests = {name for name in re.findall(r"`([a-z0-9_]+)`", text) if name.count("_") > 4}
@@ -213,7 +219,7 @@ def test_a_table_of_an_enum_has_its_names_and_sentences(tmp_path: Path) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_tables_that_only_the_site_has_can_be_made(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
-    tables = pages.expanded(text, ROOT / "crates")
+    tables = expanded(page)
     assert (tables != text) == ("<!-- site:" in text)
     assert "<!-- site:" not in tables
 

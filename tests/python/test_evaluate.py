@@ -53,7 +53,7 @@ def test_wfq_gives_every_user_what_is_due(store: Path) -> None:
 
 def test_drop_tail_is_among_the_last_at_unresponsive_senders(store: Path) -> None:
     name = "overload/full"
-    found = fairlane.evaluate(["all"], only=[name], replications=3, store=store)
+    found = fairlane.evaluate(["all"], only=[name], replications=2, store=store)
     everyone = {entry.label: {"worst_share": cell(found, entry.label, name, "worst_share")} for entry in found.entries}
     place = ranks(everyone, "worst_share")["droptail"]
     # Two newer entries leave the user even less than drop-tail does.
@@ -344,7 +344,7 @@ def test_any_number_of_threads_gives_the_same_bytes(cli: Cli) -> None:
 
 
 def test_a_kill_in_the_middle_loses_nothing(cli: Cli) -> None:
-    command = ["evaluate", "droptail", "wfq", "--only", "many-flows/*-flows", "--replications", "4"]
+    command = ["evaluate", "droptail", "wfq", "--only", "many-flows/*-flows", "--replications", "2"]
     whole = cli.document(*command, "--store", "whole")
     process = cli.start(*command, "--store", "killed", "--threads", "1")
     wait_for_a_kept_run(cli.folder / "killed")

@@ -103,7 +103,7 @@ def test_tables_of_sweeps_and_stores_show_names_as_they_are(
 def test_figures_show_names_as_they_are(comparison: fairlane.Comparison, tmp_path: Path) -> None:
     figures = result_figures([comparison.results["droptail"]])
     for stem, figure in figures.items():
-        save(figure, tmp_path / stem)
+        save(figure, tmp_path / stem, [".png"])
     # Texts that matplotlib passes to its renderers, and whether they are formulas.
     drawn = figures["throughput"]
     texts = [text._preprocess_math(text.get_text()) for text in (drawn._suptitle, *drawn.axes[0].get_xticklabels())]

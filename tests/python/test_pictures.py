@@ -66,18 +66,20 @@ def pictures(
     comparison: Comparison, swept: SweepResult, access: Result, reproduced: Path
 ) -> Iterator[tuple[str, Figure]]:
     """All figures with their names."""
-    for name, result in {"comparison": comparison, "result": comparison["fq_codel"]}.items():
-        plot = result.plot
-        for column in (False, True):
-            yield f"{name} throughput", plot.throughput(column=column)
-            yield f"{name} rate", plot.throughput(over_time=True, column=column)
-            yield f"{name} queue", plot.queue(column=column)
-            yield f"{name} queue over time", plot.queue(over_time=True, column=column)
-            yield f"{name} delay", plot.delay_cdf(column=column)
-            yield f"{name} delay quantiles", plot.delay_quantiles(column=column)
-            yield f"{name} shares", plot.shares(column=column)
-            yield f"{name} users", plot.users(column=column)
-            yield f"{name} metrics", plot.metrics("throughput_bps", "queue_mean_bytes", column=column)
+    for name, plot, column in (
+        ("comparison", comparison.plot, False),
+        ("comparison", comparison.plot, True),
+        ("result", comparison["fq_codel"].plot, True),
+    ):
+        yield f"{name} throughput", plot.throughput(column=column)
+        yield f"{name} rate", plot.throughput(over_time=True, column=column)
+        yield f"{name} queue", plot.queue(column=column)
+        yield f"{name} queue over time", plot.queue(over_time=True, column=column)
+        yield f"{name} delay", plot.delay_cdf(column=column)
+        yield f"{name} delay quantiles", plot.delay_quantiles(column=column)
+        yield f"{name} shares", plot.shares(column=column)
+        yield f"{name} users", plot.users(column=column)
+        yield f"{name} metrics", plot.metrics("throughput_bps", "queue_mean_bytes", column=column)
     for column in (False, True):
         yield "sweep without a metric", swept.plot(column=column)
         yield "sweep", swept.plot(["throughput_ratio", "delay_p99_s", "queue_mean_bytes"], column=column)

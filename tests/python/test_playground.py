@@ -23,7 +23,7 @@ from fairlane.base.errors import UserError
 from fairlane.cli import play
 from playground import built
 
-SEEDS = range(1, 6)
+SEEDS = range(1, 3)
 MOST_COMPRESSED = 700_000
 SCHEMES = [scheme["name"] for scheme in fairlane.schemes()]
 CONTROLS = [control["name"] for control in fairlane.congestion_controls()]
@@ -98,7 +98,7 @@ def canonical(scenario: dict[str, Any]) -> str:
     return fairlane.Scenario.from_dict({"name": "mix", **scenario}).canonical()
 
 
-def test_every_scheme_gives_the_same_records_for_five_seeds() -> None:
+def test_every_scheme_gives_the_same_records_for_two_seeds() -> None:
     runs = [(scheme, MIX["run"] | {"seed": seed}) for scheme in SCHEMES for seed in SEEDS]
     assert_equal([(canonical({**MIX, "queue": {"scheme": scheme}, "run": run}), 0) for scheme, run in runs])
 

@@ -43,16 +43,19 @@ LOOKS: dict[str, dict[str, Any]] = {
 def pages(reproduced: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report with a figure, an experiment that was not run, a comparison, and a page of each kind of own results."""
     folder = tmp_path_factory.mktemp("browser")
-    compared = folder / "compare.json"
     store = folder / "store"
-    compared.write_text(fairlane.compare(SHORT_SCENARIO, ["droptail", "abc", "csfq"], store=store).json())
-    fairlane.run(SHORT_SCENARIO, store=store).write(folder / "one")
     three = fairlane.Scenario.from_dict(tomllib.loads(THREE_GROUPS))
-    # Enough for panels and rows.
-    fairlane.compare(three, SCHEMES, replications=1, store=store).write(folder / "several")
     rates = {"topology.bottleneck_rate": ["10 Mbit/s", "500 kbit/s", "2 Mbit/s"]}
-    fairlane.sweep(SHORT_SCENARIO, grid=rates, name="swept", store=store).write(folder / "swept")
-    own = [folder / name for name in ("one", "several", "swept")]
+    results = {
+        "compare": fairlane.compare(SHORT_SCENARIO, ["droptail", "abc", "csfq"], store=store),
+        "one": fairlane.run(SHORT_SCENARIO, store=store),
+        # Enough for panels and rows.
+        "several": fairlane.compare(three, SCHEMES, replications=1, store=store),
+        "swept": fairlane.sweep(SHORT_SCENARIO, grid=rates, name="swept", store=store),
+    }
+    compared, *own = (folder / f"{name}.json" for name in results)
+    for name, result in results.items():
+        (folder / f"{name}.json").write_text(result.json())
     options = {"compare": compared, "settings": SETTINGS, "replications": 2, "store": reproduced}
     fairlane.report("abc2018.default", "abc2018.fig4a", "abc2018.fig5a", *own, out=folder / "pages", **options)
     return folder / "pages"

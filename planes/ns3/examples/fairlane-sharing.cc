@@ -8,14 +8,20 @@
 //
 // Run with --PrintHelp to list the options.
 
-#include "ns3/applications-module.h"
-#include "ns3/core-module.h"
+#include "ns3/bulk-send-helper.h"
+#include "ns3/command-line.h"
+#include "ns3/config.h"
 #include "ns3/fairlane-marker.h"
 #include "ns3/fairlane-queue-disc.h"
-#include "ns3/internet-module.h"
-#include "ns3/network-module.h"
-#include "ns3/point-to-point-module.h"
-#include "ns3/traffic-control-module.h"
+#include "ns3/internet-stack-helper.h"
+#include "ns3/ipv4-address-helper.h"
+#include "ns3/ipv4-global-routing-helper.h"
+#include "ns3/packet-sink-helper.h"
+#include "ns3/packet-sink.h"
+#include "ns3/point-to-point-helper.h"
+#include "ns3/string.h"
+#include "ns3/traffic-control-helper.h"
+#include "ns3/uinteger.h"
 
 #include <iomanip>
 #include <iostream>

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -42,13 +43,16 @@ def ranks(values: Values, key: str) -> dict[str, Rank]:
     """The ranks of all entries that have a criterion."""
     sign = CRITERIA[key].sign
     known = {label: of_entry[key] for label, of_entry in values.items() if key in of_entry}
+    means = sorted(sign * one.mean for one in known.values())
+    lows = sorted(one.mean - one.slack for one in known.values())
+    highs = sorted(one.mean + one.slack for one in known.values())
     found = {}
     for label, one in known.items():
-        others = [other for name, other in known.items() if name != label]
-        rank = 1 + sum(sign * other.mean < sign * one.mean for other in others)
-        first = 1 + sum(sign * order(other, one) < 0 for other in others)
-        last = len(known) - sum(sign * order(other, one) > 0 for other in others)
-        found[label] = Rank(rank, min(first, rank), max(last, rank), len(known))
+        below = bisect_left(highs, one.mean - one.slack)
+        above = len(known) - bisect_right(lows, one.mean + one.slack)
+        better, worse = (below, above) if sign > 0 else (above, below)
+        rank = 1 + bisect_left(means, sign * one.mean)
+        found[label] = Rank(rank, min(1 + better, rank), max(len(known) - worse, rank), len(known))
     return found
 
 

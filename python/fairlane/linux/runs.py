@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from threading import Event
 
@@ -15,7 +15,7 @@ from fairlane.linux.plan import Extra
 from fairlane.linux.record import record
 from fairlane.results.kept import Kept
 from fairlane.simulate import honoured
-from fairlane.simulate.replications import WAIT_S, cores
+from fairlane.simulate.replications import WAIT_S, Making, cores
 from fairlane.store import Store
 from fairlane.store.point import MEASURED, Identity
 from fairlane.store.simulate import Maker, simulate
@@ -79,16 +79,14 @@ def runs(
     check(scenarios)
     built = find(kernel)
 
-    def made(wanted: Sequence[tuple[str, int]]) -> Iterator[tuple[int, str, float]]:
+    def made(wanted: Sequence[tuple[str, int]]) -> Making:
         return _finished(built, wanted, jobs or cores(), show_progress=show_progress)
 
     maker = Maker(made, lambda scenario: identity(scenario, engine(built)))
     return simulate(scenarios, store, keep=keep, maker=maker)
 
 
-def _finished(
-    built: Kernel, wanted: Sequence[tuple[str, int]], jobs: int, *, show_progress: bool
-) -> Iterator[tuple[int, str, float]]:
+def _finished(built: Kernel, wanted: Sequence[tuple[str, int]], jobs: int, *, show_progress: bool) -> Making:
     """Yields job number, record and CPU time as runs finish."""
     stop = Event()
     waiting = iter(enumerate(wanted))

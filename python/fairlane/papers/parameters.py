@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from fairlane.simulate.scenario import Scenario
@@ -25,6 +27,12 @@ ABC_KEYS: Keys = {
     "measure_s": ("run.measure", "{} s"),
 }
 """Keys for ABC on a dumbbell."""
+
+
+@cache
+def base_of(folder: Path) -> Scenario:
+    """The scenario in base.toml of a paper, which its experiments change."""
+    return Scenario.from_toml(folder / "base.toml")
 
 
 def with_parameters(base: Scenario, keys: Keys, values: Mapping[str, Any]) -> Scenario:

@@ -9,7 +9,7 @@ from typing import Any
 
 from fairlane.judge.experiment import Record
 from fairlane.papers.metrics import Metric, Values, bottleneck
-from fairlane.papers.parameters import Keys, with_parameters
+from fairlane.papers.parameters import Keys, base_of, with_parameters
 from fairlane.simulate.scenario import Scenario, Table
 
 Traffic = Mapping[str, Callable[[Values], list[Table]]]
@@ -32,7 +32,7 @@ def scenario(folder: Path, traffic: Traffic, values: Values) -> Scenario:
 
     The scheme's keys are in the table `queue` of `values`.
     """
-    base = with_parameters(Scenario.from_toml(folder / "base.toml"), KEYS, values)
+    base = with_parameters(base_of(folder), KEYS, values)
     queue = base.to_dict()["queue"]
     scheme = values.get("scheme", queue["scheme"])
     base = base.replace("queue", {**queue, "scheme": scheme, **values.get("queue", {}).get(scheme, {})})

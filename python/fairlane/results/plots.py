@@ -15,6 +15,7 @@ from typing import Any, Literal
 import matplotlib as mpl
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.backend_bases import RendererBase
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator, StrMethodFormatter
@@ -99,6 +100,7 @@ class Drawn(Figure):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.descriptions: dict[str, str] = {}
+        self._lays_out = False
 
     def describe(self, part: Artist, words: str) -> None:
         """Adds a tooltip to a part."""
@@ -110,7 +112,17 @@ class Drawn(Figure):
         with mpl.rc_context(STYLE), warnings.catch_warnings():
             # A name may contain characters that the font lacks; they are drawn as boxes.
             warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")
+            self._lays_out = self.get_layout_engine() is not None
             super().savefig(*args, **options)
+
+    def draw(self, renderer: RendererBase) -> None:
+        """Draws. For a file, matplotlib first draws without output, for the layout only, so this skips the drawing."""
+        engine = self.get_layout_engine()
+        if self._lays_out and engine:
+            self._lays_out = False
+            engine.execute(self)
+        else:
+            super().draw(renderer)
 
     def _repr_png_(self) -> bytes:
         return as_bytes(self, ".png")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -43,8 +44,9 @@ class Evaluator:
         found: dict[str, Numbers] = {}
         order = list(missing)
         try:
-            for index, record, _ in finished(list(missing.values()), self.threads, "searching", show_progress=False):
-                found[order[index]] = self.read(json.loads(record))
+            with closing(finished(list(missing.values()), self.threads, "searching", show_progress=False)) as runs:
+                for index, record, _ in runs:
+                    found[order[index]] = self.read(json.loads(record))
         finally:
             # In the requested order, so that the journal does not depend on the number of threads.
             for journal in (self.journal, self._own):

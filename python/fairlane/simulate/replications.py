@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from typing import TypeAlias
 
 from fairlane import _fairlane
 from fairlane.base.errors import UserError
@@ -15,6 +16,9 @@ from fairlane.base.text import quoted
 
 WAIT_S = 0.1
 MOST_THREADS = 1024
+
+Making: TypeAlias = Generator[tuple[int, str, float], None, None]
+"""Runs as they finish: job number, record and CPU time (s)."""
 
 
 def replications(scenario: str) -> int:
@@ -28,10 +32,11 @@ def check_threads(threads: int | None) -> None:
         raise UserError(f"threads: {quoted(threads)} is out of range, it must be from 1 to {MOST_THREADS}")
 
 
-def finished(
-    jobs: Sequence[tuple[str, int]], threads: int | None, title: str, *, show_progress: bool
-) -> Iterator[tuple[int, str, float]]:
-    """Simulates replications of scenarios; yields job number, record and CPU time as they finish."""
+def finished(jobs: Sequence[tuple[str, int]], threads: int | None, title: str, *, show_progress: bool) -> Making:
+    """Simulates replications of scenarios; yields job number, record and CPU time as they finish.
+
+    Closing the generator stops all runs.
+    """
     batch = _fairlane.Batch(list(jobs), cores() if threads is None else threads)
     try:
         with progress(title, len(jobs), show=show_progress) as advance:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 from fairlane.base.errors import Interrupted
 from fairlane.base.files import written_below
 from fairlane.results.kept import Cost, Kept
 from fairlane.simulate.external import external_part
-from fairlane.simulate.replications import check_threads, finished, replications, tell_of_long_runs
+from fairlane.simulate.replications import Making, check_threads, finished, replications, tell_of_long_runs
 from fairlane.store.folder import Store, Writer
 from fairlane.store.point import Identity
 
@@ -24,7 +25,7 @@ class Maker:
         identity: Returns the identity of a scenario's runs.
     """
 
-    made: Callable[[Sequence[tuple[str, int]]], Iterator[tuple[int, str, float]]]
+    made: Callable[[Sequence[tuple[str, int]]], Making]
     identity: Callable[[str], Identity]
 
 
@@ -65,7 +66,7 @@ def simulate(
         return work.runs()
     wanted = [(scenarios[index], number) for index, number in jobs]
 
-    def made() -> Iterator[tuple[int, str, float]]:
+    def made() -> Making:
         if maker:
             return maker.made(wanted)
         tell_of_long_runs((scenarios[index] for index in dict(jobs)), show=show_progress)
@@ -126,9 +127,10 @@ class _Work:
             self.writer.keep(identity, number, run.run, run.cost)
             self._saved[index].add(number)
 
-    def finish_all(self, jobs: Sequence[tuple[int, int]], made: Iterator[tuple[int, str, float]]) -> None:
-        for job, run, cpu_seconds in made:
-            self.finish(*jobs[job], Kept(run, Cost.now(cpu_seconds)))
+    def finish_all(self, jobs: Sequence[tuple[int, int]], made: Making) -> None:
+        with closing(made):  # after an interrupt, the exception would keep the generator and its threads alive
+            for job, run, cpu_seconds in made:
+                self.finish(*jobs[job], Kept(run, Cost.now(cpu_seconds)))
 
     def save_or_say_why(self) -> str:
         if not self.finished:

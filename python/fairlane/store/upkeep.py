@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, TypedDict
@@ -144,9 +145,11 @@ def simulate_again(entry: Entry, most: int, *, threads: int | None = None, show_
     scenario = entry.identity.canonical(entry.key[:SHORT_KEY], max(chosen) + 1)
     jobs = [(scenario, number) for number in chosen]
     differing = []
-    for job, run, _ in finished(jobs, threads, f"verifying {entry.key[:SHORT_KEY]}", show_progress=show_progress):
-        if with_name(run, "") != entry.runs[chosen[job]].run:
-            differing.append(chosen[job])
+    title = f"verifying {entry.key[:SHORT_KEY]}"
+    with closing(finished(jobs, threads, title, show_progress=show_progress)) as runs:
+        for job, run, _ in runs:
+            if with_name(run, "") != entry.runs[chosen[job]].run:
+                differing.append(chosen[job])
     return sorted(differing)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from fairlane.judge.expressions import evaluate
 from fairlane.papers.noms2016.scenarios import FOLDER as FIRST_DESIGN
-from fairlane.papers.parameters import ABC_KEYS, Keys, with_parameters
+from fairlane.papers.parameters import ABC_KEYS, Keys, base_of, with_parameters
 from fairlane.simulate.scenario import Scenario, cbr, poisson, tcp
 
 FOLDER = Path(__file__).parent
@@ -41,7 +41,7 @@ KEYS: Keys = {
 
 def scenario(values: Mapping[str, Any]) -> Scenario:
     """The scenario for an experiment's parameters and variables: under ABC, ABC with the fair meter, or CSFQ."""
-    base = with_parameters(Scenario.from_toml(FOLDER / "base.toml"), KEYS, values)
+    base = with_parameters(base_of(FOLDER), KEYS, values)
     groups = base.to_dict()["groups"]
     base = base.replace("groups", [_group(groups[i], i, values) for i in (0, 1) if values[f"u{i}"]])
     if "upload_start_s" in values:
@@ -88,7 +88,7 @@ def _group(base: Mapping[str, Any], i: int, values: Mapping[str, Any]) -> dict[s
 
 def _old(base: Scenario, values: Mapping[str, Any]) -> Scenario:
     """The scenario under the first design of ABC from the slides of 2016."""
-    old = Scenario.from_toml(FIRST_DESIGN / "base.toml").to_dict()
+    old = base_of(FIRST_DESIGN).to_dict()
     scheduler = {"scheduler": values["scheduler"]} if "scheduler" in values else {}
     return base.replace("queue", {**old["queue"], **scheduler}).replace("marker", old["marker"])
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fairlane.papers.parameters import Keys, with_parameters
+from fairlane.papers.parameters import Keys, base_of, with_parameters
 from fairlane.simulate.scenario import Scenario, Table, cbr, group, on_off, tcp, web
 
 FOLDER = Path(__file__).parent
@@ -47,7 +47,7 @@ SEGMENT_B = 960
 
 def scenario(values: Mapping[str, Any]) -> Scenario:
     """The scenario for the values of an experiment's parameters and variables."""
-    base = with_parameters(Scenario.from_toml(FOLDER / "base.toml"), KEYS, values)
+    base = with_parameters(base_of(FOLDER), KEYS, values)
     base = base.replace("topology.receiver_rate", base.to_dict()["topology"]["access_rate"])
     groups = [*_long_lived(values), *_unresponsive(values)]
     if values.get("w"):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlane.judge.expressions import evaluate
-from fairlane.papers.parameters import with_parameters
+from fairlane.papers.parameters import base_of, with_parameters
 from fairlane.simulate.scenario import Scenario, cbr, group, on_off, tcp, web
 
 FOLDER = Path(__file__).parent
@@ -43,7 +43,7 @@ ENGINE_SCHEMES = {
 
 def scenario(values: Values) -> Scenario:
     """The scenario for an experiment's parameters and variables, under `scheme` (default: AFpFT)."""
-    base = Scenario.from_toml(FOLDER / "base.toml")
+    base = base_of(FOLDER)
     parking = "cross_flows" in values
     base = base.replace("topology.kind", "parking_lot" if parking else "two_sided_dumbbell")
     base = with_parameters(base, KEYS | ({"L": ("topology.congested_links", None)} if parking else {}), values)

@@ -8,6 +8,7 @@ from typing import Any
 
 from fairlane.judge.experiment import Experiment
 from fairlane.judge.grid import Row
+from fairlane.papers.parameters import base_of
 from fairlane.simulate.scenario import Scenario, Table, group, transfers
 
 FOLDER = Path(__file__).parent
@@ -21,7 +22,7 @@ USERS = 16
 
 def scenario(values: Mapping[str, Any]) -> Scenario:
     """The scenario for the values of an experiment's parameters and variables."""
-    base = Scenario.from_toml(FOLDER / "base.toml")
+    base = base_of(FOLDER)
     settings: Any = (
         {"congestion_control": "dctcp", "ecn": True, "sack": True, "loss_detection": "rack"}
         if values["scheme"] == "dctcp"

@@ -11,7 +11,8 @@ from fairlane.judge.measurements import records_of
 from fairlane.judge.verdicts import Statistic
 from fairlane.papers.metrics import Metric, Values, throughput, throughput_ratio
 from fairlane.papers.noms2016.scenarios import FOLDER
-from fairlane.simulate.scenario import Scenario, poisson
+from fairlane.papers.parameters import base_of
+from fairlane.simulate.scenario import poisson
 
 FORMULA_RATES_MBPS = {"above": 4.8, "average": 2.4, "below": 1.2}
 """Sending rate of a user of each group, for activities one above, at, and one below the average."""
@@ -36,7 +37,7 @@ def adapted_probability(experiment: Experiment) -> list[Row]:
 
     The slides compute p_A = p^(2^(-gamma*(A - A_avg))) for one p. The scheme's Rust tests check this value.
     """
-    base = Scenario.from_toml(FOLDER / "base.toml").replace("queue.gamma", float(experiment.parameters["gamma"]))
+    base = base_of(FOLDER).replace("queue.gamma", float(experiment.parameters["gamma"]))
     template = base.to_dict()["groups"][0]
     groups = [
         {**template, "name": name, "users": FORMULA_USERS[name], "sources": [poisson(f"{rate_mbps} Mbit/s")]}

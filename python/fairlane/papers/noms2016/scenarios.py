@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fairlane.papers.parameters import base_of
 from fairlane.simulate.scenario import Scenario, cbr, tcp
 
 FOLDER = Path(__file__).parent
@@ -34,7 +35,7 @@ def exists(at: Mapping[str, Any]) -> bool:
 
 def scenario(values: Mapping[str, Any]) -> Scenario:
     """The scenario under the first design of ABC for an experiment's parameters and variables."""
-    base = Scenario.from_toml(FOLDER / "base.toml")
+    base = base_of(FOLDER)
     for name, (key, text) in KEYS.items():
         base = base.replace(key, float(values[name]) if text is None else text.format(values[name]))
     if values["B_MB"] != NO_ABC:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fairlane.papers.parameters import ABC_KEYS, with_parameters
+from fairlane.papers.parameters import ABC_KEYS, base_of, with_parameters
 from fairlane.simulate.scenario import Scenario, cbr, poisson, tcp
 
 FOLDER = Path(__file__).parent
@@ -20,7 +20,7 @@ JITTER = 0.1
 
 def scenario(values: Mapping[str, Any]) -> Scenario:
     """The scenario for the values of an experiment's parameters and variables, under ABC."""
-    base = with_parameters(Scenario.from_toml(FOLDER / "base.toml"), ABC_KEYS, values)
+    base = with_parameters(base_of(FOLDER), ABC_KEYS, values)
     groups = base.to_dict()["groups"][: values["clients"]]
     for i, client in enumerate(groups):
         client["users"] = values.get(f"u{i}", 1)  # in the set-up of abc2018 client 1 represents several

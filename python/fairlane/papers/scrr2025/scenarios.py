@@ -8,6 +8,7 @@ from typing import Any
 
 from fairlane.judge.experiment import Experiment
 from fairlane.judge.grid import Row
+from fairlane.papers.parameters import base_of
 from fairlane.simulate.scenario import Scenario, Table, cbr, group, tcp, web
 
 FOLDER = Path(__file__).parent
@@ -22,7 +23,7 @@ START: Any = {"start_from": "0 s", "start_until": "0.5 s"}
 
 def scenario(values: Mapping[str, Any]) -> Scenario:
     """The scenario for the values of an experiment's parameters and variables."""
-    base = Scenario.from_toml(FOLDER / "base.toml")
+    base = base_of(FOLDER)
     limit = base.to_dict()["queue"]["limit"]
     return base.replace("groups", _groups(values)).replace("queue", {"limit": limit, **_queue(values)})
 
