@@ -85,7 +85,7 @@ impl TrackedSender {
     /// flight were sent once, and there is nothing to repair, to reduce or to undo.
     #[inline(always)]
     fn is_plain(&self, params: &TcpParams, ack: &Ack) -> bool {
-        self.is_fast
+        self.has_fast_paths()
             && !params.ecn
             && self.phase == Phase::Open
             && self.records.are_sent_once()

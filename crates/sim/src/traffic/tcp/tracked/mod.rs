@@ -411,6 +411,12 @@ impl TrackedSender {
         self.congestion.on_event(params, &mut self.output, event, &moment);
     }
 
+    /// Returns true if fast paths may be used. Browsers have none, since they would make the page larger.
+    #[inline]
+    fn has_fast_paths(&self) -> bool {
+        !cfg!(target_family = "wasm") && self.is_fast
+    }
+
     /// Returns true if the congestion control, not the sender, sets the window.
     #[inline]
     fn has_full_control(params: &TcpParams) -> bool {

@@ -58,8 +58,10 @@ impl TrackedSender {
     // Fast path of [`TrackedSender::choose`].
     #[inline(always)]
     pub fn end_batch_if_full(&mut self, params: &TcpParams, now: Time) -> bool {
-        let is_full =
-            self.is_fast && self.is_window_full(params) && self.forced == Forced::Nothing && !self.pacer.has_chunk();
+        let is_full = self.has_fast_paths()
+            && self.is_window_full(params)
+            && self.forced == Forced::Nothing
+            && !self.pacer.has_chunk();
         if is_full {
             self.end_batch::<true>(params, now);
         }
@@ -80,7 +82,7 @@ impl TrackedSender {
     fn continues_burst(&mut self, params: &TcpParams) -> bool {
         let has_data = self.records.nxt() < self.end.min(self.supply.written());
         let is_paced = params.pacing == Pacing::On || self.output.pacing.is_some();
-        if !self.is_fast || !has_data || is_paced || self.is_window_full(params) {
+        if !self.has_fast_paths() || !has_data || is_paced || self.is_window_full(params) {
             return false;
         }
         self.burst_left -= 1;
