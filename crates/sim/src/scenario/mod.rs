@@ -188,14 +188,8 @@ impl Scenario {
         let queue = QueueConfig::read_with(&mut queue_table, find)?;
         let (marker, exchange) = match table.table("marker")? {
             Some(mut table) => {
-                let exchange = match table.table("exchange")? {
-                    Some(mut table) => {
-                        let exchange = ExchangeParams::read(&mut table)?;
-                        table.finish()?;
-                        Some(exchange)
-                    }
-                    None => None,
-                };
+                let has_exchange = table.get("exchange").is_some();
+                let exchange = has_exchange.then(|| read_params(&mut table, "exchange")).transpose()?;
                 (MarkerConfig::read(&mut table, queue.marker())?, exchange)
             }
             None => (MarkerConfig::of(queue.marker()), None),
