@@ -16,6 +16,7 @@ from fairlane.lab import difference
 from fairlane.linux import guest, plan, runs
 from fairlane.linux.disciplines import DISCIPLINES
 from linux_fake import of_scheme, scenario
+from linux_flows import COUNT, FLOWS, TOLERANCE_S, recorded, rows
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +126,12 @@ def test_links_and_datagrams_are_those_of_the_simulator_packet_by_packet(
     found = difference.difference(of_graph, link="two", count=4000, tolerance_s=1e-7, kernel=kernel.version)
     assert found.first is None
     assert len(found.kernel) > 2000
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_recorded_packets_of_lone_flows_are_those_of_the_kernel(kernel: Any, name: str) -> None:
+    found = difference.difference(FLOWS[name], count=COUNT, tolerance_s=TOLERANCE_S, kernel=kernel.version)
+    assert rows(found.kernel[: found.first]) == recorded()[name]
 
 
 def test_the_record_of_a_lossy_link_is_that_of_the_simulator(kernel: Any, tmp_path: Path) -> None:

@@ -157,9 +157,9 @@ def difference(
     output = guest.run(find(kernel), made, Flag(), ("trace.bin",))
     kinds = [flow.kind for flow in made.flows]
     on_kernel = in_order(islice(traced(output.files.get("trace.bin", b""), kinds), count))
-    simulated = _simulated(canonical, replication, index, count)
+    of_simulator = simulated(canonical, replication, index, count)
     # The kernel's trace has a limited number of events. If many packets wait, arrivals take up too many of them.
-    compared = min(count, len(on_kernel)) if len(on_kernel) < len(simulated) else count
+    compared = min(count, len(on_kernel)) if len(on_kernel) < len(of_simulator) else count
     table = json.loads(canonical)
     groups = [table["groups"][user["group"]]["name"] for user in made.layout["users"]]
     return Difference(
@@ -168,9 +168,9 @@ def difference(
         names[index],
         output.result["release"],
         [(flow.user, groups[flow.user], flow.payload) for flow in made.flows],
-        simulated[:compared],
+        of_simulator[:compared],
         on_kernel[:compared],
-        first_difference(simulated[:compared], on_kernel[:compared], tolerance_s),
+        first_difference(of_simulator[:compared], on_kernel[:compared], tolerance_s),
     )
 
 
@@ -211,7 +211,7 @@ def traced(content: bytes, kinds: Sequence[str]) -> Iterator[Packet]:
             yield Packet(time_ns / 1e9, _KINDS[event], flow, byte)
 
 
-def _simulated(scenario: str, replication: int, link: int, count: int) -> list[Packet]:
+def simulated(scenario: str, replication: int, link: int, count: int) -> list[Packet]:
     """The first events at a link in the simulator; ends the run when the capture has enough."""
     with TemporaryDirectory(prefix="fairlane-diff-") as folder:
         file = Path(folder) / "link.pcapng"

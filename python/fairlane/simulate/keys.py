@@ -85,8 +85,8 @@ class TcpKeys(TypedDict, total=False):
     """Restricts windows to whole segments: growth counts acknowledged segments, and the window after congestion is a
     share of the congestion window, rounded down."""
     clock_tick: str
-    """Unit of the clock: timers fire at a tick, CUBIC computes at most once per tick, and timestamps count
-    milliseconds. 0 for an exact clock."""
+    """Unit of the clock: timers fire at a tick (from 63 ticks on, at a multiple of 8; from 504 on, of 64), CUBIC
+    computes at most once per tick, and timestamps count milliseconds. 0 for an exact clock."""
     ecn: bool
     """Makes data packets ECN-capable; marks reduce the window once per round trip."""
     quickack: int
@@ -379,8 +379,8 @@ class WebKeys(TypedDict, total=False):
     """Restricts windows to whole segments: growth counts acknowledged segments, and the window after congestion is a
     share of the congestion window, rounded down."""
     clock_tick: str
-    """Unit of the clock: timers fire at a tick, CUBIC computes at most once per tick, and timestamps count
-    milliseconds. 0 for an exact clock."""
+    """Unit of the clock: timers fire at a tick (from 63 ticks on, at a multiple of 8; from 504 on, of 64), CUBIC
+    computes at most once per tick, and timestamps count milliseconds. 0 for an exact clock."""
     ecn: bool
     """Makes data packets ECN-capable; marks reduce the window once per round trip."""
     quickack: int

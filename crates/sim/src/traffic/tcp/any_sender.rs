@@ -131,6 +131,16 @@ impl AnySender {
         }
     }
 
+    /// Time at which pacing permits the next chunk, or [`Time::NEVER`] if nothing waits for it.
+    #[must_use]
+    #[inline]
+    pub fn release(&self) -> Time {
+        match self {
+            Self::Classic(_) => Time::NEVER,
+            Self::Tracked(sender) => sender.release(),
+        }
+    }
+
     /// Deadline of the timer, or [`Time::NEVER`] if it is not armed.
     #[must_use]
     #[inline]

@@ -82,10 +82,10 @@ params! {
         /// Restricts windows to whole segments: growth counts acknowledged segments, and the window after congestion is
         /// a share of the congestion window, rounded down.
         whole_windows: bool = false, source "tcp_cong.c tcp_cong_avoid_ai, tcp_reno_ssthresh of Linux";
-        /// Unit of the clock: timers fire at a tick, CUBIC computes at most once per tick, and timestamps count
-        /// milliseconds. 0 for an exact clock.
+        /// Unit of the clock: timers fire at a tick (from 63 ticks on, at a multiple of 8; from 504 on, of 64), CUBIC
+        /// computes at most once per tick, and timestamps count milliseconds. 0 for an exact clock.
         clock_tick: Time = "0 s", in "0 s"..="100 ms",
-            source "HZ and TCP_TS_HZ of Linux; kernel/time/timer.c calc_index, tcp_cubic.c bictcp_update";
+            source "HZ and TCP_TS_HZ of Linux; kernel/time/timer.c calc_wheel_index, tcp_cubic.c bictcp_update";
         /// Makes data packets ECN-capable; marks reduce the window once per round trip.
         ecn: bool = false, source "RFC 3168";
         /// Number of segments that a receiver acknowledges immediately at the start of a connection and after a
@@ -154,6 +154,9 @@ params! {
         with congestion: CongestionParams;
     }
 }
+
+/// Delays of this many units or more belong to the next level of Linux's timers (LVL_START).
+const LEVEL_UNITS: u64 = 63;
 
 choices! {
     /// Named sets of parameters.
@@ -314,15 +317,21 @@ impl TcpParams {
         }
     }
 
-    /// Deadline of a timer that is set now for `delay`. Linux counts whole ticks and skips the current one
-    /// (calc_index).
+    /// Deadline of a timer that is set now for `delay`. Linux counts whole ticks and skips the current one. A delay of
+    /// 63 ticks or more is counted in units of 8 ticks, from 63 units on in units of 64 ticks, and so on (calc_index,
+    /// calc_wheel_index).
     #[inline]
     pub(super) fn due(&self, now: Time, delay: Time) -> Time {
         let tick = self.clock_tick.0;
         if tick == 0 {
             return now.saturating_add(delay);
         }
-        Time((now.0 / tick + delay.0.div_ceil(tick) + 1).saturating_mul(tick))
+        let ticks = delay.0.div_ceil(tick);
+        let mut shift = 0;
+        while ticks >> shift >= LEVEL_UNITS {
+            shift += 3;
+        }
+        Time(((((now.0 / tick + ticks) >> shift) + 1) << shift).saturating_mul(tick))
     }
 
     /// RTT given by an ACK's echoed timestamp. Linux's timestamps count milliseconds (tcp_rtt_tsopt_us).
@@ -464,8 +473,9 @@ impl TcpParams {
         // RFC 2018 section 3: 2 + 8 n bytes; two NOPs before them keep the blocks aligned.
         let option = if blocks > 0 { 4 + 8 * blocks } else { 0 };
         // The AccECN option has kind, length and three counters of 3 bytes, padded. With timestamps, the 40 bytes of
-        // options may have room for fewer counters.
-        let counters = if self.has_accurate_ecn() { 12.min(40 - 12 - option) } else { 0 };
+        // options may have room for fewer counters. DCTCP by itself has no option, only ECE (RFC 8257 3.2).
+        let has_option = self.has_accurate_ecn() && (self.accurate_ecn || !self.acknowledges_changes_of_marks());
+        let counters = if has_option { 12.min(40 - 12 - option) } else { 0 };
         if ack.is_syn() { self.syn_bytes } else { self.header_bytes + option + counters }
     }
 }
@@ -487,6 +497,15 @@ mod tests {
         assert_eq!(params.segment_wire_bytes(&Segment { payload: 0, syn: true, ..data }), 58);
         assert_eq!(params.ack_wire_bytes(&Ack { ack: 1, ..Ack::default() }), 54);
         assert_eq!(params.ack_wire_bytes(&Ack { flag: AckFlag::Syn, ..Ack::default() }), 58);
+        // DCTCP alone has no AccECN option.
+        let dctcp = TcpParams {
+            ecn: true,
+            congestion_control: CongestionControl::Dctcp,
+            ..TcpParams::profile(TcpProfile::Linux)
+        };
+        let sizes = [false, true]
+            .map(|accurate_ecn| TcpParams { accurate_ecn, ..dctcp.clone() }.ack_wire_bytes(&Ack::default()));
+        assert_eq!(sizes, [dctcp.header_bytes, dctcp.header_bytes + 12]);
     }
 
     #[test]
@@ -527,6 +546,13 @@ mod tests {
         // Ticks of 4 ms begin at 8 and 12 ms. A timer that is set at 9 ms for 4.5 ms skips the current tick and takes
         // two whole ones: 12 + 8 ms.
         assert_eq!([due(9_000, 4_500), due(8_000, 4_000)], [20_000, 16_000].map(Time::from_micros));
+        // Units are 8 ticks from 63 ticks on (252 ms), and 64 ticks from 504 ticks on (2.016 s). The current one is
+        // skipped.
+        assert_eq!(
+            [(0, 248_000), (0, 252_000), (40_000, 300_000), (0, 2_012_000), (0, 2_016_000)]
+                .map(|(at, delay)| due(at, delay)),
+            [252_000, 256_000, 352_000, 2_016_000, 2_048_000].map(Time::from_micros)
+        );
         let exact = TcpParams { clock_tick: Time::ZERO, ..params.clone() };
         assert_eq!(exact.due(Time::from_micros(9_000), Time::from_micros(4_500)), Time::from_micros(13_500));
     }

@@ -287,6 +287,8 @@ pub struct Moment {
     pub app_limited: bool,
     /// Phase of the connection.
     pub phase: Phase,
+    /// True if a mark was reducing the window already.
+    pub reducing: bool,
 }
 
 /// Window algorithm of one sender. The caller enforces the minimum windows that all controls have in common.

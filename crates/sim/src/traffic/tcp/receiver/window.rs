@@ -38,8 +38,12 @@ pub(super) struct ReceiveWindow {
     /// Space for data (tcp_full_space). The next field is the window that the receiver would offer (rcv_ssthresh).
     space: u64,
     window: u64,
+    /// Maximum of `window` (window_clamp).
+    clamp: u64,
     /// Right edge of the offered window (rcv_wup + rcv_wnd).
     edge: u64,
+    /// RCV.NXT when the application last read.
+    read_next: u32,
     /// RCV.NXT at the start of this round trip, and the time of its start (rcvq_space.seq, time).
     round_next: u32,
     round_start: Time,
@@ -63,9 +67,11 @@ impl ReceiveWindow {
         let space = FIRST.max(3 * mss);
         Self {
             space,
-            // One segment stays free for the arriving one (tcp_init_buffer_space).
+            // One segment stays free (tcp_init_buffer_space).
             window: space - mss,
+            clamp: space - mss,
             edge: first(params.segment_payload),
+            read_next: 0,
             round_next: 0,
             round_start: Time::ZERO,
             most_arrived: EXPECTED * mss,
@@ -99,9 +105,11 @@ impl ReceiveWindow {
         if let Some(next) = in_order {
             self.time_by_data(u64::from(next) * mss, now);
         }
-        // The arriving segment takes room too (tcp_space).
-        let most = self.space.saturating_sub((u64::from(stored) + 1) * mss);
-        let room = most.saturating_sub(self.window);
+        // A segment in order takes room before it widens the window (tcp_queue_rcv), one above a gap afterwards
+        // (tcp_data_queue_ofo).
+        let taken = u64::from(stored) + u64::from(in_order.is_some());
+        let most = self.space.saturating_sub(taken * mss);
+        let room = most.min(self.clamp).saturating_sub(self.window);
         self.window += room.min(STEP * mss);
         room > 0
     }
@@ -143,23 +151,29 @@ impl ReceiveWindow {
         }
     }
 
-    /// Ends the round trip if it is over: the application has read all data before segment `next`
-    /// (tcp_rcv_space_adjust).
+    /// Ends the round trip if it is over: the application reads the data before segment `next` (tcp_rcv_space_adjust).
+    /// It reads segment by segment, and after the first of them, the others do not count: Linux subtracts what waits.
     #[inline]
     pub(super) fn on_read(&mut self, params: &TcpParams, next: u32, now: Time) {
+        let first = self.read_next + 1;
+        self.read_next = next;
         let elapsed = now.saturating_sub(self.round_start);
         if self.rtt == 0 || elapsed < Time::from_micros(u64::from(self.rtt / 8)) {
             return;
         }
         let mss = u64::from(params.segment_payload);
-        let arrived = u64::from(next - self.round_next) * mss;
-        (self.round_next, self.round_start) = (next, now);
+        let waiting = next.saturating_sub(first);
+        let arrived = u64::from((first - self.round_next).saturating_sub(waiting)) * mss;
+        (self.round_next, self.round_start) = (first, now);
         if arrived > self.most_arrived {
             // The space holds twice the data, and those of a sender that doubles its window at the same time.
             let wanted = 2 * arrived + CUSHION * mss;
             let growth = u128::from(wanted) * u128::from(arrived - self.most_arrived) / u128::from(self.most_arrived);
             let wanted = u64::try_from(u128::from(wanted) + 2 * growth).unwrap_or(u64::MAX);
-            self.space = self.space.max(wanted.min(params.socket_buffer.0 + mss));
+            let space = wanted.min(params.socket_buffer.0 + mss);
+            if space > self.space {
+                (self.space, self.clamp) = (space, space);
+            }
             self.most_arrived = arrived;
         }
     }
@@ -265,6 +279,36 @@ mod tests {
         // The gap is filled, so the full window is available again.
         (arrivals.next, arrivals.stored) = (51, 0);
         assert_eq!(arrivals.edge(), 51_000 + 64_768);
+    }
+
+    #[test]
+    fn segments_above_a_gap_widen_the_window_before_they_take_room_but_not_beyond_the_clamp() {
+        let mut arrivals = Arrivals::new(params());
+        let segment = Segment { payload: MSS, ..Segment::default() };
+        let above = |window: &mut ReceiveWindow, stored| {
+            window.on_segment(&params(), &segment, (None, stored), Time::from_millis(900))
+        };
+        // At first a segment stays free in any case.
+        assert!(!above(&mut arrivals.window, 0));
+        for trip in 1..=6 {
+            arrivals.round(trip, if trip == 1 { 9 } else { 20 });
+        }
+        assert_eq!((arrivals.window.space, arrivals.window.window), (168_000, 167_000));
+        // The segment that is kept free for one in order is free for one above a gap, once.
+        assert_eq!([0, 1].map(|stored| above(&mut arrivals.window, stored)), [true, false]);
+        assert_eq!(arrivals.window.window, 168_000);
+    }
+
+    #[test]
+    fn of_segments_that_fill_a_gap_the_first_ends_the_round_trip_and_what_waits_is_subtracted() {
+        let mut arrivals = Arrivals::new(params());
+        arrivals.round(1, 9);
+        // After 14 segments, a segment fills a gap, so three are read at once. The round trip has 14 + 1 - 2 segments.
+        arrivals.round(2, 1);
+        assert_eq!((arrivals.window.round_next, arrivals.window.most_arrived), (10, 10_000));
+        (arrivals.window.read_next, arrivals.next) = (24, 27);
+        arrivals.window.on_read(&params(), 27, Time::from_millis(400));
+        assert_eq!((arrivals.window.round_next, arrivals.window.most_arrived), (25, 13_000));
     }
 
     #[test]

@@ -157,7 +157,7 @@ impl TrackedSender {
             self.retries = if news.delivered > 0 { 0 } else { self.retries };
             self.repair_numbered(params, now);
         } else {
-            if news.in_order > 0 && self.restarts_timer(params, &news) {
+            if self.restarts_timer(params, &news) {
                 self.arm(params, now);
             }
             self.repair(params, ack, &news, now);
@@ -169,6 +169,14 @@ impl TrackedSender {
     }
 
     fn restarts_timer(&mut self, params: &TcpParams, news: &News) -> bool {
+        if news.in_order == 0 {
+            // End of tcp_clean_rtx_queue: the first outstanding segment was sent after what the ACK reports above a
+            // gap, so it is not late.
+            let reported = news.sacked_once.first;
+            return params.loss_detection == LossDetection::Rack
+                && reported < Time::NEVER
+                && reported < self.records.at(self.records.una()).sent;
+        }
         if params.sack_duplicates && news.sacked && !self.in_recovery() {
             return false;
         }
@@ -277,9 +285,10 @@ impl TrackedSender {
         //= RFC 9002 5.1-2, deviation: An ACK that does not newly acknowledge its largest packet gives no sample.
         //= RFC 9002 5.1-3: An ACK that newly acknowledges no packet that elicits ACKs gives no sample.
         let since = |sent: Time| (sent < Time::NEVER).then(|| now.saturating_sub(sent));
-        let once = if news.resent { Ends::NONE } else { news.acked };
-        let once = if once.first == Time::NEVER { news.sacked_once } else { once };
-        let (mut of_timeout, mut of_newest) = (since(once.first), since(once.last));
+        let acked = if news.resent { Ends::NONE } else { news.acked };
+        let reported = news.sacked_once;
+        let [mut of_timeout, mut of_newest] = [(acked.first, reported.first), (reported.last, acked.last)]
+            .map(|(sent, otherwise)| since(if sent == Time::NEVER { otherwise } else { sent }));
         if of_timeout.is_none() && news.in_order > 0 {
             //= RFC 7323 4.1-1: An echo is a sample only if its ACK covers new data.
             of_timeout = Some(params.rtt_of_echo(ack.echo, now));

@@ -102,7 +102,7 @@ impl RateSampler {
         }
     }
 
-    /// Records that the sender has sent all its data while the window has room (CheckIfApplicationLimited).
+    /// Records that the sender had sent all its data while the window had room (CheckIfApplicationLimited).
     #[inline]
     pub(super) fn mark_app_limited(&mut self, in_flight: u64) {
         self.app_limited = (self.delivered + in_flight).max(1);

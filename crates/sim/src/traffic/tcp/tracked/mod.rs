@@ -293,6 +293,13 @@ impl TrackedSender {
         self.timer.due().min(self.pacing_timer).min(self.supply_timer)
     }
 
+    /// Time at which pacing permits the next chunk, or [`Time::NEVER`] if nothing waits for it.
+    #[must_use]
+    #[inline]
+    pub fn release(&self) -> Time {
+        self.pacing_timer
+    }
+
     /// Returns true if a finite transfer is fully acknowledged.
     #[must_use]
     pub fn is_done(&self) -> bool {
@@ -407,6 +414,7 @@ impl TrackedSender {
             total_lost: self.rate.lost,
             app_limited: self.rate.is_app_limited(),
             phase: self.phase,
+            reducing: self.reducing,
         };
         self.congestion.on_event(params, &mut self.output, event, &moment);
     }

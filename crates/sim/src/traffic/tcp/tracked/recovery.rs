@@ -127,7 +127,7 @@ impl TrackedSender {
     pub(super) fn enter_recovery(&mut self, params: &TcpParams, now: Time) {
         self.stats.fast_recoveries += 1;
         //= RFC 3168 6.1.2-4: Marks and losses of one window reduce it once.
-        let reduced = std::mem::take(&mut self.reducing);
+        let reduced = self.reducing;
         let prior = (!reduced).then_some((self.output.cwnd, self.output.ssthresh));
         self.phase = Phase::Recovery;
         self.recover = self.records.nxt();
@@ -150,6 +150,7 @@ impl TrackedSender {
             }
         }
         self.tell(params, Event::Loss, now);
+        self.reducing = false;
     }
 
     /// Ends a recovery (`tcp_try_undo_recovery`, `tcp_end_cwnd_reduction`).
@@ -243,7 +244,6 @@ impl TrackedSender {
             //= RFC 5681 3.1-15: A timeout leaves cwnd at one segment.
             self.output.cwnd = clamped(self.in_flight(params)).saturating_add(params.segment_payload);
         }
-        self.reducing = false;
         self.phase = Phase::Loss;
         self.recover = self.records.nxt();
         self.probe.settle();
@@ -251,6 +251,7 @@ impl TrackedSender {
         self.watches_timeout = params.frto && (first || self.retries > 0);
         self.new_data_only = false;
         self.tell(params, Event::Timeout, now);
+        self.reducing = false;
         self.stats.would_close += u32::from(self.retries == DATA_RETRIES);
         self.retries = self.retries.saturating_add(1);
         //= RFC 6298 5.4-1: A timeout sends the earliest segment again.
@@ -292,8 +293,8 @@ impl TrackedSender {
         //= RFC 3168 6.1.2-2: An echo reduces cwnd and ssthresh as a loss does.
         self.reduce(params, Cause::Mark);
         self.begin_reduction(params, acked);
-        self.reducing = true;
         self.tell(params, Event::Mark, now);
+        self.reducing = true;
     }
 
     fn end_reduction(&mut self, params: &TcpParams) {

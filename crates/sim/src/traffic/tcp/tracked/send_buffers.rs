@@ -45,6 +45,14 @@ impl SendBuffers {
         2 * u64::from(unsent) * u64::from(mss) < UNSENT_BYTES
     }
 
+    /// Returns true if the application's next write fills up the buffer with segment `next`, which then leaves without
+    /// waiting for a larger window (tcp_push_one), unless the write pushes more (forced_push).
+    pub(super) fn are_pushed(&self, next: u32, size: BufferSize) -> bool {
+        let Some(last) = self.buffers.back().filter(|_| self.buffers.len() == 1) else { return false };
+        let end = u64::from(next + size.segments) * u64::from(size.mss);
+        self.are_low(next, size.mss) && last.end < next + size.segments && end <= self.pushed + size.half_window
+    }
+
     /// Lets the application write. It first fills up the last buffer, which thus loses its PSH.
     #[cold]
     pub(super) fn write(&mut self, next: u32, size: BufferSize) {
@@ -126,5 +134,22 @@ mod tests {
         let with_psh = [32, 76, 188, 278];
         assert_eq!(ends, [32, 54, 76, 98, 143, 188, 233, 278].map(|end| (end, with_psh.contains(&end))));
         assert_eq!(buffers.left(278), 45);
+    }
+
+    #[test]
+    fn a_buffer_that_the_next_write_fills_up_is_pushed() {
+        let size = BufferSize { mss: 1448, segments: 45, half_window: 200_000 };
+        let mut buffers = SendBuffers::default();
+        buffers.write(10, size);
+        let ends: Vec<u32> = buffers.buffers.iter().map(|buffer| buffer.end).collect();
+        assert_eq!(ends, [55, 100, 145]);
+        let pushed = [99, 100, 101, 140].map(|next| {
+            buffers.sent(next);
+            buffers.are_pushed(next, size)
+        });
+        // Before segment 100 another buffer is unsent. At segment 100 the last buffer is full.
+        assert_eq!(pushed, [false, false, true, true]);
+        // With a small window, the write pushes what it has written so far (forced_push).
+        assert!(!buffers.are_pushed(140, BufferSize { half_window: 20_000, ..size }));
     }
 }

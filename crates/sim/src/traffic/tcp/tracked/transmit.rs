@@ -30,9 +30,9 @@ impl TrackedSender {
             if std::mem::take(&mut self.handshake_due) {
                 return Some(self.handshake(params, now));
             }
-            if self.phase != Phase::SynSent {
+            if params.app_rate.is_some() && self.phase != Phase::SynSent {
                 // An application writes only after its connection is open.
-                self.supply.update(params, self.records.nxt(), now);
+                self.write(params, now);
             }
             if self.end_batch_if_full(params, now) {
                 return None;
@@ -51,6 +51,17 @@ impl TrackedSender {
             self.pay(params, segment.payload, rate, now);
         }
         Some(segment)
+    }
+
+    /// Lets the application write, which may show that the sender was short of data (tcp_rate_check_app_limited).
+    #[inline(never)]
+    fn write(&mut self, params: &TcpParams, now: Time) {
+        let before = self.supply.written();
+        self.supply.update(params, self.records.nxt(), now);
+        let has_sent_all = self.records.nxt() >= before && self.records.lost() == 0;
+        if self.supply.written() > before && has_sent_all && !self.is_window_full(params) {
+            self.rate.mark_app_limited(self.in_flight(params));
+        }
     }
 
     /// Ends the batch and returns true if the congestion window is full. Then the caller need not call
@@ -162,7 +173,8 @@ impl TrackedSender {
             && (receive_room < congestion_room || room < self.send_buffers.left(self.records.nxt()))
             && TSO_WIN_DIVISOR * room < cwnd.min(offered)
             // The next ACK is expected soon.
-            && next_ack.is_some_and(|due| due <= now + Time(srtt.0 / 2).min(Time::from_micros(1000)));
+            && next_ack.is_some_and(|due| due <= now + Time(srtt.0 / 2).min(Time::from_micros(1000)))
+            && !self.send_buffers.are_pushed(self.records.nxt(), self.buffer_size(params));
         if defers {
             self.deferred = congestion_room < receive_room;
         } else {
@@ -276,7 +288,7 @@ impl TrackedSender {
         let waits = out_of_data && self.records.nxt() < self.end;
         self.supply_timer = if waits { self.supply.next(params) } else { Time::NEVER };
         //= RFC 9002 7.8-2: Waiting for the pacer does not make a sender application limited.
-        if out_of_data && !limited && self.pacing_timer == Time::NEVER {
+        if Self::is_numbered(params) && out_of_data && !limited && self.pacing_timer == Time::NEVER {
             self.rate.mark_app_limited(self.in_flight(params));
         }
         let has_sent = std::mem::take(&mut self.has_sent);

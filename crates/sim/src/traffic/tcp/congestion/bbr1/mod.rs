@@ -170,7 +170,7 @@ impl Control for Bbr1 {
     fn on_event(&mut self, of: Connection, params: &Bbr1Params, output: &mut Output, event: Event, at: &Moment) {
         match event {
             Event::Open => self.on_open(of, params, output, at),
-            Event::Loss => self.save_cwnd(output),
+            Event::Loss | Event::Mark => self.note_reduction(output, at),
             Event::Timeout => self.on_timeout(of, params, output, at),
             Event::IdleRestart { .. } => self.restart_from_idle(of, params, output, at),
             Event::Undo { .. } => {
@@ -179,7 +179,7 @@ impl Control for Bbr1 {
                 (self.full_bw, self.full_bw_count) = (ByteRate::default(), 0);
                 self.policer.reset(Point::from(at));
             }
-            Event::RecoveryEnds | Event::Mark | Event::SegmentLost { .. } => {}
+            Event::RecoveryEnds | Event::SegmentLost { .. } => {}
         }
     }
 }
@@ -198,9 +198,16 @@ impl Bbr1 {
         self.set_quantum(of, params, output);
     }
 
+    /// Implements bbr_ssthresh, which is not called again for a loss after a mark.
+    fn note_reduction(&mut self, output: &Output, at: &Moment) {
+        if !at.reducing {
+            self.save_cwnd(output);
+        }
+    }
+
     /// As in bbr_set_state, a timeout ends a round.
     fn on_timeout(&mut self, of: Connection, params: &Bbr1Params, output: &mut Output, at: &Moment) {
-        self.save_cwnd(output);
+        self.note_reduction(output, at);
         self.prior_phase = Phase::Loss;
         self.full_bw = ByteRate::default();
         self.rounds.started = true;

@@ -6,6 +6,7 @@
 
 use super::super::control::{Moment, Sample};
 use super::super::model::byte_rate::ByteRate;
+use super::whole;
 use fairlane_schemes::base::units::Time;
 
 /// Minimum number of rounds in a span (bbr_lt_intvl_min_rtts). A span has at most four times this number.
@@ -18,6 +19,7 @@ const SAME_SHARE: f64 = 1.0 / 8.0;
 const SAME_RATE: f64 = 4000.0 / 8.0;
 /// Rounds for which the policer's rate is used (bbr_lt_bw_max_rtts).
 const RATE_ROUNDS: u32 = 48;
+/// Shortest span, and unit of times.
 const LEAST_SPAN: Time = Time::from_millis(1);
 
 /// A point of a connection: time and totals.
@@ -108,7 +110,8 @@ impl Policer {
     /// Implements bbr_lt_bw_interval_done if the span is lossy and long enough; otherwise the span continues.
     fn end_span(&mut self, here: Point) {
         let (lost, delivered) = (here.lost - self.start.lost, here.delivered - self.start.delivered);
-        let time = here.now.saturating_sub(self.start.now);
+        let [now, start] = [here.now, self.start.now].map(|time| whole(time, LEAST_SPAN));
+        let time = now.saturating_sub(start);
         if delivered == 0 || (lost as f64) < LOSSY * delivered as f64 || time < LEAST_SPAN {
             return;
         }
@@ -156,6 +159,15 @@ mod tests {
         assert_eq!(policer.rate(), None);
         span(&mut policer, &mut here, 5, 108_000, 22_000);
         assert_eq!(policer.rate(), Some(ByteRate(208_000.0)));
+    }
+
+    #[test]
+    fn the_length_of_a_span_is_the_difference_of_whole_milliseconds() {
+        let mut policer = Policer { sampling: true, rounds: SPAN_ROUNDS, ..Policer::default() };
+        policer.start = Point { now: Time::from_micros(1900), ..Point::default() };
+        let here = Point { now: Time::from_micros(6100), delivered: 5000, lost: 2000 };
+        policer.update(here, false, true, true, false);
+        assert_eq!(policer.last, Some(ByteRate(1_000_000.0))); // in 6 - 1 ms
     }
 
     #[test]

@@ -16,8 +16,8 @@ impl Bbr1 {
             (self.min_rtt, self.min_rtt_stamp) = (rtt, sample.now);
         }
         if expired && !self.idle_restart && self.state != State::ProbeRtt {
-            self.save_cwnd(output);
             self.state = State::ProbeRtt;
+            self.save_cwnd(output); // in ProbeRTT already, as in draft and Linux: keeps a larger window of before
             self.probe_rtt_done = None;
         }
         if self.state == State::ProbeRtt {

@@ -69,6 +69,7 @@ impl<C: Control> Flow<C> {
     /// The connection with a full window in flight.
     fn moment(&self) -> Moment {
         Moment {
+            reducing: false,
             now: self.now,
             srtt: RTT,
             min_rtt: RTT,

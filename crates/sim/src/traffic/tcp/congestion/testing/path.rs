@@ -67,6 +67,7 @@ impl<C: Modelled> PathFlow<C> {
 
     pub fn moment(&self) -> Moment {
         Moment {
+            reducing: false,
             now: self.now,
             srtt: RTT,
             min_rtt: RTT,
@@ -85,6 +86,12 @@ impl<C: Modelled> PathFlow<C> {
 
     pub fn app_limited_event(&mut self, event: Event) {
         let at = Moment { app_limited: true, ..self.moment() };
+        self.control.on_event(OF, &self.params, &mut self.output, event, &at);
+    }
+
+    /// Reports an event while a mark reduces the window.
+    pub fn reducing_event(&mut self, event: Event) {
+        let at = Moment { reducing: true, ..self.moment() };
         self.control.on_event(OF, &self.params, &mut self.output, event, &at);
     }
 

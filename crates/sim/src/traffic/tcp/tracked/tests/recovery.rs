@@ -356,6 +356,22 @@ fn a_spurious_timeout_is_undone_when_originals_arrive() {
 }
 
 #[test]
+fn sacks_of_what_was_sent_before_a_retransmission_put_its_timeout_off() {
+    // Segment 10 and its copy, sent at 300 ms, are lost. The SACKs of segments 20 to 29, which were sent at 200 ms,
+    // arrive at 360 ms. The timeout of 300 ms counts from then on, and grows with their RTT of 160 ms.
+    let lot = |seq, time| match (seq, time) {
+        (10, 0 | 1) => Lot::Lost,
+        (20..30, 0) => Lot::Late(MS(60)),
+        _ => Lot::Arrives,
+    };
+    let mut path = Path::new(TcpParams { tlp: false, ..plain() }, Some(30), lot);
+    path.run_to_completion();
+    let resent = path.resent();
+    assert_eq!((resent[0], resent[1].1, path.sender.stats().timeouts), ((300, 10), 10, 1));
+    assert!(resent[1].0 > 660, "{resent:?}");
+}
+
+#[test]
 fn a_spurious_timeout_in_a_recovery_from_a_true_loss_is_not_undone_and_reduces_no_further() {
     // Segment 20 is lost. Recovery retransmits it at 300 ms, when a stall begins. The timeout that follows is spurious,
     // since this retransmission arrives at 1000 ms. But Eifel and D-SACK cannot detect this for a retransmission, and

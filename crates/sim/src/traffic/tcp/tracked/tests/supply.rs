@@ -63,6 +63,17 @@ fn a_window_that_decays_comes_back_to_three_quarters_by_slow_start() {
 }
 
 #[test]
+fn a_sender_is_short_of_data_once_its_application_writes_again() {
+    // tcp_rate_check_app_limited, called by tcp_sendmsg alone: all data are sent at 440 ms, and more follow at 450 ms.
+    let mut path = Path::new(pause(MS(250), MS(450), plain()), None, |_, _| Lot::Arrives);
+    let limited = [440, 451].map(|at| {
+        path.run_until(MS(at));
+        path.sender.rate.is_app_limited()
+    });
+    assert_eq!(limited, [false, true]);
+}
+
+#[test]
 fn controls_that_set_their_window_keep_it_over_an_idle_period() {
     // tcp_slow_start_after_idle_check excludes congestion controls with `cong_control`.
     let params = TcpParams { congestion_control: CongestionControl::Bbr1, pacing: Pacing::Off, ..plain() };

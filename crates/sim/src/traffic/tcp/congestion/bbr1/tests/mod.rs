@@ -235,6 +235,29 @@ fn probe_rtt_in_startup_returns_to_startup() {
 }
 
 #[test]
+fn probe_rtt_ends_with_the_largest_window_of_before() {
+    let mut flow = Flow::cycling(Bbr1Params::default(), 2);
+    // The window was 400 segments when a recovery started, and is smaller when ProbeRTT starts.
+    flow.control.prior_cwnd = 400 * MSS;
+    flow.now += Time::from_secs(11);
+    let slower = Told { rtt: Time::from_millis(120), in_flight: 4 * MSS, ..CALM };
+    assert_eq!(flow.round(slower), State::ProbeRtt);
+    assert_eq!(flow.control.prior_cwnd, 400 * MSS);
+}
+
+#[test]
+fn a_loss_after_a_mark_restores_the_window_of_the_mark() {
+    let mut flow = Flow::cycling(Bbr1Params::default(), 2);
+    let at_mark = flow.output.cwnd;
+    flow.event(Event::Mark);
+    flow.output.cwnd += 10 * MSS;
+    flow.reducing_event(Event::Loss);
+    assert_eq!(flow.control.prior_cwnd, at_mark);
+    flow.event(Event::Loss);
+    assert_eq!(flow.control.prior_cwnd, at_mark + 10 * MSS);
+}
+
+#[test]
 fn idling_stands_for_probe_rtt_and_the_rate_is_the_estimate_itself() {
     let mut flow = Flow::cycling(Bbr1Params::default(), 0);
     flow.now += Time::from_secs(11);
