@@ -6,6 +6,7 @@ mod machine;
 use crate::common::library::{Arrival, Library, USERS, frame, node, replay_vector};
 use crate::common::{LOOPBACK, START_NS, replayed};
 use crate::lab::{Lab, port};
+use crate::live::{capabilities, with_capabilities};
 use fairlane_node::config::NodeConfig;
 use fairlane_node::kernel::{OwnQdisc, Programs, own_qdisc_missing};
 use fairlane_node::records::ReplayInput;
@@ -425,6 +426,18 @@ fn the_qdisc_comes_and_goes_with_its_port() {
     lab.node_ok("n", "detach", &config);
     assert_eq!(lab.traces("n"), before);
     assert!(lab.pins().is_empty());
+}
+
+#[test]
+fn the_capabilities_of_the_unit_suffice() {
+    skip_unless_own_qdisc!();
+    let lab = ef_and_be();
+    let config = config_of(&lab, 1.0, MEDF);
+    let unit = capabilities(include_str!("../share/fairlane-node.service"));
+    assert!(with_capabilities(&lab, &unit, "attach", &config));
+    assert!(kind(&lab, "out0").starts_with("fair"));
+    assert!(with_capabilities(&lab, &unit, "detach", &config));
+    assert!(lab.pins().is_empty() && !kind(&lab, "out0").starts_with("fair"));
 }
 
 #[test]

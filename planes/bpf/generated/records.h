@@ -290,7 +290,7 @@ struct port_state {
 	__u32 lock; /* Lock of all fields except `late`. Only programs use it; the tool writes zero. */
 	__s32 average; /* A_avg before the last packet. For CSFQ, log2 of the fair rate, or the lowest label if there is no estimate. */
 	struct fair_averager averager; /* A_avg. */
-	__u64 free_at_ns; /* Time at which the virtual queue will be empty, or at which the shaper of the own qdisc sends the next packet. */
+	__u64 free_at_ns; /* Time at which the virtual queue will be empty, or the shaper of the own qdisc sends again. */
 	__s64 queue; /* Queue at the arrival of the last packet, in the unit of the port. */
 	__s64 threshold; /* T_drop of the last packet; for CSFQ Q_min. */
 	struct port_counts counts; /* Packets counted under the lock. */

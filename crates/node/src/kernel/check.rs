@@ -61,9 +61,14 @@ pub fn check(config: Option<&NodeConfig>) -> Vec<Finding> {
     // Except for tc, loading the programs tests all requirements: kernel types and functions, timers, locks, maps, and
     // memory for the maps.
     let programs = Programs::load(Mode::Unpinned, places);
-    let own_qdisc = config.filter(|config| config.ports.iter().any(Port::has_own_qdisc)).map(|_| {
-        let problem = qdisc::missing().or_else(|| qdisc::problem(programs.as_ref().ok()?));
-        Finding::of("BPF qdisc", problem)
+    let own_qdisc = config.filter(|config| config.ports.iter().any(Port::has_own_qdisc)).and_then(|_| {
+        let problem = match (qdisc::missing(), &programs) {
+            (Some(reason), _) => Some(reason),
+            (None, Ok(programs)) => qdisc::problem(programs),
+            // The finding about the programs gives the reason.
+            (None, Err(_)) => return None,
+        };
+        Some(Finding::of("BPF qdisc", problem))
     });
     let mut findings = vec![
         Finding::of("types of the kernel", exists("/sys/kernel/btf/vmlinux")),

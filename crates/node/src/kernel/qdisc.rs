@@ -71,7 +71,8 @@ impl OwnQdisc {
 pub fn missing() -> Option<String> {
     if QDISC.0.is_empty() {
         return Some(
-            "this program was built without it, since clang before 16 cannot compile it; build again with CLANG=clang-19"
+            "this program was built without it, since clang before 16 cannot compile it; build again with \
+             CLANG=clang-19"
                 .into(),
         );
     }

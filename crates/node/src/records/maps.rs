@@ -340,7 +340,7 @@ records! {
         average: i32,
         /// A_avg.
         averager: AveragerRecord,
-        /// Time at which the virtual queue will be empty, or at which the shaper of the own qdisc sends the next packet.
+        /// Time at which the virtual queue will be empty, or the shaper of the own qdisc sends again.
         free_at_ns: u64,
         /// Queue at the arrival of the last packet, in the unit of the port.
         queue: i64,

@@ -15,7 +15,7 @@ const INIT: &str = "qdisc::machine::init";
 const FILTER: &str = "FAIRLANE_MACHINE_TESTS";
 
 /// Programs of the host that the tests need, with their libraries.
-const PROGRAMS: [&str; 9] = ["ip", "mount", "nsenter", "sh", "sleep", "sysctl", "tc", "timeout", "umount"];
+const PROGRAMS: [&str; 10] = ["ip", "mount", "nsenter", "setpriv", "sh", "sleep", "sysctl", "tc", "timeout", "umount"];
 
 /// Kernel modules, in the order of loading.
 const MODULES: [&str; 2] = ["drivers/net/veth.ko.xz", "net/sched/sch_netem.ko.xz"];
