@@ -36,6 +36,7 @@ case $1 in
             FAIRLANE_SUBSCRIBERS=20000 cargo test $tested --test live thousands --quiet -- --nocapture
             cargo test $tested --test live -- pop pilot --ignored --nocapture --test-threads 1
             cargo test $tested --test live live_labels --quiet -- --ignored --test-threads 1
+            cargo test $tested --test live qdisc --quiet -- --ignored --nocapture
         fi
         cargo test --package fairlane-sim --lib --quiet -- --ignored
         cargo test --package fairlane-sim --test integration --quiet -- --ignored

@@ -8,6 +8,7 @@
 #ifndef FAIRLANE_CONTROL_H
 #define FAIRLANE_CONTROL_H
 
+#include "aqm.h"
 #include "source.h"
 
 /* linux/pkt_sched.h: the priority of the kernel's own ARP, IGMP and STP. */
@@ -19,8 +20,6 @@
 
 /* Maximum number of attempts; another processor may defeat each. */
 #define CONTROL_TRIES 4
-
-enum { CONTROL_NONE, CONTROL_PASSES, CONTROL_EXCESS };
 
 static __always_inline int is_neighbour_discovery(struct __sk_buff *skb, const struct source *source, __u8 hop_limit)
 {

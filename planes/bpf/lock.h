@@ -69,4 +69,13 @@ static __always_inline __u64 take_late(__u64 *field)
 	return *(volatile __u64 *)field ? __sync_lock_test_and_set(field, 0) : 0;
 }
 
+/* Counts packets in a field under the lock, or in its `late` field without the lock. */
+static __always_inline void count(__u64 *field, __u64 *late, __u32 is_held, __u64 packets)
+{
+	if (is_held)
+		*field += packets;
+	else
+		__sync_fetch_and_add(late, packets);
+}
+
 #endif

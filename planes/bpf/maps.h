@@ -112,6 +112,13 @@ struct {
 } port_states SEC(".maps");
 
 struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PORT_PLACES);
+	__type(key, __u32);
+	__type(value, struct qdisc_state);
+} qdisc_states SEC(".maps");
+
+struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);

@@ -9,39 +9,15 @@
  *
  * Functions that are neither static nor inlined are verified once for all arguments, not once for each path to them.
  */
+#include "aqm.h"
 #include "control.h"
+#include "dropped.h"
 #include "far_end.h"
-#include "lock.h"
 #include "places.h"
 #include "recent.h"
 #include "wire.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
-
-/* The few fields of kernel structures that are used; the loader finds their offsets. */
-struct qdisc_skb_head {
-	__u32 qlen;
-} __attribute__((preserve_access_index));
-
-struct gnet_stats_queue {
-	__u32 backlog;
-} __attribute__((preserve_access_index));
-
-struct Qdisc {
-	__u32 flags;
-	struct qdisc_skb_head q;
-	struct gnet_stats_queue qstats;
-} __attribute__((preserve_access_index));
-
-struct netdev_queue {
-	struct Qdisc *qdisc;
-} __attribute__((preserve_access_index));
-
-struct net_device {
-	struct Qdisc *qdisc;
-	struct netdev_queue *_tx;
-	__u32 real_num_tx_queues;
-} __attribute__((preserve_access_index));
 
 /* TCQ_F_MQROOT of net/sch_generic.h: mq, whose queues are those of its children. */
 #define QDISC_OF_MANY 8
@@ -124,6 +100,20 @@ __noinline int look_up(const struct source *source, const struct rule *rule, __u
 	return 0;
 }
 
+/* Rule for the tunnel that a packet came out of, if there is one. */
+static __noinline struct rule *rule_of_tunnel(struct __sk_buff *skb)
+{
+	struct number_key key = { .kind = KIND_TUNNEL };
+	struct bpf_tunnel_key tunnel = {};
+
+	/* Tries both address families; the call fails for a packet of no tunnel. */
+	if (bpf_skb_get_tunnel_key(skb, &tunnel, sizeof(tunnel), 0) &&
+	    bpf_skb_get_tunnel_key(skb, &tunnel, sizeof(tunnel), BPF_F_TUNINFO_IPV6))
+		return 0;
+	key.first = tunnel.tunnel_id;
+	return bpf_map_lookup_elem(&number_rules, &key);
+}
+
 /* Returns the meter of a packet and sets its terms. */
 static __always_inline struct user *meter_of(struct __sk_buff *skb, __u32 mark, const struct source *source,
 					     const struct port_config *port, const struct node_config *node,
@@ -147,15 +137,6 @@ static __always_inline struct user *meter_of(struct __sk_buff *skb, __u32 mark, 
 		return 0;
 	place = terms->place;
 	return bpf_map_lookup_elem(&users, &place);
-}
-
-/* Counts packets in a field under the lock, or in its `late` field without the lock. */
-static __always_inline void count(__u64 *field, __u64 *late, __u32 is_held, __u64 packets)
-{
-	if (is_held)
-		*field += packets;
-	else
-		__sync_fetch_and_add(late, packets);
 }
 
 /* Bytes of a packet on the wire, from the IP header of each segment on. */
@@ -276,50 +257,18 @@ int fairlane_unwrap(struct xdp_md *context)
 
 /* ---- egress ---- */
 
-/*
- * Returns the slot of the meter that counted a packet on arrival, if this node metered it and its headers are
- * unchanged.
- */
-static __always_inline __u32 place_of_dropped(struct __sk_buff *skb, const struct node_config *node, __u32 is_layer3)
-{
-	__u32 zero = 0, from = skb->ingress_ifindex % PORT_PLACES, user_is = 0, *found;
-	struct port_config *port = bpf_map_lookup_elem(&ports, &from);
-	struct source source;
-	struct user_key key;
-	struct rule *rule;
-
-	/* The ingress port decides whether the source or the destination is metered. */
-	if (port && port->ifindex == skb->ingress_ifindex)
-		user_is = port->user_is & 1;
-	parse_source((void *)(long)skb->data, (void *)(long)skb->data_end, skb->len, layer3_of(skb, is_layer3), user_is,
-		     &source);
-	rule = rule_of(node, &source);
-	if (!rule) {
-		rule = bpf_map_lookup_elem(&default_rule, &zero);
-		if (!rule || !source.is_ip)
-			return PLACE_UNPARSED + user_is;
-	}
-	if (!rule->address_limit || !source.is_ip)
-		return rule->place + user_is;
-	address_key(&source, user_is, &key);
-	found = bpf_map_lookup_elem(&addresses, &key);
-	return found ? *found : PLACE_OVERFLOW + user_is;
-}
-
 /* Counts a drop for the user of the packet, whichever port metered it. */
 __noinline int count_drop(struct __sk_buff *skb)
 {
 	__u32 zero = 0, place = skb->ifindex % PORT_PLACES;
 	struct node_config *node = bpf_map_lookup_elem(&config, &zero);
 	struct port_config *port = bpf_map_lookup_elem(&ports, &place);
-	struct user *user;
 
 	if (!node || !port)
 		return 0;
-	place = place_of_dropped(skb, node, port->is_layer3);
-	user = bpf_map_lookup_elem(&users, &place);
-	if (user)
-		__sync_fetch_and_add(&user->dropped, packets_of(skb));
+	place = place_of_dropped((void *)(long)skb->data, (void *)(long)skb->data_end, skb->len,
+				 layer3_of(skb, port->is_layer3), skb->ingress_ifindex, node);
+	count_dropped(place, packets_of(skb));
 	return 0;
 }
 
@@ -388,26 +337,6 @@ static __always_inline __s64 qdisc_queue(struct __sk_buff *skb, __u32 unit)
 	return unit == UNIT_PACKETS ? (__s64)packets * FAIR_PACKET : bytes;
 }
 
-/* Amount that a packet adds to the queue, in the unit of the port. */
-static __always_inline __s64 share_of_queue(const struct port_config *port, __u32 bytes)
-{
-	if (port->unit == UNIT_PACKETS)
-		return FAIR_PACKET;
-	return port->unit == UNIT_BYTES ? bytes : (bytes * port->ns_per_byte_q20) >> 20;
-}
-
-/* A packet at a port. */
-struct offer {
-	__u32 label; /* 0 if the packet has none */
-	__u32 packets; /* on the wire */
-	__u32 bytes; /* of all these packets */
-	__u32 control; /* CONTROL_NONE, CONTROL_PASSES or CONTROL_EXCESS */
-	__u32 is_held; /* the packet holds the lock */
-	__s64 queue; /* queue that the packet finds */
-	__s64 share; /* amount that the packet adds */
-	__u64 now;
-};
-
 static __always_inline void make_offer(struct __sk_buff *skb, const struct port_config *port, struct offer *offer)
 {
 	offer->label = label_in(&port->mark_bits, skb->mark);
@@ -418,16 +347,6 @@ static __always_inline void make_offer(struct __sk_buff *skb, const struct port_
 	/* A virtual queue is in the state of the port. */
 	offer->queue = port->unit != UNIT_VIRTUAL ? qdisc_queue(skb, port->unit) : 0;
 	offer->share = share_of_queue(port, offer->bytes);
-}
-
-static __always_inline __s64 virtual_queue(const struct port_config *port, const struct port_state *state,
-					   const struct offer *offer)
-{
-	__u64 free_at_ns = state->free_at_ns;
-
-	if (port->unit != UNIT_VIRTUAL)
-		return offer->queue;
-	return (free_at_ns > offer->now ? free_at_ns - offer->now : 0) + state->late_ns;
 }
 
 /* ---- ECN (RFC 3168) ---- */
@@ -470,110 +389,15 @@ __noinline int mark_ce(struct __sk_buff *skb, __u32 place)
 	return TC_ACT_UNSPEC;
 }
 
-/*
- * True if a packet that ABC would drop is marked instead. False if the queue is so long that even a user with half the
- * average rate loses packets (activity one below A_avg in eq. (10)): a user that ignores marks must not take the queue
- * from the others (RFC 7567 4.2.1).
- */
-static __always_inline int is_marked(const struct port_config *port, __u32 place, __s64 queue)
-{
-	return place && queue < port->q_base + port->gamma;
-}
-
-/* Calls count() for a counter of a port. */
-#define COUNT(state, field, is_held, packets) \
-	count(&(state)->counts.field, &(state)->late.field, is_held, packets)
-
-/* Adds the amounts of packets that found the port locked. */
-static __always_inline void settle(const struct port_config *port, struct port_state *state, __u64 now)
-{
-	if (state->late_count) {
-		__u64 sum = take_late(&state->late_sum);
-
-		fair_averager_accept(&state->averager, &port->decay, sum, take_late(&state->late_count), now);
-	}
-	if (state->late_ns)
-		state->free_at_ns = (state->free_at_ns > now ? state->free_at_ns : now) + take_late(&state->late_ns);
-}
-
-/* Counts the label of an accepted packet in the average. */
-static __always_inline void count_label(const struct port_config *port, struct port_state *state, __s32 activity,
-					const struct offer *offer)
-{
-	__u32 weight = port->packet_weight ? port->packet_weight * offer->packets : offer->bytes;
-	__u64 sum = fair_averager_sum_of(activity, weight), many = fair_averager_count_of(weight);
-
-	if (offer->is_held) {
-		fair_averager_accept(&state->averager, &port->decay, sum, many, offer->now);
-	} else {
-		__sync_fetch_and_add(&state->late_sum, sum);
-		__sync_fetch_and_add(&state->late_count, many);
-	}
-}
-
-static __always_inline void count_control(struct port_state *state, const struct offer *offer)
-{
-	if (offer->control == CONTROL_PASSES)
-		COUNT(state, control, offer->is_held, offer->packets);
-	if (offer->control == CONTROL_EXCESS)
-		COUNT(state, control_excess, offer->is_held, offer->packets);
-}
-
-static __always_inline void accept(const struct port_config *port, struct port_state *state, const struct offer *offer)
-{
-	COUNT(state, accepted, offer->is_held, offer->packets);
-	COUNT(state, accepted_bytes, offer->is_held, offer->bytes);
-	if (!offer->label)
-		COUNT(state, unlabelled, offer->is_held, offer->packets);
-	if (port->unit != UNIT_VIRTUAL)
-		return;
-	if (offer->is_held)
-		state->free_at_ns = offer->now + offer->queue + offer->share;
-	else
-		__sync_fetch_and_add(&state->late_ns, offer->share);
-}
-
-/* Decision of ABC: first eq. (10), then the limit. An accepted packet updates the average. */
 static __always_inline int admit(struct __sk_buff *skb, const struct port_config *port, struct port_state *state)
 {
-	struct offer offer;
-	__s32 activity, average;
-	__s64 threshold;
 	__u32 place = port->marks_ecn ? markable(skb, port->is_layer3) : 0;
-	int verdict = TC_ACT_UNSPEC, marks = 0;
+	struct offer offer;
+	int verdict;
 
 	make_offer(skb, port, &offer);
-	activity = fair_unbiased(offer.label & MARK_ACTIVITY);
-	offer.is_held = take_lock(&state->lock, offer.now);
-	if (offer.is_held)
-		settle(port, state, offer.now);
-	offer.queue = virtual_queue(port, state, &offer);
-	average = offer.is_held ? fair_averager_average(&state->averager) : state->average;
-	threshold = fair_drop_threshold(port->q_min, port->q_base, port->gamma, offer.label ? activity : average, average);
-	state->average = average;
-	state->queue = offer.queue;
-	state->threshold = threshold;
-	marks = offer.queue >= threshold && is_marked(port, place, offer.queue);
-	if (offer.control == CONTROL_PASSES) {
-		marks = 0;
-		accept(port, state, &offer);
-	} else if (offer.queue >= threshold && !marks) {
-		COUNT(state, dropped, offer.is_held, offer.packets);
-		verdict = TC_ACT_SHOT;
-	} else if (port->limit && offer.queue + offer.share > port->limit) {
-		COUNT(state, overlimit, offer.is_held, offer.packets);
-		verdict = TC_ACT_SHOT;
-	} else {
-		if (marks)
-			COUNT(state, marked, offer.is_held, offer.packets);
-		if (offer.label)
-			count_label(port, state, activity, &offer);
-		accept(port, state, &offer);
-	}
-	count_control(state, &offer);
-	if (offer.is_held)
-		give_lock(&state->lock);
-	return marks && verdict == TC_ACT_UNSPEC ? mark_ce(skb, place) : verdict;
+	verdict = decide(port, state, &offer, place);
+	return verdict == VERDICT_DROP ? TC_ACT_SHOT : verdict == VERDICT_MARK ? mark_ce(skb, place) : TC_ACT_UNSPEC;
 }
 
 static __always_inline __u32 random_bits(void)
@@ -651,16 +475,54 @@ __noinline int admit_csfq(struct __sk_buff *skb)
 	return verdict;
 }
 
+/* Sets the qdisc class of a packet that may leave, and writes its label into the link's carrier. */
+static __always_inline int send_labelled(struct __sk_buff *skb, const struct port_config *port)
+{
+	__u32 label = label_in(&port->mark_bits, skb->mark), class;
+
+	if (!label)
+		return port->carrier ? carry(skb, port, 0) : TC_ACT_UNSPEC;
+	class = label & MARK_EF ? CLASS_EF : CLASS_BE;
+	if (port->qdisc_class[class])
+		skb->priority = port->qdisc_class[class];
+	return port->carrier ? carry(skb, port, label) : TC_ACT_UNSPEC;
+}
+
+/* The node's own qdisc decides on the packet. Passes it the properties of the packet that only tc programs can find. */
+__noinline int leave_to_qdisc(struct __sk_buff *skb)
+{
+	__u32 place = skb->ifindex % PORT_PLACES, control = CONTROL_PASSES, packets = 1;
+	struct port_config *port = bpf_map_lookup_elem(&ports, &place);
+	int verdict = TC_ACT_UNSPEC;
+
+	if (!port)
+		return verdict;
+	if (is_clone(skb)) {
+		verdict = write_ask(skb);
+	} else if (!is_far_end(skb) || !is_frame(skb)) {
+		control = label_in(&port->mark_bits, skb->mark) ? CONTROL_NONE : control_of(skb);
+		packets = packets_of(skb);
+		verdict = send_labelled(skb, port);
+	}
+	skb->cb[HANDED_MAGIC] = HANDED;
+	skb->cb[HANDED_PORT] = skb->ifindex;
+	skb->cb[HANDED_CONTROL] = control;
+	skb->cb[HANDED_PACKETS] = packets;
+	return verdict;
+}
+
 SEC("tc")
 int fairlane_egress(struct __sk_buff *skb)
 {
-	__u32 place = skb->ifindex % PORT_PLACES, label, class;
+	__u32 place = skb->ifindex % PORT_PLACES;
 	struct port_config *port = bpf_map_lookup_elem(&ports, &place);
 	struct port_state *state;
 	int verdict = TC_ACT_UNSPEC;
 
 	if (!port || port->ifindex != skb->ifindex)
 		return TC_ACT_UNSPEC;
+	if (port->own_qdisc)
+		return leave_to_qdisc(skb);
 	if (is_clone(skb))
 		return write_ask(skb);
 	if (is_far_end(skb) && is_frame(skb))
@@ -676,11 +538,5 @@ int fairlane_egress(struct __sk_buff *skb)
 		count_drop(skb);
 		return TC_ACT_SHOT;
 	}
-	label = label_in(&port->mark_bits, skb->mark);
-	if (!label)
-		return port->carrier ? carry(skb, port, 0) : TC_ACT_UNSPEC;
-	class = label & MARK_EF ? CLASS_EF : CLASS_BE;
-	if (port->qdisc_class[class])
-		skb->priority = port->qdisc_class[class];
-	return port->carrier ? carry(skb, port, label) : TC_ACT_UNSPEC;
+	return send_labelled(skb, port);
 }

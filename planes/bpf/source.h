@@ -253,20 +253,6 @@ static __always_inline struct rule *rule_of_mark(const struct node_config *node,
 	return rule ? &rule->rule : 0;
 }
 
-/* Rule for the tunnel that a packet came out of, if there is one. */
-static __noinline struct rule *rule_of_tunnel(struct __sk_buff *skb)
-{
-	struct number_key key = { .kind = KIND_TUNNEL };
-	struct bpf_tunnel_key tunnel = {};
-
-	/* Tries both address families; the call fails for a packet of no tunnel. */
-	if (bpf_skb_get_tunnel_key(skb, &tunnel, sizeof(tunnel), 0) &&
-	    bpf_skb_get_tunnel_key(skb, &tunnel, sizeof(tunnel), BPF_F_TUNINFO_IPV6))
-		return 0;
-	key.first = tunnel.tunnel_id;
-	return bpf_map_lookup_elem(&number_rules, &key);
-}
-
 /* First rule that exists: by PPPoE session, by two tags, by the outer tag, by VLAN. */
 static __noinline struct rule *rule_of_numbers(const struct node_config *node, const struct source *source)
 {

@@ -3,22 +3,9 @@
 #ifndef FAIRLANE_WIRE_H
 #define FAIRLANE_WIRE_H
 
+#include "kernel.h"
 #include "maps.h"
 #include <bpf/bpf_core_read.h>
-
-/* The few fields of kernel structures that are used; the loader finds their offsets. */
-struct sk_buff {
-	struct net_device *dev;
-	__u8 encapsulation : 1;
-	__u16 inner_transport_header;
-	__u16 transport_header;
-	__u32 end;
-	unsigned char *head, *data;
-} __attribute__((preserve_access_index));
-
-struct skb_shared_info {
-	__u32 gso_type;
-} __attribute__((preserve_access_index));
 
 extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
 

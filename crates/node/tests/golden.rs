@@ -2,12 +2,12 @@
 //! almost always decide like the floating-point reference.
 #![cfg(feature = "ebpf")]
 
+use crate::common::library::{Arrival, ETHERNET, Library, USERS, frame, node, replay_vector};
 use crate::common::{DROP, LOOPBACK, PASS, START_NS, label_of};
-use fairlane_node::config::NodeConfig;
 use fairlane_node::kernel::Programs;
 use fairlane_node::records::ReplayInput;
 use fairlane_schemes::base::rng::Rng;
-use fairlane_schemes::base::units::{BitRate, QueueLimit, Threshold, Time};
+use fairlane_schemes::base::units::{BitRate, QueueLimit, Time};
 use fairlane_schemes::contract::buffer::BufferParams;
 use fairlane_schemes::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline};
 use fairlane_schemes::contract::marker::MeterSpec;
@@ -15,100 +15,15 @@ use fairlane_schemes::contract::packet::TrafficClass;
 use fairlane_schemes::contract::weights::Weights;
 use fairlane_schemes::fixed::csfq::{FixedCsfq, FixedCsfqParams, FixedRates, QueueState, RateConstants};
 use fairlane_schemes::fixed::{
-    Accounting, Activity, Decay, FixedAverager, FixedMeter, FixedMeterParams, FixedThreshold, PACKET, PACKET_WEIGHT,
+    Accounting, Activity, Decay, FixedAverager, FixedMeter, FixedMeterParams, FixedThreshold, PACKET_WEIGHT,
 };
-use fairlane_schemes::label::abc::AverageOver;
 use fairlane_schemes::registry::markers::MarkerConfig;
 use fairlane_schemes::registry::queue_config::QueueConfig;
 use fairlane_schemes::registry::schemes::Scheme;
 use fairlane_schemes::testing::TestPacket;
 use serde_json::json;
 
-const USERS: u32 = 12;
-/// Bytes that the kernel counts in addition to the IP packet: the Ethernet header.
-const ETHERNET: i64 = 14;
 const RATE: BitRate = BitRate(10_000_000);
-
-/// One arrival: the input of programs and library.
-#[derive(Clone, Copy)]
-struct Arrival {
-    now_ns: u64,
-    user: u32,
-    ip_bytes: u16,
-    class: TrafficClass,
-    queue_packets: u32,
-    queue_bytes: u32,
-}
-
-/// State of the library's integer arithmetic.
-struct Library {
-    params: FixedMeterParams,
-    factors: [Accounting; 2],
-    meters: Vec<FixedMeter>,
-    decay: Decay,
-    averager: FixedAverager,
-    thresholds: FixedThreshold,
-    limit: i64,
-    in_packets: bool,
-    by_bytes: bool,
-}
-
-impl Library {
-    fn new(config: &NodeConfig) -> Self {
-        let abc = &config.ports[0].abc;
-        let in_packets = matches!(abc.q_min, Threshold::Packets(_));
-        let unit = if in_packets { PACKET as f64 } else { 1.0 };
-        let [q_min, q_base, gamma] =
-            [abc.q_min, abc.q_base, abc.gamma].map(|threshold| (threshold.magnitude() * unit) as i64);
-        let limit = match config.ports[0].queue.limit {
-            Some(QueueLimit::Packets(packets)) => i64::from(packets) * PACKET,
-            Some(QueueLimit::Bytes(bytes)) => bytes as i64,
-            None => i64::MAX,
-        };
-        Self {
-            params: FixedMeterParams::new(config.abc_marker.memory, config.default_user.reference_rate).unwrap(),
-            factors: [config.abc_marker.accounting_be, config.abc_marker.accounting_ef]
-                .map(|f| Accounting::new(f).unwrap()),
-            meters: vec![FixedMeter::new(START_NS); USERS as usize],
-            decay: Decay::new(abc.averager_memory).unwrap(),
-            averager: FixedAverager::default(),
-            thresholds: FixedThreshold::new(q_min, q_base, gamma).unwrap(),
-            limit,
-            in_packets,
-            by_bytes: abc.average_over == Some(AverageOver::Bytes),
-        }
-    }
-
-    /// Decides on an arrival. Returns its label, the average, its drop threshold, and true if it is dropped.
-    fn decide(&mut self, arrival: &Arrival) -> (Activity, Activity, i64, bool) {
-        let factor = self.factors[arrival.class.index()];
-        let meter = &mut self.meters[arrival.user as usize];
-        let label = meter.label(&self.params, u32::from(arrival.ip_bytes), factor, arrival.now_ns);
-        let average = self.averager.average();
-        let queue =
-            if self.in_packets { i64::from(arrival.queue_packets) * PACKET } else { i64::from(arrival.queue_bytes) };
-        let share = if self.in_packets { PACKET } else { i64::from(arrival.ip_bytes) + ETHERNET };
-        let drops = self.thresholds.drops(queue, label, average) || queue + share > self.limit;
-        if !drops {
-            let weight = if self.by_bytes { (i64::from(arrival.ip_bytes) + ETHERNET) as u32 } else { PACKET_WEIGHT };
-            self.averager.accept(&self.decay, label, weight, arrival.now_ns);
-        }
-        (label, average, self.thresholds.drop_threshold(label, average), drops)
-    }
-}
-
-/// The frame of an arrival. Users with even numbers have IPv4 addresses, users with odd numbers IPv6 addresses.
-fn frame(arrival: &Arrival) -> Vec<u8> {
-    let dscp = if arrival.class == TrafficClass::Expedited { 46 } else { 0 };
-    let user = arrival.user as u8;
-    if user.is_multiple_of(2) {
-        crate::common::ipv4([10, 0, 0, user], dscp, arrival.ip_bytes)
-    } else {
-        let mut source = [0; 16];
-        (source[0], source[15]) = (0xfd, user);
-        crate::common::ipv6(source, dscp, arrival.ip_bytes)
-    }
-}
 
 /// Passes an arrival to the kernel programs and the library, which must agree. Returns true if they drop it.
 fn decide_twice(programs: &Programs, library: &mut Library, arrival: &Arrival) -> bool {
@@ -124,43 +39,14 @@ fn decide_twice(programs: &Programs, library: &mut Library, arrival: &Arrival) -
     drops
 }
 
-/// Returns a node whose port has a link of 10 Mbit/s, and the activity AQM with these keys.
-fn node(queue: &serde_json::Value) -> NodeConfig {
-    let mut port = json!({"rate": "10 Mbit/s", "queue": {"scheme": "abc"}});
-    port["queue"].as_object_mut().unwrap().extend(queue.as_object().unwrap().clone());
-    crate::common::config(&port, &json!({"default_user": {"meter_of": "address", "traffic_class": "dscp"}}))
-}
-
 #[test]
 fn golden_vector_is_decided_as_by_the_library_and_as_by_the_reference() {
     skip_unless_possible!();
     let config = node(&json!({"limit": "100 packets"}));
     let (programs, mut library) = (crate::common::replayed(&config), Library::new(&config));
-    let text = include_str!("../../../tests/vectors/abc.txt");
-    let mut lines = text.lines().filter(|line| !line.starts_with('#')).peekable();
-    let (mut queue_packets, mut arrivals) = (0u32, 0);
-    while let Some(line) = lines.next() {
-        let fields: Vec<&str> = line.split(' ').collect();
-        match fields[0] {
-            "depart" => queue_packets -= 1,
-            "arrive" => {
-                let arrival = Arrival {
-                    now_ns: START_NS + fields[1].parse::<u64>().unwrap() / 1000,
-                    user: fields[3].parse().unwrap(),
-                    ip_bytes: fields[4].parse().unwrap(),
-                    class: if fields[5] == "EF" { TrafficClass::Expedited } else { TrafficClass::BestEffort },
-                    queue_packets,
-                    queue_bytes: 0,
-                };
-                let reference_drops = lines.peek().is_some_and(|next| next.starts_with("drop "));
-                assert_eq!(decide_twice(&programs, &mut library, &arrival), reference_drops, "{line}");
-                queue_packets += u32::from(!reference_drops);
-                arrivals += 1;
-            }
-            "drop" => {}
-            other => panic!("unknown event {other}"),
-        }
-    }
+    let arrivals = replay_vector(|arrival, reference_drops, line| {
+        assert_eq!(decide_twice(&programs, &mut library, arrival), reference_drops, "{line}");
+    });
     assert_eq!(arrivals, 600);
 }
 

@@ -479,8 +479,14 @@ fn counters_are_shown_by_status_top_and_export() {
     lab.node_ok("n", "detach", &config);
 }
 
+/// Capabilities of a systemd unit.
+pub fn capabilities(unit: &str) -> Vec<&str> {
+    let line = unit.lines().find_map(|line| line.strip_prefix("CapabilityBoundingSet=")).unwrap();
+    line.split_whitespace().collect()
+}
+
 /// Runs the tool as root with only these capabilities. Returns true if it succeeds.
-fn with_capabilities(lab: &Lab, capabilities: &[&str], verb: &str, config: &Path) -> bool {
+pub fn with_capabilities(lab: &Lab, capabilities: &[&str], verb: &str, config: &Path) -> bool {
     let names: Vec<String> =
         capabilities.iter().map(|name| format!("+{}", name.trim_start_matches("CAP_").to_lowercase())).collect();
     let set = ["-all".to_string()].into_iter().chain(names).collect::<Vec<_>>().join(",");
@@ -496,12 +502,8 @@ fn the_units_ask_for_the_capabilities_that_are_needed_and_no_others() {
         println!("skipped: there is no setpriv");
         return;
     }
-    let of = |unit: &'static str| -> Vec<&'static str> {
-        let line = unit.lines().find_map(|line| line.strip_prefix("CapabilityBoundingSet=")).unwrap();
-        line.split_whitespace().collect()
-    };
-    let attach = of(include_str!("../share/fairlane-node.service"));
-    let export = of(include_str!("../share/fairlane-node-export.service"));
+    let attach = capabilities(include_str!("../share/fairlane-node.service"));
+    let export = capabilities(include_str!("../share/fairlane-node-export.service"));
     let lab = Lab::one_node();
     let config = lab.config("n", "[[ports]]\ninterface = \"out0\"\nqueue = { scheme = \"abc\" }\n");
     let before = lab.traces("n");

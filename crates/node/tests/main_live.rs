@@ -26,5 +26,6 @@ mod live_users;
 mod operate;
 mod pilot;
 mod pop;
+mod qdisc;
 mod soak;
 mod spoofing;

@@ -28,6 +28,7 @@
 enum { SCHEME_ABC = 0, SCHEME_CSFQ = 1 };
 enum { RULE_BE = 0, RULE_EF = 1, RULE_DSCP = 2 };
 enum { UNIT_PACKETS = 0, UNIT_BYTES = 1, UNIT_VIRTUAL = 2 };
+enum { OWN_QDISC_NONE = 0, OWN_QDISC_FIFO = 1 };
 enum { INGRESS_NONE = 0, INGRESS_METER = 1, INGRESS_TRUSTED = 2 };
 enum { AQM_NONE = 0, AQM_ABC = 1, AQM_CSFQ = 2 };
 enum { CARRIER_NONE = 0, CARRIER_TAG = 1, CARRIER_OPTION = 2, CARRIER_SHIM = 3 };
@@ -221,7 +222,7 @@ struct port_config {
 	struct mark_bits mark_bits; /* Position of labels in marks. */
 	__u32 qdisc_class[2]; /* skb->priority of each class; 0 leaves it unchanged. */
 	__u32 asks; /* True if no labels are written until the far end announces that it reads them. */
-	__u32 reserved; /* Zero. */
+	__u32 own_qdisc; /* Scheduler of the port's own qdisc, or 0 if the kernel's qdisc is the queue. */
 	__u64 quiet_until_ns; /* Time until which a port that reads labels does not announce this; 0 if it does. */
 	__s64 q_min; /* Q_min. */
 	__s64 q_base; /* Q_base; for CSFQ the queue threshold. */
@@ -232,8 +233,10 @@ struct port_config {
 	__u64 ns_per_byte_q20; /* Time per byte of the virtual queue. */
 	__u64 control_ns_per_byte_q20; /* Time per byte of the control rate; 0 if no control traffic bypasses the AQM. */
 	struct fair_csfq_params csfq; /* Parameters of CSFQ. */
+	__u64 shaper_ns_per_byte_q20; /* For the own qdisc: time per byte at the rate to which it shapes; 0 if it doesn't shape. */
+	__u64 be_offset_ns; /* For the own qdisc: time by which a BE packet may wait longer than an EF packet. */
 } __attribute__((aligned(8)));
-_Static_assert(sizeof(struct port_config) == 200, "port_config");
+_Static_assert(sizeof(struct port_config) == 216, "port_config");
 _Static_assert(__builtin_offsetof(struct port_config, ifindex) == 0, "port_config.ifindex");
 _Static_assert(__builtin_offsetof(struct port_config, ingress) == 4, "port_config.ingress");
 _Static_assert(__builtin_offsetof(struct port_config, aqm) == 8, "port_config.aqm");
@@ -247,7 +250,7 @@ _Static_assert(__builtin_offsetof(struct port_config, marks_ecn) == 36, "port_co
 _Static_assert(__builtin_offsetof(struct port_config, mark_bits) == 40, "port_config.mark_bits");
 _Static_assert(__builtin_offsetof(struct port_config, qdisc_class) == 56, "port_config.qdisc_class");
 _Static_assert(__builtin_offsetof(struct port_config, asks) == 64, "port_config.asks");
-_Static_assert(__builtin_offsetof(struct port_config, reserved) == 68, "port_config.reserved");
+_Static_assert(__builtin_offsetof(struct port_config, own_qdisc) == 68, "port_config.own_qdisc");
 _Static_assert(__builtin_offsetof(struct port_config, quiet_until_ns) == 72, "port_config.quiet_until_ns");
 _Static_assert(__builtin_offsetof(struct port_config, q_min) == 80, "port_config.q_min");
 _Static_assert(__builtin_offsetof(struct port_config, q_base) == 88, "port_config.q_base");
@@ -258,6 +261,8 @@ _Static_assert(__builtin_offsetof(struct port_config, packet_weight) == 128, "po
 _Static_assert(__builtin_offsetof(struct port_config, ns_per_byte_q20) == 136, "port_config.ns_per_byte_q20");
 _Static_assert(__builtin_offsetof(struct port_config, control_ns_per_byte_q20) == 144, "port_config.control_ns_per_byte_q20");
 _Static_assert(__builtin_offsetof(struct port_config, csfq) == 152, "port_config.csfq");
+_Static_assert(__builtin_offsetof(struct port_config, shaper_ns_per_byte_q20) == 200, "port_config.shaper_ns_per_byte_q20");
+_Static_assert(__builtin_offsetof(struct port_config, be_offset_ns) == 208, "port_config.be_offset_ns");
 
 /* Packet counters of a port, with sizes on the wire. */
 struct port_counts {
@@ -285,7 +290,7 @@ struct port_state {
 	__u32 lock; /* Lock of all fields except `late`. Only programs use it; the tool writes zero. */
 	__s32 average; /* A_avg before the last packet. For CSFQ, log2 of the fair rate, or the lowest label if there is no estimate. */
 	struct fair_averager averager; /* A_avg. */
-	__u64 free_at_ns; /* Time at which the virtual queue will be empty. */
+	__u64 free_at_ns; /* Time at which the virtual queue will be empty, or the shaper of the own qdisc sends again. */
 	__s64 queue; /* Queue at the arrival of the last packet, in the unit of the port. */
 	__s64 threshold; /* T_drop of the last packet; for CSFQ Q_min. */
 	struct port_counts counts; /* Packets counted under the lock. */
@@ -312,6 +317,28 @@ _Static_assert(__builtin_offsetof(struct port_state, late_sum) == 264, "port_sta
 _Static_assert(__builtin_offsetof(struct port_state, late_count) == 272, "port_state.late_count");
 _Static_assert(__builtin_offsetof(struct port_state, late_ns) == 280, "port_state.late_ns");
 _Static_assert(__builtin_offsetof(struct port_state, late_pending) == 288, "port_state.late_pending");
+
+/* Packets of a traffic class that left the own qdisc of a port. */
+struct class_counts {
+	__u64 packets; /* Packets sent. */
+	__u64 bytes; /* Their bytes, Ethernet header included. */
+	__u64 waited_ns; /* Sum of their waiting times in ns. An aggregate counts once. */
+	__u64 longest_ns; /* Longest waiting time in ns. */
+	__u64 waits; /* Number of waiting times in the sum. */
+} __attribute__((aligned(8)));
+_Static_assert(sizeof(struct class_counts) == 40, "class_counts");
+_Static_assert(__builtin_offsetof(struct class_counts, packets) == 0, "class_counts.packets");
+_Static_assert(__builtin_offsetof(struct class_counts, bytes) == 8, "class_counts.bytes");
+_Static_assert(__builtin_offsetof(struct class_counts, waited_ns) == 16, "class_counts.waited_ns");
+_Static_assert(__builtin_offsetof(struct class_counts, longest_ns) == 24, "class_counts.longest_ns");
+_Static_assert(__builtin_offsetof(struct class_counts, waits) == 32, "class_counts.waits");
+
+/* Own qdisc of a port. */
+struct qdisc_state {
+	struct class_counts classes[2]; /* Counts of each class, BE first. */
+} __attribute__((aligned(8)));
+_Static_assert(sizeof(struct qdisc_state) == 80, "qdisc_state");
+_Static_assert(__builtin_offsetof(struct qdisc_state, classes) == 0, "qdisc_state.classes");
 
 /* Key of a neighbour to which packets are sent. */
 struct neighbour_key {

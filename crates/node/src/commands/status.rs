@@ -4,6 +4,7 @@ use super::{Outcome, absent, attached, attached_without_users, counted, label, m
 use clap::Args;
 use fairlane_node::kernel::{Neighbour, SILENT, Snapshot, UserView};
 use fairlane_node::names::Names;
+use fairlane_node::records::ClassCounts;
 use fairlane_node::subscribers;
 use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
@@ -95,6 +96,7 @@ fn to_json(snapshot: &Snapshot, absent: &[&str], all_users: Option<usize>, drops
                 "labels_held_back": port.held_back,
                 "neighbours": port.neighbours.iter().map(neighbour).collect::<Vec<_>>(),
                 "is_silent": port.is_silent,
+                "own_qdisc": port.classes.map(|[be, ef]| json!({"be": class(&be), "ef": class(&ef)})),
             })
         })
         .collect();
@@ -123,6 +125,16 @@ fn to_json(snapshot: &Snapshot, absent: &[&str], all_users: Option<usize>, drops
         "user_count": all_users,
         "users": users,
         "ingress": ingress,
+    })
+}
+
+fn class(counts: &ClassCounts) -> Json {
+    json!({
+        "packets": counts.packets,
+        "bytes": counts.bytes,
+        "waits": counts.waits,
+        "mean_wait_seconds": counts.mean_wait_s(),
+        "longest_wait_seconds": counts.longest_ns as f64 * 1e-9,
     })
 }
 
@@ -170,6 +182,17 @@ fn ports_table(snapshot: &Snapshot, absent: &[&str]) -> String {
     }
     for interface in absent {
         text += &format!("{interface:<16} absent\n");
+    }
+    for (port, classes) in snapshot.ports.iter().filter_map(|port| Some((port, port.classes?))) {
+        for (name, counts) in ["be", "ef"].into_iter().zip(classes) {
+            text += &format!(
+                "{} {name}: {} packets sent, waited {:.3} ms on average, at most {:.3} ms\n",
+                port.interface,
+                counts.packets,
+                counts.mean_wait_s() * 1e3,
+                counts.longest_ns as f64 * 1e-6
+            );
+        }
     }
     text
 }

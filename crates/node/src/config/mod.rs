@@ -459,6 +459,44 @@ mod tests {
         assert_eq!(message(&mixed), "ports[0].queue.cut_budget: is not possible here, the only one is \"on_entry\"");
         mixed["ports"][0] = json!({"interface": "a", "queue": {"scheme": "csfq"}});
         assert_eq!(message(&mixed), "ports[0].rate: missing, csfq cannot do without");
+        let own = |key: &str, value: Json| {
+            let mut port = json!({
+                "interface": "a", "rate": "10 Mbit/s",
+                "queue": {"scheme": "abc", "backlog": "bpf", "limit": "24 packets", "scheduler": "medf"},
+            });
+            port["queue"][key] = value;
+            NodeConfig::read(&json!({"ports": [port]})).map_err(|error| error.to_string())
+        };
+        assert_eq!(
+            own("be_offset", json!(1.5)).unwrap().ports[0].be_offset(),
+            Some(fairlane_schemes::base::units::Time::from_micros(43_200))
+        );
+        for (key, value, expected) in [
+            ("scheme", json!("droptail"), "ports[0].queue.backlog: \"bpf\" is a queue for scheme \"abc\" only"),
+            ("ecn", json!(true), "ports[0].queue.ecn: backlog \"bpf\" cannot mark packets, use \"qdisc\""),
+            ("limit", Json::Null, "ports[0].queue.limit: missing, backlog \"bpf\" has no other limit"),
+            (
+                "backlog",
+                json!("qdisc"),
+                "ports[0].queue.scheduler: only backlog \"bpf\" has one; other qdiscs have qdisc_class_be and \
+                 qdisc_class_ef",
+            ),
+        ] {
+            assert_eq!(own(key, value).unwrap_err(), expected);
+        }
+        let mut own = changed("/ports/1/queue/backlog", json!("bpf"));
+        assert_eq!(
+            message(&own),
+            "ports[1].queue.backlog: \"bpf\" has no qdisc_class_be and qdisc_class_ef, use scheduler"
+        );
+        own["ports"][1]["queue"]["be_offset"] = json!(1.5);
+        assert_eq!(message(&own), "ports[1].queue.be_offset: only scheduler \"medf\" has one");
+        mixed = json!({"marker": {"scheme": "csfq"}, "ports": [{"interface": "a", "rate": "10 Mbit/s"}]});
+        mixed["ports"][0]["queue"] = json!({"scheme": "csfq", "backlog": "bpf", "limit": "24 packets"});
+        assert_eq!(
+            message(&mixed),
+            "ports[0].queue.backlog: \"bpf\" cannot write the new labels of csfq into packets, use \"qdisc\""
+        );
         let mut unknown = example();
         unknown["ports"][0]["carier"] = json!("none");
         assert_eq!(message(&unknown), "ports[0].carier: unknown key (value \"none\"); did you mean carrier?");

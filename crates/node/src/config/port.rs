@@ -1,7 +1,8 @@
 //! Ports and their treatment of arriving and departing packets.
 
 use fairlane_schemes::base::config::{ConfigError, ParamSet, Table};
-use fairlane_schemes::base::units::{BitRate, QueueLimit, QueueMeasure, Threshold};
+use fairlane_schemes::base::units::{BitRate, QueueLimit, QueueMeasure, Threshold, Time};
+use fairlane_schemes::contract::buffer::{BufferParams, Scheduler};
 use fairlane_schemes::label::abc::{AbcParams, check_opens};
 use fairlane_schemes::label::csfq::{CsfqParams, CsfqVariant, CutBudget, OverflowBound};
 use fairlane_schemes::queue::queue_length::DelayEstimate;
@@ -73,6 +74,8 @@ choices! {
         Qdisc = "qdisc",
         /// A virtual queue, drained at `rate`, for bottlenecks outside the kernel.
         Virtual = "virtual",
+        /// The node's own qdisc, a BPF program that replaces the root qdisc.
+        Bpf = "bpf",
     }
 }
 
@@ -113,6 +116,10 @@ params! {
         backlog: BacklogSource = "qdisc", source "our choice";
         /// Maximum queue, tested after the AQM. If absent, only the qdisc's own limit applies.
         limit: Option<QueueLimit> = null, in "1 packets"..="16777216 packets", symbol "Q_max", source "abc2018 Table 1";
+        /// Scheduling between traffic classes, with backlog "bpf".
+        scheduler: Scheduler = "fifo", source "abc2018 III-D2";
+        /// Offset of BE with scheduler "medf", as a multiple of the time to send a full queue.
+        be_offset: f64 = 2.0, in 0.0..=1000.0, symbol "delta_BE", source "abc2018 III-D2 (Table 1 prints 1.5)";
     }
 }
 
@@ -189,7 +196,8 @@ impl Port {
 
     /// Checks conditions that involve several keys of the queue. `rate` is the full name of the rate's key, for errors.
     fn check_queue(&self, table: &Table<'_>, rate: &str) -> Result<(), ConfigError> {
-        let QueueParams { scheme, backlog, limit } = self.queue;
+        let QueueParams { scheme, backlog, limit, .. } = self.queue;
+        self.check_own_qdisc(table, rate)?;
         let thresholds = self.thresholds();
         let q_min = thresholds[0].1;
         let measure = q_min.measure();
@@ -238,6 +246,51 @@ impl Port {
         Ok(())
     }
 
+    /// Returns true if the node's own qdisc is the queue of the port.
+    #[must_use]
+    pub fn has_own_qdisc(&self) -> bool {
+        self.queue.backlog == BacklogSource::Bpf
+    }
+
+    /// Offset of BE in MEDF, abc2018 III-D2; `None` if the scheduler is another one.
+    #[must_use]
+    pub fn be_offset(&self) -> Option<Time> {
+        let QueueParams { scheduler, limit, be_offset, .. } = self.queue;
+        let (limit, rate) = (limit?, self.params.rate?);
+        let buffer = BufferParams { limit, scheduler, be_offset, ..BufferParams::default() };
+        (scheduler == Scheduler::Medf).then(|| buffer.be_offset_at(rate))
+    }
+
+    /// Checks the keys of the node's own qdisc. A BPF qdisc cannot write packets (net/sched/bpf_qdisc.c).
+    fn check_own_qdisc(&self, table: &Table<'_>, rate: &str) -> Result<(), ConfigError> {
+        let QueueParams { scheme, limit, scheduler, be_offset, .. } = self.queue;
+        let wrong = |name, problem: &str| Err(ConfigError::new(table.key(name), problem));
+        if scheduler != Scheduler::Medf && be_offset != QueueParams::default().be_offset {
+            return wrong("be_offset", "only scheduler \"medf\" has one");
+        }
+        if !self.has_own_qdisc() {
+            let problem = "only backlog \"bpf\" has one; other qdiscs have qdisc_class_be and qdisc_class_ef";
+            return if scheduler == Scheduler::Fifo { Ok(()) } else { wrong("scheduler", problem) };
+        }
+        match scheme {
+            QueueScheme::DropTail => wrong("backlog", "\"bpf\" is a queue for scheme \"abc\" only"),
+            QueueScheme::Csfq => {
+                wrong("backlog", "\"bpf\" cannot write the new labels of csfq into packets, use \"qdisc\"")
+            }
+            QueueScheme::Abc if self.abc.ecn == Some(true) => {
+                wrong("ecn", "backlog \"bpf\" cannot mark packets, use \"qdisc\"")
+            }
+            QueueScheme::Abc if limit.is_none() => wrong("limit", "missing, backlog \"bpf\" has no other limit"),
+            QueueScheme::Abc if self.qdisc_classes() != [0, 0] => {
+                wrong("backlog", "\"bpf\" has no qdisc_class_be and qdisc_class_ef, use scheduler")
+            }
+            QueueScheme::Abc if scheduler == Scheduler::Medf && self.params.rate.is_none() => {
+                Err(ConfigError::new(rate, "missing, scheduler \"medf\" cannot do without"))
+            }
+            QueueScheme::Abc => Ok(()),
+        }
+    }
+
     /// Thresholds of the scheme, Q_min first.
     #[must_use]
     pub fn thresholds(&self) -> Vec<(&'static str, Threshold)> {
@@ -280,7 +333,7 @@ fn most(measure: QueueMeasure) -> Threshold {
     match measure {
         QueueMeasure::Packets => Threshold::Packets(16_777_216.0),
         QueueMeasure::Bytes => Threshold::Bytes(1e12),
-        QueueMeasure::Delay => Threshold::Delay(fairlane_schemes::base::units::Time::from_secs(8)),
+        QueueMeasure::Delay => Threshold::Delay(Time::from_secs(8)),
     }
 }
 

@@ -11,9 +11,9 @@ use super::programs::{
 };
 use super::tcx::{self, Side};
 use super::users::{UserTable, unfit};
-use super::{KernelError, clsact, hook};
+use super::{KernelError, clsact, hook, qdisc};
 use crate::config::{Arrivals, Carrier, Hook, MarkMask, NodeConfig, NodeScheme, Port, UserIs};
-use crate::records::{NodeRecord, Places, PortRecord, PortState, RuleRecord, UserKey, UserState};
+use crate::records::{NodeRecord, Places, PortRecord, PortState, QdiscState, RuleRecord, UserKey, UserState};
 use libbpf_rs::MapCore;
 use rustix::net::{AddressFamily, SocketType, netdevice, socket};
 use std::fs;
@@ -68,9 +68,11 @@ pub fn attach(config: &NodeConfig) -> Result<Attached, KernelError> {
     let places = if was_attached { places_there(config, folder)? } else { Places::of(config) };
     let has_tcx = config.node.hook == Hook::Auto && tcx::is_there();
     let outcome = Programs::load(Mode::Pinned(folder), places).and_then(|programs| {
+        let own_qdisc = qdisc::prepare(&programs, config, &interfaces, folder)?;
         fall_silent(folder, &going(&programs.ports()?, config, &interfaces), &|_| ())?;
         let mut records = fill(&programs, config, &interfaces, has_tcx)?;
         hook_all(&programs, &records, folder, has_tcx)?;
+        qdisc::enter(&records, own_qdisc.as_deref(), folder)?;
         announce(&programs, &mut records)?;
         // Detaches the programs of an earlier attach at another hook.
         records.iter().try_for_each(|record| leave_other_hook(&programs, record, folder, has_tcx))
@@ -149,6 +151,7 @@ fn remove_all(folder: &Path) -> Result<usize, KernelError> {
 
 fn remove_pins(folder: &Path) -> Result<usize, KernelError> {
     let mut ports = 0;
+    qdisc::leave_all(folder)?;
     hook::unlink_all(folder)?;
     if folder.join("ports").exists() {
         let map = open_pinned(folder, "ports")?;
@@ -163,9 +166,9 @@ fn remove_pins(folder: &Path) -> Result<usize, KernelError> {
     Ok(ports)
 }
 
-/// Inode of this process's network namespace.
+/// Inode of this thread's network namespace.
 pub(super) fn netns() -> Result<u64, KernelError> {
-    let file = "/proc/self/ns/net";
+    let file = "/proc/thread-self/ns/net";
     Ok(fs::metadata(file).map_err(KernelError::system(format!("reading {file}")))?.ino())
 }
 
@@ -400,6 +403,7 @@ fn fill_ports(
         let place = PortRecord::place(*index);
         if !known.is_some_and(|known| record.keeps_state_of(known)) {
             programs.write("port_states", &place, &PortState::initial())?;
+            programs.write("qdisc_states", &place, &QdiscState::default())?;
         }
         programs.write("ports", &place, &record)?;
         records.push(record);

@@ -1,12 +1,12 @@
 //! Checks each requirement of `attach`.
 
 use super::attach::{check_node, check_pin_path, default_rule, places_there, record_of, same_place};
-use super::links::{Link, links, root_qdiscs};
+use super::links::{Link, RootQdisc, links, root_qdiscs};
 use super::marks;
 use super::programs::{Mode, Programs, is_there};
 use super::tcx::{self, Side};
 use super::users::unfit;
-use super::{KernelError, Labels, PortView, SILENT, Snapshot, hook};
+use super::{KernelError, Labels, PortView, SILENT, Snapshot, hook, qdisc};
 use crate::config::{Arrivals, BacklogSource, Carrier, MeterOf, NodeConfig, Port, QueueScheme, User, Who};
 use crate::io::aggregating_offloads;
 use crate::records::{Places, RuleRecord};
@@ -60,15 +60,25 @@ pub fn check(config: Option<&NodeConfig>) -> Vec<Finding> {
     let places = config.map_or(Places { configured: 1, addresses: 1 }, Places::of);
     // Except for tc, loading the programs tests all requirements: kernel types and functions, timers, locks, maps, and
     // memory for the maps.
-    let programs = Programs::load(Mode::Unpinned, places).err().map(|error| error.to_string());
+    let programs = Programs::load(Mode::Unpinned, places);
+    let own_qdisc = config.filter(|config| config.ports.iter().any(Port::has_own_qdisc)).and_then(|_| {
+        let problem = match (qdisc::missing(), &programs) {
+            (Some(reason), _) => Some(reason),
+            (None, Ok(programs)) => qdisc::problem(programs),
+            // The finding about the programs gives the reason.
+            (None, Err(_)) => return None,
+        };
+        Some(Finding::of("BPF qdisc", problem))
+    });
     let mut findings = vec![
         Finding::of("types of the kernel", exists("/sys/kernel/btf/vmlinux")),
-        Finding::of("kernel programs", programs),
+        Finding::of("kernel programs", programs.err().map(|error| error.to_string())),
         match tcx::is_there() {
             true => Finding::new("TCX", State::Ok, ""),
             false => Finding::new("TCX", State::Warning, "not in this kernel, clsact is used in its place"),
         },
     ];
+    findings.extend(own_qdisc);
     match config {
         None => findings.push(Finding::of("BPF file system", has_bpf_file_system())),
         Some(config) => {
@@ -187,7 +197,7 @@ fn two_meters(config: &NodeConfig) -> Option<String> {
 
 /// Returns findings about ports: one per port without problems, or one per problem.
 fn ports(config: &NodeConfig) -> Vec<Finding> {
-    let (links, qdiscs) = match links().and_then(|links| Ok((links, root_qdiscs()?))) {
+    let (links, roots) = match links().and_then(|links| Ok((links, root_qdiscs()?))) {
         Ok(answers) => answers,
         Err(error) => return vec![Finding::new("ports", State::Missing, format!("asking the kernel: {error}"))],
     };
@@ -201,11 +211,12 @@ fn ports(config: &NodeConfig) -> Vec<Finding> {
             continue;
         };
         indices.push((port.interface.clone(), link.index));
-        if let Some(text) = port_problem(config, port, link) {
+        let root = roots.iter().find(|root| root.index == link.index);
+        if let Some(text) = port_problem(config, port, link, root) {
             findings.push(Finding::new(what, State::Missing, text));
             continue;
         }
-        let problems = port_warnings(config, port, link, qdiscs.get(&link.index).map(String::as_str));
+        let problems = port_warnings(config, port, link, root.map(|root| root.kind.as_str()));
         if problems.is_empty() {
             findings.push(Finding::new(what, State::Ok, ""));
         } else {
@@ -216,12 +227,17 @@ fn ports(config: &NodeConfig) -> Vec<Finding> {
     findings
 }
 
-fn port_problem(config: &NodeConfig, port: &Port, link: &Link) -> Option<String> {
+fn port_problem(config: &NodeConfig, port: &Port, link: &Link, root: Option<&RootQdisc>) -> Option<String> {
+    let folder = Path::new(&config.node.pin_path);
     let record = match record_of(config, port, link.index, link.framing, false) {
         Ok(record) => record,
         Err(error) => return Some(error.to_string()),
     };
-    let is_taken = || link.has_xdp && !hook::has_link(Path::new(&config.node.pin_path), link.index, Side::Unwrap);
+    let foreign = root.filter(|_| port.has_own_qdisc()).and_then(|root| qdisc::foreign(root, folder));
+    if foreign.is_some() {
+        return foreign;
+    }
+    let is_taken = || link.has_xdp && !hook::has_link(folder, link.index, Side::Unwrap);
     (record.has_unwrap() && is_taken()).then(|| "another program is at XDP, which carrier \"shim\" needs".into())
 }
 

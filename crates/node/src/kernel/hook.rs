@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 const FILTER: u32 = 0xfa;
 
 /// Prefix of the pins of links.
-const LINK: &str = "link-";
+pub(super) const LINK: &str = "link-";
 
 /// Attaches a program to one side of a port by a BPF link, replacing an earlier program.
 pub(super) fn link(folder: &Path, program: BorrowedFd<'_>, index: u32, side: Side) -> Result<(), KernelError> {

@@ -1,12 +1,13 @@
 //! Network interfaces, their qdiscs, and their changes, from netlink (rtnetlink(7)).
 
-use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkLayerType, LinkMessage, LinkXdp};
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use rustix::event::{PollFd, PollFlags, poll};
-use std::collections::HashMap;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -97,12 +98,23 @@ pub(super) fn name_of(index: u32) -> Option<String> {
     rustix::net::netdevice::index_to_name(&socket, index).ok()
 }
 
-/// Kind of each interface's root qdisc, by interface index.
+/// Root qdisc of an interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RootQdisc {
+    /// Index of the interface.
+    pub index: u32,
+    /// Kind, such as `tbf`.
+    pub kind: String,
+    /// True if somebody has set it; false for the kernel's default.
+    pub is_configured: bool,
+}
+
+/// Root qdiscs of all interfaces.
 ///
 /// # Errors
 /// The kernel cannot be queried.
-pub fn root_qdiscs() -> io::Result<HashMap<u32, String>> {
-    let mut kinds = HashMap::new();
+pub fn root_qdiscs() -> io::Result<Vec<RootQdisc>> {
+    let mut roots = Vec::new();
     dump(RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default()), |message| {
         let RouteNetlinkMessage::NewQueueDiscipline(message) = message else { return };
         let kind = message.attributes.iter().find_map(|attribute| match attribute {
@@ -110,24 +122,45 @@ pub fn root_qdiscs() -> io::Result<HashMap<u32, String>> {
             _ => None,
         });
         if let Some(kind) = kind.filter(|_| message.header.parent == TcHandle::ROOT) {
-            kinds.insert(message.header.index.unsigned_abs(), kind);
+            let is_configured = message.header.handle != TcHandle::UNSPEC;
+            roots.push(RootQdisc { index: message.header.index.unsigned_abs(), kind, is_configured });
         }
     })?;
-    Ok(kinds)
+    Ok(roots)
+}
+
+/// Replaces the root qdisc of an interface by one of `kind` without options.
+pub(super) fn replace_root_qdisc(index: u32, kind: &str) -> io::Result<()> {
+    let mut message = root_qdisc_of(index);
+    message.attributes.push(TcAttribute::Kind(kind.into()));
+    change(RouteNetlinkMessage::NewQueueDiscipline(message), NLM_F_CREATE | NLM_F_REPLACE)
+}
+
+/// Removes the root qdisc of an interface. The kernel then sets its default.
+pub(super) fn remove_root_qdisc(index: u32) -> io::Result<()> {
+    change(RouteNetlinkMessage::DelQueueDiscipline(root_qdisc_of(index)), 0)
+}
+
+fn root_qdisc_of(index: u32) -> TcMessage {
+    let mut message = TcMessage::default();
+    message.header.index = index.cast_signed();
+    message.header.parent = TcHandle::ROOT;
+    message
+}
+
+/// Requests a change, and waits until the kernel has made it.
+fn change(request: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+    let socket = ask(request, NLM_F_REQUEST | NLM_F_ACK | flags)?;
+    let (datagram, _) = socket.recv_from_full()?;
+    match payloads(&datagram).into_iter().next() {
+        Some(NetlinkPayload::Error(error)) if error.code.is_some() => Err(error.to_io()),
+        _ => Ok(()),
+    }
 }
 
 /// Requests all objects of a kind, and passes each to `take`.
 fn dump(request: RouteNetlinkMessage, mut take: impl FnMut(RouteNetlinkMessage)) -> io::Result<()> {
-    let mut socket = Socket::new(NETLINK_ROUTE)?;
-    socket.bind_auto()?;
-    socket.connect(&SocketAddr::new(0, 0))?;
-    let mut header = NetlinkHeader::default();
-    header.flags = NLM_F_DUMP | NLM_F_REQUEST;
-    let mut message = NetlinkMessage::new(header, NetlinkPayload::from(request));
-    message.finalize();
-    let mut bytes = vec![0; message.buffer_len()];
-    message.serialize(&mut bytes);
-    socket.send(&bytes, 0)?;
+    let socket = ask(request, NLM_F_DUMP | NLM_F_REQUEST)?;
     loop {
         let (datagram, _) = socket.recv_from_full()?;
         for payload in payloads(&datagram) {
@@ -139,6 +172,21 @@ fn dump(request: RouteNetlinkMessage, mut take: impl FnMut(RouteNetlinkMessage))
             }
         }
     }
+}
+
+/// Sends a request. Returns the socket at which the answer arrives.
+fn ask(request: RouteNetlinkMessage, flags: u16) -> io::Result<Socket> {
+    let mut socket = Socket::new(NETLINK_ROUTE)?;
+    socket.bind_auto()?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    let mut header = NetlinkHeader::default();
+    header.flags = flags;
+    let mut message = NetlinkMessage::new(header, NetlinkPayload::from(request));
+    message.finalize();
+    let mut bytes = vec![0; message.buffer_len()];
+    message.serialize(&mut bytes);
+    socket.send(&bytes, 0)?;
+    Ok(socket)
 }
 
 /// Returns the messages of a datagram. Skips messages that the library cannot parse.

@@ -16,6 +16,7 @@ mod marks;
 mod messages;
 mod pin_watch;
 mod programs;
+mod qdisc;
 mod redirect;
 mod snapshot;
 mod tcx;
@@ -25,9 +26,10 @@ pub use attach::{Attached, Leaving, Ports, attach, configure, detach, is_attache
 pub use check::{Finding, State, check, warnings};
 pub use far_end::{Labels, Neighbour, SILENT};
 pub use flood::Flood;
-pub use links::{Link, LinkEvent, LinkEvents, links, root_qdiscs};
+pub use links::{Link, LinkEvent, LinkEvents, RootQdisc, links, root_qdiscs};
 pub use pin_watch::PinWatch;
 pub use programs::{Mode, Outcome, Programs, Unwrapped, empty_ns, empty_unwrap_ns};
+pub use qdisc::{OwnQdisc, missing as own_qdisc_missing};
 pub use redirect::Redirect;
 pub use snapshot::{PortView, Snapshot, UserView};
 pub use users::UserTable;
@@ -62,6 +64,9 @@ pub enum KernelError {
         /// Problem with it.
         problem: String,
     },
+    /// Neither this build nor this kernel has the node's own qdisc.
+    #[error("ports: backlog = \"bpf\": {0}")]
+    NoOwnQdisc(String),
     /// The maps have too few slots for the configured users.
     #[error("users_table.configured: {0} places are taken, more need a detach first")]
     NoPlace(u32),

@@ -4,7 +4,7 @@ use super::{KernelError, hook, messages};
 use crate::records::{
     IngressStats, NodeRecord, Places, PoolRecord, PortRecord, PortState, Record, ReplayInput, UserKey, UserState,
 };
-use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, ProgramInput};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenMapMut, OpenObject, ProgramInput};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use zerocopy::IntoBytes;
@@ -23,7 +23,7 @@ pub(super) fn open_pinned(folder: &Path, name: &str) -> Result<MapHandle, Kernel
 }
 
 /// Maps that outlive the tool.
-pub(super) const PINNED: [&str; 16] = [
+pub(super) const PINNED: [&str; 17] = [
     "config",
     "rules",
     "number_rules",
@@ -36,6 +36,7 @@ pub(super) const PINNED: [&str; 16] = [
     "port_addresses",
     "ports",
     "port_states",
+    "qdisc_states",
     "link_states",
     "neighbours",
     "stats",
@@ -110,6 +111,7 @@ pub struct Unwrapped {
 #[derive(Debug)]
 pub struct Programs {
     object: Object,
+    is_replay: bool,
 }
 
 impl Programs {
@@ -123,11 +125,23 @@ impl Programs {
         let mut open = ObjectBuilder::default().open_memory(&NODE.0).map_err(KernelError::refused(doing))?;
         prepare(&mut open, mode, places).map_err(KernelError::refused(doing))?;
         let object = open.load().map_err(KernelError::refused(doing))?;
-        Ok(Self { object })
+        Ok(Self { object, is_replay: mode == Mode::Replay })
     }
 
     fn map(&self, name: &str) -> libbpf_rs::Map<'_> {
         self.object.maps().find(|map| map.name() == name).expect("the object has all maps")
+    }
+
+    /// The map with this name, which another object can use; `None` if there is none.
+    pub(super) fn shared(&self, name: &str) -> Option<libbpf_rs::Map<'_>> {
+        self.object.maps().find(|map| map.name() == name && !name.starts_with('.'))
+    }
+
+    /// Sets the mode of these programs in a map of another object, if it is the map of the mode.
+    pub(super) fn set_mode(&self, map: &mut OpenMapMut<'_>) {
+        if self.is_replay {
+            set_replay_mode(map);
+        }
     }
 
     fn program(&self, name: &str) -> libbpf_rs::ProgramMut<'_> {
@@ -381,6 +395,14 @@ fn with_empty<T>(
     with(&program)
 }
 
+fn set_replay_mode(map: &mut OpenMapMut<'_>) {
+    if map.name().to_string_lossy().ends_with(".rodata.mode")
+        && let Some(flag) = map.initial_value_mut()
+    {
+        flag.copy_from_slice(&1u32.to_ne_bytes());
+    }
+}
+
 fn prepare(open: &mut OpenObject, mode: Mode<'_>, places: Places) -> libbpf_rs::Result<()> {
     for mut map in open.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
@@ -389,11 +411,8 @@ fn prepare(open: &mut OpenObject, mode: Mode<'_>, places: Places) -> libbpf_rs::
             "addresses" | "free_places" => map.set_max_entries(places.addresses)?,
             _ => {}
         }
-        if name.ends_with(".rodata.mode")
-            && mode == Mode::Replay
-            && let Some(flag) = map.initial_value_mut()
-        {
-            flag.copy_from_slice(&1u32.to_ne_bytes());
+        if mode == Mode::Replay {
+            set_replay_mode(&mut map);
         }
         if let Mode::Pinned(folder) = mode
             && PINNED.contains(&name.as_str())

@@ -6,8 +6,8 @@ use super::batches::read_all;
 use super::far_end::{Labels, Neighbour, neighbours, now_ns};
 use super::programs::{ZERO, is_there, open_pinned, read, read_ingress_stats, read_ports};
 use crate::records::{
-    IngressStats, Kind, LinkState, NodeRecord, Places, PoolRecord, PortCounts, PortRecord, PortState, UserKey,
-    UserState,
+    ClassCounts, IngressStats, Kind, LinkState, NodeRecord, Places, PoolRecord, PortCounts, PortRecord, PortState,
+    QdiscState, UserKey, UserState,
 };
 use libbpf_rs::{MapCore, MapHandle};
 use rustix::net::{AddressFamily, SocketType, netdevice, socket};
@@ -53,6 +53,8 @@ pub struct PortView {
     pub neighbours: Vec<Neighbour>,
     /// Packets sent without the label that they should have.
     pub held_back: u64,
+    /// Counts of the classes of the port's own qdisc, BE first, if it has one.
+    pub classes: Option<[ClassCounts; 2]>,
     /// True if the port strips labels without announcing this, because a detach is running or was interrupted.
     pub is_silent: bool,
 }
@@ -133,6 +135,7 @@ impl Snapshot {
         let names = socket(AddressFamily::INET, SocketType::DGRAM, None).ok();
         let map = open_pinned(folder, "ports")?;
         let states = open_pinned(folder, "port_states")?;
+        let qdiscs = open_pinned(folder, "qdisc_states")?;
         let links = open_pinned(folder, "link_states")?;
         let (all_neighbours, now) = (neighbours(folder)?, now_ns());
         let mut ports = Vec::new();
@@ -140,6 +143,8 @@ impl Snapshot {
             let index = record.ifindex;
             let state: PortState =
                 read(&states, "port_states", PortRecord::place(index).as_bytes())?.unwrap_or_default();
+            let qdisc: QdiscState =
+                read(&qdiscs, "qdisc_states", PortRecord::place(index).as_bytes())?.unwrap_or_default();
             let name = names.as_ref().and_then(|socket| netdevice::index_to_name(socket, index).ok());
             let link: LinkState = read(&links, "link_states", PortRecord::place(index).as_bytes())?.unwrap_or_default();
             let neighbours: Vec<_> =
@@ -153,6 +158,7 @@ impl Snapshot {
                 labels: Labels::of(&record, &neighbours),
                 neighbours,
                 held_back: link.held_back,
+                classes: (record.own_qdisc != 0).then_some(qdisc.classes),
                 is_silent: record.reads() && record.quiet_until_ns > now,
             });
         }

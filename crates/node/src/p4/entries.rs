@@ -389,6 +389,10 @@ fn is_virtual(number: usize, port: &Port) -> Result<bool, ConfigError> {
     let q_min = thresholds[0].1;
     let key = |name: &str| format!("ports[{number}].queue.{name}");
     match (q_min.measure(), port.queue.backlog) {
+        (_, BacklogSource::Bpf) => Err(ConfigError::new(
+            key("backlog"),
+            "\"bpf\" is a qdisc of Linux, a P4 switch has \"qdisc\" or \"virtual\"",
+        )),
         (QueueMeasure::Packets, _) => Ok(false),
         (QueueMeasure::Delay, BacklogSource::Virtual) => Ok(true),
         (QueueMeasure::Delay, BacklogSource::Qdisc) => {

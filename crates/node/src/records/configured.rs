@@ -2,14 +2,15 @@
 
 use super::fixed::{CsfqParamsRecord, CsfqRecord, DecayRecord};
 use super::maps::{
-    Kind, MarkBits, MarkRuleRecord, NeighbourState, NodeRecord, NumberKey, Place, PoolRecord, PortRecord, PortState,
-    PrefixKey, RuleRecord, Unit, UserKey,
+    Kind, MarkBits, MarkRuleRecord, NeighbourState, NodeRecord, NumberKey, OwnQdisc, Place, PoolRecord, PortRecord,
+    PortState, PrefixKey, RuleRecord, Unit, UserKey,
 };
 use crate::config::{
     Arrivals, BacklogSource, FarEnd, MarkMask, MarkMatch, MeterOf, NodeConfig, NodeScheme, Port, Prefix, QueueScheme,
     UserIs, UserParams, Who,
 };
 use fairlane_schemes::base::units::{BitRate, QueueLimit, Threshold, Time};
+use fairlane_schemes::contract::buffer::Scheduler;
 use fairlane_schemes::fixed::csfq::{FixedCsfqParams, RateConstants};
 use fairlane_schemes::fixed::{
     Accounting, Activity, Decay, FixedMeterParams, FixedThreshold, OutOfRange, PACKET, PACKET_WEIGHT,
@@ -236,6 +237,9 @@ impl RuleRecord {
     }
 }
 
+/// Offset of BE with strict priority, about 146 years. A time plus this offset fits in 64 bits.
+const MOST_OFFSET_NS: u64 = 1 << 62;
+
 /// Represents an unknown rate.
 pub(super) const UNKNOWN_RATE: BitRate = BitRate(1);
 
@@ -292,7 +296,12 @@ impl PortRecord {
             mark_bits: MarkBits::new(config.node.mark_mask),
             qdisc_class: port.qdisc_classes(),
             asks: 0,
-            reserved: 0,
+            own_qdisc: match port.queue.scheduler {
+                _ if !port.has_own_qdisc() => OwnQdisc::None,
+                Scheduler::Fifo => OwnQdisc::Fifo,
+                Scheduler::Strict => OwnQdisc::Strict,
+                Scheduler::Medf => OwnQdisc::Medf,
+            } as u32,
             quiet_until_ns: u64::MAX,
             q_min,
             q_base,
@@ -310,6 +319,11 @@ impl PortRecord {
                 rate => Self::ns_per_byte_q20(rate).max(1),
             },
             csfq,
+            shaper_ns_per_byte_q20: match port.params.rate {
+                Some(rate) if port.has_own_qdisc() => Self::ns_per_byte_q20(rate).max(1),
+                _ => 0,
+            },
+            be_offset_ns: port.be_offset().map_or(MOST_OFFSET_NS, nanos).min(MOST_OFFSET_NS),
         };
         let asks = record.needs_reader() && port.params.far_end == FarEnd::Announced;
         Ok(Self { asks: asks.into(), ..record })
@@ -329,7 +343,8 @@ impl PortRecord {
     /// Returns true if the state of a port with the record `other` is still valid with this record.
     #[must_use]
     pub fn keeps_state_of(&self, other: &Self) -> bool {
-        let of = |record: &Self| (record.decay, record.packet_weight, record.unit, record.aqm, record.csfq.decay);
+        let queue = |record: &Self| (record.unit, record.own_qdisc != 0);
+        let of = |record: &Self| (record.decay, record.packet_weight, queue(record), record.aqm, record.csfq.decay);
         of(self) == of(other)
     }
 }

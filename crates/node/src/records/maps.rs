@@ -61,6 +61,19 @@ pub(super) enum Place {
     First = 6,
 }
 
+/// Scheduler of a port's own qdisc.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OwnQdisc {
+    /// The kernel's qdisc is the queue.
+    None,
+    /// One queue for both classes.
+    Fifo,
+    /// EF first.
+    Strict,
+    /// The earliest deadline first.
+    Medf,
+}
+
 /// Unit of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
@@ -271,8 +284,8 @@ records! {
         qdisc_class: [u32; 2],
         /// True if no labels are written until the far end announces that it reads them.
         asks: u32,
-        /// Zero.
-        reserved: u32,
+        /// Scheduler of the port's own qdisc, or 0 if the kernel's qdisc is the queue.
+        own_qdisc: u32,
         /// Time until which a port that reads labels does not announce this; 0 if it does.
         quiet_until_ns: u64,
         /// Q_min.
@@ -293,6 +306,10 @@ records! {
         control_ns_per_byte_q20: u64,
         /// Parameters of CSFQ.
         csfq: CsfqParamsRecord,
+        /// For the own qdisc: time per byte at the rate to which it shapes; 0 if it doesn't shape.
+        shaper_ns_per_byte_q20: u64,
+        /// For the own qdisc: time by which a BE packet may wait longer than an EF packet.
+        be_offset_ns: u64,
     }
 
     /// Packet counters of a port, with sizes on the wire.
@@ -323,7 +340,7 @@ records! {
         average: i32,
         /// A_avg.
         averager: AveragerRecord,
-        /// Time at which the virtual queue will be empty.
+        /// Time at which the virtual queue will be empty, or the shaper of the own qdisc sends again.
         free_at_ns: u64,
         /// Queue at the arrival of the last packet, in the unit of the port.
         queue: i64,
@@ -345,6 +362,26 @@ records! {
         late_ns: u64,
         /// For CSFQ, arrived and accepted bytes, Q16, to be added by the next packet that gets the lock.
         late_pending: [u64; 2],
+    }
+
+    /// Packets of a traffic class that left the own qdisc of a port.
+    struct ClassCounts = class_counts {
+        /// Packets sent.
+        packets: u64,
+        /// Their bytes, Ethernet header included.
+        bytes: u64,
+        /// Sum of their waiting times in ns. An aggregate counts once.
+        waited_ns: u64,
+        /// Longest waiting time in ns.
+        longest_ns: u64,
+        /// Number of waiting times in the sum.
+        waits: u64,
+    }
+
+    /// Own qdisc of a port.
+    struct QdiscState = qdisc_state {
+        /// Counts of each class, BE first.
+        classes: [ClassCounts; 2],
     }
 
     /// Key of a neighbour to which packets are sent.

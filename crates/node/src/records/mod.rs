@@ -12,13 +12,13 @@ pub use configured::Places;
 pub use declare::{CType, Field, Layout, Record};
 pub use fixed::{AveragerRecord, CsfqParamsRecord, CsfqRecord, DecayRecord, MeterRecord};
 pub use maps::{
-    IngressStats, Kind, LinkState, MarkBits, MarkRuleRecord, NeighbourKey, NeighbourState, NodeRecord, NumberKey,
-    PoolRecord, PortCounts, PortRecord, PortState, PrefixKey, RedirectStats, ReplayInput, RuleRecord, UserKey,
-    UserState,
+    ClassCounts, IngressStats, Kind, LinkState, MarkBits, MarkRuleRecord, NeighbourKey, NeighbourState, NodeRecord,
+    NumberKey, PoolRecord, PortCounts, PortRecord, PortState, PrefixKey, QdiscState, RedirectStats, ReplayInput,
+    RuleRecord, UserKey, UserState,
 };
 
 use crate::config::{Arrivals, Carrier, ClassRule, NodeScheme, QueueScheme, User, UserIs};
-use maps::{Place, Unit};
+use maps::{OwnQdisc, Place, Unit};
 
 /// Layouts of the map records.
 #[must_use]
@@ -48,6 +48,7 @@ pub fn headers() -> [(&'static str, String); 2] {
         SCHEME_ABC = NodeScheme::Abc, SCHEME_CSFQ = NodeScheme::Csfq;
         RULE_BE = ClassRule::BestEffort, RULE_EF = ClassRule::Expedited, RULE_DSCP = ClassRule::Dscp;
         UNIT_PACKETS = Unit::Packets, UNIT_BYTES = Unit::Bytes, UNIT_VIRTUAL = Unit::Virtual;
+        OWN_QDISC_NONE = OwnQdisc::None, OWN_QDISC_FIFO = OwnQdisc::Fifo;
         INGRESS_NONE = Arrivals::None, INGRESS_METER = Arrivals::Meter, INGRESS_TRUSTED = Arrivals::Trusted;
         AQM_NONE = QueueScheme::DropTail, AQM_ABC = QueueScheme::Abc, AQM_CSFQ = QueueScheme::Csfq;
         CARRIER_NONE = Carrier::None, CARRIER_TAG = Carrier::Tag, CARRIER_OPTION = Carrier::Ipv6Option,

@@ -1,7 +1,9 @@
 //! Conversion of records to words and physical units.
 
 use super::configured::UNKNOWN_RATE;
-use super::maps::{IngressStats, Kind, NodeRecord, PortCounts, PortRecord, PortState, Unit, UserKey, UserState};
+use super::maps::{
+    ClassCounts, IngressStats, Kind, NodeRecord, PortCounts, PortRecord, PortState, Unit, UserKey, UserState,
+};
 use crate::config::{Arrivals, Carrier, NodeScheme, QueueScheme, UserIs};
 use fairlane_schemes::base::config::ConfigValue;
 use fairlane_schemes::fixed::{Activity, PACKET};
@@ -113,6 +115,14 @@ impl PortRecord {
             }
             _ => None,
         }
+    }
+}
+
+impl ClassCounts {
+    /// Mean waiting time in seconds; 0 without packets.
+    #[must_use]
+    pub fn mean_wait_s(&self) -> f64 {
+        self.waited_ns as f64 * 1e-9 / self.waits.max(1) as f64
     }
 }
 

@@ -1,6 +1,8 @@
 //! Code shared by the tests of kernel programs: requirements, frames, and a node with one port.
 #![allow(dead_code)]
 
+pub mod library;
+
 use fairlane_node::config::NodeConfig;
 use fairlane_node::kernel::{Mode, Outcome, Programs, configure};
 use fairlane_node::records::{Places, ReplayInput};

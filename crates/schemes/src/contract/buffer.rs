@@ -1,6 +1,6 @@
 //! The buffer of a port: one limit for all traffic classes, and the scheduler between them.
 
-use crate::base::units::{Bytes, QueueLimit};
+use crate::base::units::{BitRate, Bytes, QueueLimit, Time};
 use crate::choices;
 use crate::params;
 
@@ -38,5 +38,12 @@ impl BufferParams {
             QueueLimit::Packets(packets) => u64::from(packets) * self.mtu.0,
             QueueLimit::Bytes(bytes) => bytes,
         }
+    }
+
+    /// Offset of BE in MEDF at a link of rate `rate`: Delta_BE = delta_BE * Q_max * MTU / C_b, abc2018 III-D2.
+    #[must_use]
+    pub fn be_offset_at(&self, rate: BitRate) -> Time {
+        let limit_bits = 8.0 * self.full_bytes() as f64;
+        Time::from_secs_f64(self.be_offset * limit_bits / rate.as_f64())
     }
 }

@@ -28,13 +28,11 @@ impl<P: Packet> ClassQueues<P> {
     /// Creates empty queues at a link of rate `rate`.
     #[must_use]
     pub fn new(params: &BufferParams, rate: BitRate) -> Self {
-        let limit_bits = 8.0 * params.full_bytes() as f64;
         Self {
             queues: Default::default(),
             backlog: Backlog::default(),
             scheduler: params.scheduler,
-            // Delta_BE = delta_BE * Q_max * MTU / C_b, abc2018 III-D2.
-            be_offset: Time::from_secs_f64(params.be_offset * limit_bits / rate.as_f64()),
+            be_offset: params.be_offset_at(rate),
         }
     }
 
