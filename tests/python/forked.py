@@ -1,4 +1,7 @@
-"""Runs commands by forking a process that has loaded all of them. A fork takes milliseconds, loading takes 0.1 s."""
+"""Runs commands by forking a process that has loaded all of them.
+
+A fork takes milliseconds. Loading takes 0.1 s, or a second with matplotlib.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import fairlane
-from fairlane.cli.main import WHERE
 
+_THREADED = {"fairlane.linux.trace", "fairlane.runs.watch"}
+"""Modules that load polars. It starts threads, which a forked process would lack."""
+_PACKAGE = Path(fairlane.__file__).parent
+_FILES = (file.relative_to(_PACKAGE.parent).with_suffix("") for file in sorted(_PACKAGE.rglob("[!_]*.py")))
+_MODULES = {".".join(file.parts) for file in _FILES if "skeletons" not in file.parts} - _THREADED
+_BACKENDS = [f"matplotlib.backends.backend_{name}" for name in ("agg", "svg", "pdf")]
 _LOADED = multiprocessing.get_context("forkserver")
-_MODULES = {f"cli.{where.partition(':')[0]}" for where in WHERE.values()} | fairlane.MEMBERS.keys()
-_LOADED.set_forkserver_preload([*(f"fairlane.{module}" for module in sorted(_MODULES)), __name__])
+_LOADED.set_forkserver_preload([*sorted(_MODULES), *_BACKENDS, __name__])
 
 
 def run(arguments: Sequence[str | Path], folder: Path, timeout_s: float) -> subprocess.CompletedProcess[str]:

@@ -226,7 +226,7 @@ def search(out: str, *more: str) -> list[str]:
         "--bounds",
         "bounds.toml",
         "--evaluations",
-        "120",
+        "60",
         "--out",
         out,
         *more,

@@ -95,11 +95,19 @@ def schemes(name: str | None = None) -> Schemes:
     Raises:
         UserError: The scheme is unknown.
     """
-    every = Schemes(json.loads(_fairlane.schemes()))
+    if name and (known := _built_in().get(name)):
+        return Schemes([json.loads(known)])
+    every = Schemes(map(json.loads, _built_in().values()))
     if name is None:
         return every
     every += json.loads(_fairlane.library_schemes())
     return Schemes([every[_index([scheme["name"] for scheme in every], name, "scheme")]])
+
+
+@cache
+def _built_in() -> dict[str, str]:
+    """The schemes of the simulator by name, as JSON, since a caller may change its copy."""
+    return {scheme["name"]: json.dumps(scheme) for scheme in json.loads(_fairlane.schemes())}
 
 
 def congestion_controls(name: str | None = None) -> list[CongestionControl]:

@@ -476,8 +476,6 @@ fn an_early_timer_call_changes_nothing() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
-
     /// At each step, `Wire` checks windows, ACK numbers, SACK blocks, the scoreboard and the number of retransmitted
     /// segments.
     #[test]
