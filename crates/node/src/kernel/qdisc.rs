@@ -20,6 +20,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Empty if clang was too old, see build.rs.
 static QDISC: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/qdisc.bpf.o")));
@@ -44,7 +45,7 @@ impl OwnQdisc {
     /// # Errors
     /// See [`missing`].
     pub fn register(programs: &Programs) -> Result<Self, KernelError> {
-        let kind = format!("{KIND}{:08x}", std::process::id());
+        let kind = new_kind();
         let link = register(&mut load(programs, &kind)?, &kind)?;
         Ok(Self { _link: link, kind })
     }
@@ -194,26 +195,34 @@ pub(super) fn enter(records: &[PortRecord], kind: Option<&str>, folder: &Path) -
         }
     }
     let wanted = |root: &&RootQdisc| records.iter().any(|record| record.own_qdisc != 0 && record.ifindex == root.index);
-    leave(roots.iter().filter(|root| !wanted(root)), &ours);
+    leave(roots.iter().filter(|root| !wanted(root)), &ours)?;
     ours.iter()
         .filter(|ours| Some(ours.as_str()) != kind)
         .try_for_each(|kind| hook::remove(&folder.join(format!("{LINK}{kind}"))))
+}
+
+/// A name that no other registration has: process identifiers have at most 22 bits (PID_MAX_LIMIT).
+fn new_kind() -> String {
+    static REGISTERED: AtomicU32 = AtomicU32::new(0);
+    let number = REGISTERED.fetch_add(1, Ordering::Relaxed) % 1024;
+    format!("{KIND}{:08x}", (std::process::id() << 10) | number)
 }
 
 /// Removes the qdiscs of the node from all interfaces. The kernel replaces them by its default.
 pub(super) fn leave_all(folder: &Path) -> Result<(), KernelError> {
     let ours = kinds(folder);
     if !ours.is_empty() {
-        leave(roots()?.iter(), &ours);
+        leave(roots()?.iter(), &ours)?;
     }
     Ok(())
 }
 
-fn leave<'a>(roots: impl Iterator<Item = &'a RootQdisc>, kinds: &[String]) {
-    for root in roots.filter(|root| kinds.contains(&root.kind)) {
-        // The interface may be gone.
-        let _ = remove_root_qdisc(root.index);
-    }
+fn leave<'a>(roots: impl Iterator<Item = &'a RootQdisc>, kinds: &[String]) -> Result<(), KernelError> {
+    roots.filter(|root| kinds.contains(&root.kind)).try_for_each(|root| match remove_root_qdisc(root.index) {
+        // The interface is gone, or its qdisc.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENOENT)) => Ok(()),
+        result => result.map_err(KernelError::system(format!("interface {}: removing its root qdisc", root.index))),
+    })
 }
 
 fn replace(index: u32, kind: &str) -> Result<(), KernelError> {

@@ -352,8 +352,11 @@ impl<'a, B: Border, const LOOKS: bool> EventLoop<'a, B, LOOKS> {
     // Not inlined: each variant saves the registers that it needs.
     #[inline(never)]
     fn on_ack_at<const TRACKED: bool>(&mut self, &FlowAck { flow, user, ref ack }: &FlowAck, now: Time) {
-        if TRACKED && self.network.flows[flow as usize].sender.release() <= now {
-            self.release(flow, user, now);
+        // The timer of pacing comes first, as in Linux, where an interface passes an acknowledgement on later than it
+        // arrives. Such equal times are common for a flow alone on a path, since its acknowledgements have the gaps of
+        // its packets.
+        if TRACKED && self.network.flows[flow as usize].sender.release(now) {
+            self.transmit_tracked(flow, user, now);
         }
         let state = &mut self.network.flows[flow as usize];
         let passes = state.span == Span::Passing;
@@ -377,16 +380,6 @@ impl<'a, B: Border, const LOOKS: bool> EventLoop<'a, B, LOOKS> {
         if passes {
             self.end_transfer(flow, now);
         }
-    }
-
-    /// Sends what pacing permits at the time at which an acknowledgement arrives. The timer comes first, as in Linux,
-    /// where an interface passes an acknowledgement on later than it arrives. Such equal times are common for a flow
-    /// alone on a path, since its acknowledgements have the gaps of its packets.
-    #[inline(never)]
-    fn release(&mut self, flow: u32, user: u32, now: Time) {
-        let state = &mut self.network.flows[flow as usize];
-        state.sender.on_timer(&self.network.tcp_params[state.params as usize], now);
-        self.transmit_tracked(flow, user, now);
     }
 
     /// If the flow's transfer is fully acknowledged, lets another transfer reuse the slot.
@@ -975,7 +968,7 @@ impl<'a, B: Border, const LOOKS: bool> EventLoop<'a, B, LOOKS> {
         let user = flow.user;
         flow.transfer_bytes += u64::from(segments) * u64::from(params.segment_payload);
         flow.finish = Time::NEVER;
-        flow.sender.extend(segments);
+        flow.sender.extend(params, segments);
         self.set_player(player, Time::NEVER);
         self.transmit(index, user, now);
     }

@@ -60,8 +60,11 @@ impl AnySender {
     }
 
     /// Adds `segments` full segments to the data to send. All earlier data must also be full segments.
-    pub fn extend(&mut self, segments: u32) {
-        either!(self, sender => sender.extend(segments));
+    pub fn extend(&mut self, params: &TcpParams, segments: u32) {
+        match self {
+            Self::Classic(sender) => sender.extend(segments),
+            Self::Tracked(sender) => sender.extend(params, segments),
+        }
     }
 
     /// Returns true if the sender keeps a record of each outstanding segment.
@@ -131,13 +134,12 @@ impl AnySender {
         }
     }
 
-    /// Time at which pacing permits the next chunk, or [`Time::NEVER`] if nothing waits for it.
-    #[must_use]
+    /// Returns true if the time has come at which pacing permits the next chunk, and something waits for it.
     #[inline]
-    pub fn release(&self) -> Time {
+    pub fn release(&mut self, now: Time) -> bool {
         match self {
-            Self::Classic(_) => Time::NEVER,
-            Self::Tracked(sender) => sender.release(),
+            Self::Classic(_) => false,
+            Self::Tracked(sender) => sender.release(now),
         }
     }
 

@@ -263,7 +263,8 @@ impl TrackedSender {
     }
 
     /// Adds `segments` full segments to the data to send. All earlier data must also be full segments.
-    pub fn extend(&mut self, segments: u32) {
+    pub fn extend(&mut self, params: &TcpParams, segments: u32) {
+        self.note_write(params, self.end);
         self.end = self.end.saturating_add(segments);
         self.window_due = true;
     }
@@ -291,13 +292,6 @@ impl TrackedSender {
     #[inline]
     pub fn timer(&self) -> Time {
         self.timer.due().min(self.pacing_timer).min(self.supply_timer)
-    }
-
-    /// Time at which pacing permits the next chunk, or [`Time::NEVER`] if nothing waits for it.
-    #[must_use]
-    #[inline]
-    pub fn release(&self) -> Time {
-        self.pacing_timer
     }
 
     /// Returns true if a finite transfer is fully acknowledged.

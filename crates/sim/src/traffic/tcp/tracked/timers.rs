@@ -10,13 +10,21 @@ use crate::traffic::tcp::TcpParams;
 use crate::traffic::tcp::phase::Phase;
 
 impl TrackedSender {
-    /// Handles expired timers. Harmless if called early.
+    /// Returns true if the time has come at which pacing permits the next chunk, and something waits for it.
     #[inline]
-    pub fn on_timer(&mut self, params: &TcpParams, now: Time) {
-        if self.pacing_timer <= now {
+    pub fn release(&mut self, now: Time) -> bool {
+        let is_due = self.pacing_timer <= now;
+        if is_due {
             self.pacing_timer = Time::NEVER;
             self.window_due = true;
         }
+        is_due
+    }
+
+    /// Handles expired timers. Harmless if called early.
+    #[inline]
+    pub fn on_timer(&mut self, params: &TcpParams, now: Time) {
+        self.release(now);
         if self.supply_timer <= now {
             self.supply_timer = Time::NEVER;
             self.window_due = true;

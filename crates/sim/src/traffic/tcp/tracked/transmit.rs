@@ -53,13 +53,20 @@ impl TrackedSender {
         Some(segment)
     }
 
-    /// Lets the application write, which may show that the sender was short of data (tcp_rate_check_app_limited).
+    /// Lets the application write at its rate.
     #[inline(never)]
     fn write(&mut self, params: &TcpParams, now: Time) {
         let before = self.supply.written();
         self.supply.update(params, self.records.nxt(), now);
-        let has_sent_all = self.records.nxt() >= before && self.records.lost() == 0;
-        if self.supply.written() > before && has_sent_all && !self.is_window_full(params) {
+        if self.supply.written() > before {
+            self.note_write(params, before);
+        }
+    }
+
+    /// Records that the application writes beyond segment `before`. The sender was short of data if it has sent all
+    /// before (tcp_rate_check_app_limited).
+    pub(super) fn note_write(&mut self, params: &TcpParams, before: u32) {
+        if self.records.nxt() >= before && self.records.lost() == 0 && !self.is_window_full(params) {
             self.rate.mark_app_limited(self.in_flight(params));
         }
     }

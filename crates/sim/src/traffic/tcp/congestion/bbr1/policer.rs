@@ -6,7 +6,6 @@
 
 use super::super::control::{Moment, Sample};
 use super::super::model::byte_rate::ByteRate;
-use super::whole;
 use fairlane_schemes::base::units::Time;
 
 /// Minimum number of rounds in a span (bbr_lt_intvl_min_rtts). A span has at most four times this number.
@@ -110,8 +109,8 @@ impl Policer {
     /// Implements bbr_lt_bw_interval_done if the span is lossy and long enough; otherwise the span continues.
     fn end_span(&mut self, here: Point) {
         let (lost, delivered) = (here.lost - self.start.lost, here.delivered - self.start.delivered);
-        let [now, start] = [here.now, self.start.now].map(|time| whole(time, LEAST_SPAN));
-        let time = now.saturating_sub(start);
+        let [now, start] = [here.now, self.start.now].map(|time| time.0 / LEAST_SPAN.0);
+        let time = Time(now.saturating_sub(start) * LEAST_SPAN.0);
         if delivered == 0 || (lost as f64) < LOSSY * delivered as f64 || time < LEAST_SPAN {
             return;
         }

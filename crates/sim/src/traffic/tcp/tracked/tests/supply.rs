@@ -71,6 +71,12 @@ fn a_sender_is_short_of_data_once_its_application_writes_again() {
         path.sender.rate.is_app_limited()
     });
     assert_eq!(limited, [false, true]);
+    // The same holds for data that are added, as those of a video player.
+    let mut path = Path::new(plain(), Some(5), |_, _| Lot::Arrives);
+    path.run_until(MS(150));
+    assert!(!path.sender.rate.is_app_limited());
+    path.sender.extend(&plain(), 5);
+    assert!(path.sender.rate.is_app_limited());
 }
 
 #[test]
