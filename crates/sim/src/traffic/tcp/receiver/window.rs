@@ -152,7 +152,7 @@ impl ReceiveWindow {
     }
 
     /// Ends the round trip if it is over: the application reads the data before segment `next` (tcp_rcv_space_adjust).
-    /// It reads segment by segment, and after the first of them, the others do not count: Linux subtracts what waits.
+    /// It reads segment by segment. Linux checks after the first of them, and subtracts those not read yet.
     #[inline]
     pub(super) fn on_read(&mut self, params: &TcpParams, next: u32, now: Time) {
         let first = self.read_next + 1;

@@ -17,7 +17,8 @@ impl Bbr1 {
         }
         if expired && !self.idle_restart && self.state != State::ProbeRtt {
             self.state = State::ProbeRtt;
-            self.save_cwnd(output); // in ProbeRTT already, as in draft and Linux: keeps a larger window of before
+            // As in draft and Linux, the state is ProbeRTT already, so a larger window that was saved before remains.
+            self.save_cwnd(output);
             self.probe_rtt_done = None;
         }
         if self.state == State::ProbeRtt {

@@ -433,7 +433,7 @@ fn the_capabilities_of_the_unit_suffice() {
     skip_unless_own_qdisc!();
     let lab = ef_and_be();
     let config = config_of(&lab, 1.0, MEDF);
-    let unit = capabilities(include_str!("../share/fairlane-node.service"));
+    let unit = capabilities(include_str!("../../share/fairlane-node.service"));
     assert!(with_capabilities(&lab, &unit, "attach", &config));
     assert!(kind(&lab, "out0").starts_with("fair"));
     assert!(with_capabilities(&lab, &unit, "detach", &config));
