@@ -7,21 +7,14 @@ set -x
 # selection would make cargo compile libraries again with other features. The extension has no tests, but is selected
 # for its features, so that it can use the libraries of the tests.
 tested="--workspace --exclude fairlane-bench ${EBPF:=}"
-# Unit tests are compiled without optimisation, which would take several times the seconds that it saves.
-unit="--config profile.test.package.fairlane-schemes.opt-level=0 --config profile.test.package.fairlane-sim.opt-level=0"
 case $1 in
     test-build)
-        cargo test $tested --bins --test '*' --quiet --no-run
-        cargo $unit test $tested --lib --quiet --no-run ;;
+        cargo test $tested --tests --quiet --no-run
+        cargo test $tested --test live --quiet --no-run ;;
     test-rust)
         [ -n "$EBPF" ] || echo "kernel programs: not tested, needs clang, libelf, zlib and pkg-config"
-        export PROPTEST_RNG_SEED=1
-        failed=
-        cargo $unit test $tested --lib --no-fail-fast --quiet || failed=1
-        # All targets except `live`.
-        cargo test $tested --bins --test '[!l]*' --test '*[!e]' --no-fail-fast --quiet || failed=1
-        cargo test $tested --doc --no-fail-fast --quiet
-        [ -z "$failed" ] ;;
+        PROPTEST_RNG_SEED=1 cargo test $tested --tests --no-fail-fast --quiet
+        cargo test $tested --doc --no-fail-fast --quiet ;;
     test-live-rust)
         cargo test $tested --test live --no-fail-fast --quiet -- --test-threads 4 ;;
     test-python)
