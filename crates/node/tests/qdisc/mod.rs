@@ -327,7 +327,7 @@ fn send_tcp(lab: &Lab, name: &str, flows: u32, seconds: u64) -> Vec<JoinHandle<(
 #[test]
 fn ef_and_be_with_tcp_share_as_in_the_simulator() {
     skip_unless_own_qdisc!();
-    for (accounting_ef, simulated) in [(1.0, [(5.114, 4.368), (4.885, 36.72)]), (3.0, [(2.408, 1.435), (7.592, 25.81)])]
+    for (accounting_ef, simulated) in [(1.0, [(5.119, 4.400), (4.881, 36.74)]), (3.0, [(2.396, 1.370), (7.604, 25.89)])]
     {
         let lab = ef_and_be();
         lab.run("s", "tc qdisc add dev s0 root netem delay 10.2ms limit 10000");
