@@ -105,7 +105,7 @@ pub struct RootQdisc {
     pub index: u32,
     /// Kind, such as `tbf`.
     pub kind: String,
-    /// True if somebody has set it; false for the kernel's default.
+    /// True if a program has set it; false for the kernel's default.
     pub is_configured: bool,
 }
 

@@ -169,7 +169,7 @@ pub(super) fn prepare(
     Ok(Some(kind))
 }
 
-/// Problem of a port whose root qdisc somebody else has set, which a detach could not restore.
+/// Problem of a port whose root qdisc another program has set, which a detach could not restore.
 pub(super) fn foreign(root: &RootQdisc, folder: &Path) -> Option<String> {
     let is_foreign = root.is_configured && !kinds(folder).contains(&root.kind);
     is_foreign.then(|| {

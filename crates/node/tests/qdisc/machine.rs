@@ -40,10 +40,12 @@ fn qdisc_passes_its_tests_in_a_virtual_machine() {
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/qdisc/kernel.sh");
     let output = Command::new(script).stderr(Stdio::inherit()).output().unwrap();
-    if !output.status.success() {
+    // Exit codes of apt-get that cannot download, and of a shell without apt-get.
+    if matches!(output.status.code(), Some(100 | 127)) {
         println!("skipped: there is no kernel with BPF qdiscs, and it cannot be downloaded");
         return;
     }
+    assert!(output.status.success(), "kernel.sh: {}", output.status);
     let kernel = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim());
     let archive = std::env::temp_dir().join(format!("fairlane-machine-{}", std::process::id()));
     fs::write(&archive, files(&kernel)).unwrap();

@@ -352,9 +352,8 @@ impl<'a, B: Border, const LOOKS: bool> EventLoop<'a, B, LOOKS> {
     // Not inlined: each variant saves the registers that it needs.
     #[inline(never)]
     fn on_ack_at<const TRACKED: bool>(&mut self, &FlowAck { flow, user, ref ack }: &FlowAck, now: Time) {
-        // The timer of pacing comes first, as in Linux, where an interface passes an acknowledgement on later than it
-        // arrives. Such equal times are common for a flow alone on a path, since its acknowledgements have the gaps of
-        // its packets.
+        // Pacing comes first, as in Linux, where an acknowledgement is handled a little after it arrives. For a flow
+        // alone on a path the times are often equal, since its acknowledgements have the gaps of its packets.
         if TRACKED && self.network.flows[flow as usize].sender.release(now) {
             self.transmit_tracked(flow, user, now);
         }

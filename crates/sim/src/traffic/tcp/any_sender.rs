@@ -134,7 +134,7 @@ impl AnySender {
         }
     }
 
-    /// Returns true if the time has come at which pacing permits the next chunk, and something waits for it.
+    /// Ends the wait of the next chunk if pacing permits it now. Returns true if it did.
     #[inline]
     pub fn release(&mut self, now: Time) -> bool {
         match self {

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn of_segments_that_fill_a_gap_the_first_ends_the_round_trip_and_what_waits_is_subtracted() {
+    fn the_first_segment_after_a_gap_ends_the_round_trip_and_unread_ones_are_subtracted() {
         let mut arrivals = Arrivals::new(params());
         arrivals.round(1, 9);
         // After 14 segments, a segment fills a gap, so three are read at once. The round trip has 14 + 1 - 2 segments.

@@ -102,7 +102,8 @@ impl RateSampler {
         }
     }
 
-    /// Records that the sender had sent all its data while the window had room (CheckIfApplicationLimited).
+    /// Records that the sender had sent all its data while the window had room (CheckIfApplicationLimited). As in
+    /// Linux, TCP checks this when the application writes. The draft also checks at ACKs and timers.
     #[inline]
     pub(super) fn mark_app_limited(&mut self, in_flight: u64) {
         self.app_limited = (self.delivered + in_flight).max(1);

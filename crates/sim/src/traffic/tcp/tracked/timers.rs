@@ -10,7 +10,7 @@ use crate::traffic::tcp::TcpParams;
 use crate::traffic::tcp::phase::Phase;
 
 impl TrackedSender {
-    /// Returns true if the time has come at which pacing permits the next chunk, and something waits for it.
+    /// Ends the wait of the next chunk if pacing permits it now. Returns true if it did.
     #[inline]
     pub fn release(&mut self, now: Time) -> bool {
         let is_due = self.pacing_timer <= now;

@@ -356,7 +356,7 @@ fn a_spurious_timeout_is_undone_when_originals_arrive() {
 }
 
 #[test]
-fn sacks_of_what_was_sent_before_a_retransmission_put_its_timeout_off() {
+fn sacks_of_older_segments_postpone_the_timeout_of_a_retransmission() {
     // Segment 10 and its copy, sent at 300 ms, are lost. The SACKs of segments 20 to 29, which were sent at 200 ms,
     // arrive at 360 ms. The timeout of 300 ms counts from then on, and grows with their RTT of 160 ms.
     let lot = |seq, time| match (seq, time) {

@@ -235,7 +235,7 @@ fn probe_rtt_in_startup_returns_to_startup() {
 }
 
 #[test]
-fn probe_rtt_ends_with_the_largest_window_of_before() {
+fn probe_rtt_keeps_a_larger_window_that_was_saved_earlier() {
     let mut flow = Flow::cycling(Bbr1Params::default(), 2);
     // The window was 400 segments when a recovery started, and is smaller when ProbeRTT starts.
     flow.control.prior_cwnd = 400 * MSS;
