@@ -19,7 +19,9 @@ if [ ! -e "$folder/complete" ]; then
     apt="-o Dir::Etc::SourceList=$work/sources.list -o Dir::Etc::SourceParts=/dev/null \
         -o Dir::State::Lists=$work/lists -o Dir::Cache=$work/apt -o APT::Sandbox::User=root"
     # shellcheck disable=SC2086 # the options are words
-    { apt-get $apt -qq update && apt-get $apt -qq download "$package"; } >&2
+    apt-get $apt -qq update >&2
+    # shellcheck disable=SC2086
+    apt-get $apt -qq download "$package" >&2
     echo "$sha256 $(echo ./*.deb)" | sha256sum --check --quiet >&2
     rm -rf "$folder"
     dpkg-deb -x ./*.deb "$folder"
