@@ -94,8 +94,8 @@ params! {
 
 // With `profile = "linux"`, PIE follows `sch_pie.c` of Linux 6.12. The differences from RFC 8033:
 //
-// - (L1) Updates occur at ticks of 4 ms (HZ = 250), from 0.5 s on. The timer wheel adds one tick, so an interval of 15
-//   ms becomes 20 ms: `PieParams::ticker`.
+// - (L1) Updates occur at ticks of 4 ms (HZ = 250). The timer wheel adds one tick, so an interval of 15 ms becomes 20
+//   ms: `PieParams::ticker`. Linux waits 0.5 s before the first update, but its queue is older than a run.
 // - (L2) No packet is dropped while the current delay d is below target/2. RFC 8033 uses d of the last update:
 //   `PieState::exempts`.
 // - (L3) An arrival may be dropped while exactly two maximum-size packets wait. RFC 8033 exempts it:
@@ -117,8 +117,7 @@ impl PieParams {
         if !self.is_linux() {
             return Ticker::new(self.update_interval);
         }
-        let ticks = self.update_interval.0.div_ceil(JIFFY.0) + 1;
-        Ticker::starting_at(Time::from_millis(500), Time(ticks * JIFFY.0))
+        Ticker::new(Time((self.update_interval.0.div_ceil(JIFFY.0) + 1) * JIFFY.0))
     }
 
     fn is_linux(&self) -> bool {
@@ -465,8 +464,8 @@ mod tests {
     fn linux_updates_every_20_ms_and_jumps_beyond_250() {
         let (params, _) = linux(0.0, 0.0);
         let mut ticker = params.ticker();
-        let ticks: Vec<_> = std::iter::from_fn(|| ticker.due(Time::from_millis(545))).collect();
-        assert_eq!(ticks, [500, 520, 540].map(Time::from_millis));
+        let ticks: Vec<_> = std::iter::from_fn(|| ticker.due(Time::from_millis(65))).collect();
+        assert_eq!(ticks, [20, 40, 60].map(Time::from_millis));
         // For delays of 250 and 260 ms, alpha*(d - target) is 0.125*0.235 and 0.125*0.245. At p = 0.2 the scale is 1.
         // The step is limited to 0.02; above 250 ms another 0.02 is added.
         let after = |delay_ms| {

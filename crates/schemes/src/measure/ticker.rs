@@ -16,13 +16,7 @@ impl Ticker {
     /// Creates a ticker whose first tick is at `period`, which must be positive.
     #[must_use]
     pub fn new(period: Time) -> Self {
-        Self::starting_at(period, period)
-    }
-
-    /// Creates a ticker whose first tick is at `first`; `period` must be positive.
-    #[must_use]
-    pub fn starting_at(first: Time, period: Time) -> Self {
-        Self { period, next: first }
+        Self { period, next: period }
     }
 
     /// Time between ticks.
