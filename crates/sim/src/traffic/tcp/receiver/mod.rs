@@ -23,7 +23,7 @@ const QUICK_AFTER_MARK: u8 = 2;
 /// maximum number of ACKs that are then delayed (tcp_comp_sack_nr).
 const PROMPT: u8 = 3;
 const MOST_WAITING: u8 = 44;
-/// Maximum number of runs above gaps that the report of a delayed ACK may contain (TCP_SACK_BLOCKS_EXPECTED).
+/// Number of runs above gaps that may be reported late (TCP_SACK_BLOCKS_EXPECTED).
 const KEPT_RUNS: usize = 2;
 /// Divisor of the RTT that gives the maximum delay of an ACK: 5 % of the RTT.
 const RTT_SHARE: u64 = 20;
@@ -306,8 +306,11 @@ impl Receiver {
             if !is_new && params.is_tracked() {
                 return Some(self.answer_duplicate(params, segment.seq));
             }
-            if params.sack && params.sack_delay > Time::ZERO && self.may_wait() {
-                return self.wait_for_more(params, segment.seq, now).or(before);
+            if params.sack && params.sack_delay > Time::ZERO {
+                let delayed = self.flush(params, segment.seq);
+                if self.may_wait() {
+                    return self.wait_for_more(params, segment.seq, now).or(delayed).or(before);
+                }
             }
             if params.sack {
                 self.report(segment.seq);
@@ -515,15 +518,22 @@ impl Receiver {
         self.beyond > PROMPT
     }
 
-    /// Delays the ACK of segment `seq`, or returns it to be sent at once. It is sent at once if the delay is almost
-    /// over, or if other ACKs are already delayed and this one must report a third run (tcp_sack_new_ofo_skb).
-    fn wait_for_more(&mut self, params: &TcpParams, seq: u32, now: Time) -> Option<Ack> {
-        let is_known = self.sacks.iter().take(KEPT_RUNS).any(|block| block.touches(seq));
-        let others_wait = self.beyond > PROMPT + 1;
-        self.report(seq);
-        if others_wait && !is_known && self.sacks.len() > KEPT_RUNS {
-            return Some(self.ack::<true>(params));
+    /// Ends the delay of earlier ACKs if segment `seq` begins a third run or lengthens it: they leave before the new run
+    /// is reported (tcp_sack_new_ofo_skb).
+    fn flush(&mut self, params: &TcpParams, seq: u32) -> Option<Ack> {
+        let run = self.sacks.iter().position(|block| block.touches(seq)).unwrap_or(self.sacks.len());
+        if self.beyond <= PROMPT || self.quick > 0 || run < KEPT_RUNS {
+            return None;
         }
+        if run < self.sacks.len() {
+            self.report(seq);
+        }
+        Some(self.ack::<true>(params))
+    }
+
+    /// Delays the ACK of segment `seq`, or returns it to be sent at once if the delay is almost over.
+    fn wait_for_more(&mut self, params: &TcpParams, seq: u32, now: Time) -> Option<Ack> {
+        self.report(seq);
         if now.saturating_add(SACK_SLACK) > self.timer {
             return Some(self.ack::<true>(params));
         }
