@@ -307,9 +307,11 @@ impl Receiver {
                 return Some(self.answer_duplicate(params, segment.seq));
             }
             if params.sack && params.sack_delay > Time::ZERO {
-                let delayed = self.flush(params, segment.seq);
+                if let Some(delayed) = self.flush(params, segment.seq) {
+                    return Some(delayed);
+                }
                 if self.may_wait() {
-                    return self.wait_for_more(params, segment.seq, now).or(delayed).or(before);
+                    return self.wait_for_more(params, segment.seq, now).or(before);
                 }
             }
             if params.sack {
@@ -518,17 +520,22 @@ impl Receiver {
         self.beyond > PROMPT
     }
 
-    /// Ends the delay of earlier ACKs if segment `seq` begins a third run or lengthens it: they leave before the new run
-    /// is reported (tcp_sack_new_ofo_skb).
+    /// Ends the delay of earlier ACKs if segment `seq` begins a third run or lengthens it (tcp_sack_new_ofo_skb): they
+    /// leave before a new run is reported. The segment itself then asks for no ACK (inet_csk_ack_scheduled).
     fn flush(&mut self, params: &TcpParams, seq: u32) -> Option<Ack> {
         let run = self.sacks.iter().position(|block| block.touches(seq)).unwrap_or(self.sacks.len());
         if self.beyond <= PROMPT || self.quick > 0 || run < KEPT_RUNS {
             return None;
         }
-        if run < self.sacks.len() {
+        let is_new = run == self.sacks.len();
+        if !is_new {
             self.report(seq);
         }
-        Some(self.ack::<true>(params))
+        let ack = self.ack::<true>(params);
+        if is_new {
+            self.report(seq);
+        }
+        Some(ack)
     }
 
     /// Delays the ACK of segment `seq`, or returns it to be sent at once if the delay is almost over.
