@@ -28,7 +28,6 @@
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/resource.h>
-#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
@@ -133,7 +132,8 @@ static uint64_t order, epoch_ns, begin_ns, end_ns, sample_ns;
 static struct generator pauses; /* between transfers, of all flows */
 static struct stream *streams[MOST_STREAMS];
 static int stream_count;
-static int poll_fd, timer_fd, source_fd, datagrams_fd, draws_fd;
+static int poll_fd, timer_fd, datagrams_fd, draws_fd;
+static char data[CHUNK_BYTES];
 static FILE *samples;
 
 /* ---- Errors ------------------------------------------------------------------------------------------------------ */
@@ -429,7 +429,6 @@ static void write_more(int index)
 	uint64_t left, most = flow->limit_until_ns ? CHUNK_BYTES / payload_of(flow) * payload_of(flow) : CHUNK_BYTES;
 
 	while (flow->open) {
-		off_t offset = 0;
 		ssize_t wrote;
 
 		left = flow->bytes ? flow->bytes - flow->written : UINT64_MAX;
@@ -437,7 +436,7 @@ static void write_more(int index)
 			left = flow->allowed;
 		if (!left)
 			break;
-		wrote = sendfile(flow->fd, source_fd, &offset, left < most ? left : most);
+		wrote = send(flow->fd, data, left < most ? left : most, MSG_NOSIGNAL);
 		if (wrote <= 0) {
 			if (errno == EAGAIN && !flow->waits && !flow->limited) {
 				flow->waits = true;
@@ -1115,8 +1114,6 @@ int main(void)
 	first_namespace = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	poll_fd = epoll_create1(EPOLL_CLOEXEC);
 	timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	source_fd = memfd_create("data", MFD_CLOEXEC);
-	check(ftruncate(source_fd, CHUNK_BYTES) == 0, "memory for data", 0);
 	epoll_ctl(poll_fd, EPOLL_CTL_ADD, timer_fd, &event);
 	datagrams_fd = open("/proc/fairlane_datagrams", O_WRONLY | O_CLOEXEC);
 	draws_fd = open("/proc/fairlane_draws", O_WRONLY | O_CLOEXEC);

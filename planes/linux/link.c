@@ -32,6 +32,7 @@
 #include <net/inet_ecn.h>
 #include <net/ip.h>
 #include <net/net_namespace.h>
+#include <net/pkt_sched.h>
 #include <net/sch_generic.h>
 #include <net/tcp.h>
 
@@ -473,11 +474,14 @@ static void not_dropped(struct link *link, struct sk_buff *skb, u64 arrived_ns)
 		count_drop(link, skb, OVERLIMIT, -1);
 }
 
+static void end_if_due(struct link *link);
+
 static void link_enter(struct link *link, struct sk_buff *skb)
 {
 	struct share *user = share_of(link, host_of(ip_hdr(skb)->saddr));
 	u64 now_ns = ktime_get_ns();
 
+	end_if_due(link);
 	/* The level may have fallen since the last event: a qdisc may drop all it has when it is asked for a packet. */
 	read_level(link);
 	integrate(link, now_ns, link->level_packets, link->level_bytes);
@@ -591,10 +595,23 @@ static netdev_tx_t link_xmit(struct sk_buff *skb, struct net_device *dev)
 	return NETDEV_TX_OK;
 }
 
-static enum hrtimer_restart link_sent(struct hrtimer *timer)
+/* Asks the qdisc at once; netif_wake_queue would ask in a later softirq, after the arrivals of this moment. */
+static void ask(struct link *link)
 {
-	struct link *link = container_of(timer, struct link, sent);
-	u64 now_ns = ktime_get_ns(), from_ns = max(link->started_ns, begin_ns), to_ns = min(now_ns, end_ns);
+	struct Qdisc *qdisc = root_of(link);
+	bool locked = !(qdisc->flags & TCQ_F_NOLOCK);
+
+	netif_start_queue(link->dev);
+	if (locked)
+		spin_lock(qdisc_lock(qdisc));
+	qdisc_run(qdisc);
+	if (locked)
+		spin_unlock(qdisc_lock(qdisc));
+}
+
+static void end_transmission(struct link *link, u64 now_ns)
+{
+	u64 from_ns = max(link->started_ns, begin_ns), to_ns = min(now_ns, end_ns);
 	struct sk_buff *skb = link->sending;
 
 	link->sending = NULL;
@@ -605,7 +622,21 @@ static enum hrtimer_restart link_sent(struct hrtimer *timer)
 		link->sent_bytes += skb->len;
 	}
 	line_enter(&link->line, skb);
-	netif_wake_queue(link->dev);
+	ask(link);
+}
+
+/* At equal times, a transmission ends before a packet arrives, as in the simulator. */
+static void end_if_due(struct link *link)
+{
+	u64 now_ns = ktime_get_ns();
+
+	if (link->sending && link->ends_ns <= now_ns)
+		end_transmission(link, now_ns);
+}
+
+static enum hrtimer_restart link_sent(struct hrtimer *timer)
+{
+	end_if_due(container_of(timer, struct link, sent));
 	return HRTIMER_NORESTART;
 }
 

@@ -3,8 +3,10 @@
 import json
 import os
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Event
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ import fairlane
 from fairlane import cbr, group, on_off, poisson, tcp
 from fairlane.base.errors import UserError
 from fairlane.lab import difference
-from fairlane.linux import guest, plan, runs
+from fairlane.linux import capture, guest, plan, runs
 from fairlane.linux.disciplines import DISCIPLINES
 from linux_fake import of_scheme, scenario
 from linux_flows import COUNT, FLOWS, TOLERANCE_S, recorded, rows
@@ -126,6 +128,16 @@ def test_links_and_datagrams_are_those_of_the_simulator_packet_by_packet(
     found = difference.difference(of_graph, link="two", count=4000, tolerance_s=1e-7, kernel=kernel.version)
     assert found.first is None
     assert len(found.kernel) > 2000
+
+
+def test_a_transmission_ends_before_a_packet_arrives_at_the_same_time(kernel: Any) -> None:
+    made = plan.made(FLOWS["reno"].canonical(), 0, plan.Extra(trace=(0, 400)))
+    content = guest.run(kernel, made, Event(), ("trace.bin",)).files["trace.bin"]
+    events = [(time_ns, kind, sequence) for time_ns, sequence, *_, kind, _, _ in capture.TRACED.iter_unpack(content)]
+    pairs = [(one[1:], other[1:]) for one, other in pairwise(events) if one[0] == other[0]]
+    assert sum(one[0] == capture.STARTED for one, _ in pairs) > 20
+    # An idle link starts with the packet that arrives.
+    assert all(one[1] == other[1] for one, other in pairs if other[0] == capture.STARTED)
 
 
 @pytest.mark.parametrize("name", FLOWS)
