@@ -273,6 +273,12 @@ impl PieState {
         self.waiting_bytes += u64::from(wire_bytes);
     }
 
+    /// Sets the number of bytes that wait.
+    #[inline]
+    pub fn holds(&mut self, bytes: u64) {
+        self.waiting_bytes = bytes;
+    }
+
     /// Records that a packet was dropped, at random or at a full queue.
     #[inline]
     pub fn overflowed(&mut self) {

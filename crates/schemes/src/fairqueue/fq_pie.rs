@@ -175,12 +175,13 @@ impl<P: Packet> FqPie<P> {
         let Self { hashed: HashedQueues { queues, .. }, awake, pie, .. } = self;
         let mut has_moved = false;
         awake.retain(|&queue| {
-            let is_empty = queues.length(queue).packets == 0;
+            let waiting = queues.length(queue);
             let bucket = &mut queues[queue].own;
+            bucket.pie.holds(waiting.bytes);
             // Only the delay estimate `link_rate` depends on the rate of the link, and FQ-PIE does not use it.
             let moved = bucket.pie.update(pie, f64::INFINITY);
             has_moved |= moved;
-            bucket.is_awake = moved || !is_empty;
+            bucket.is_awake = moved || waiting.packets > 0;
             bucket.is_awake
         });
         has_moved
@@ -355,19 +356,21 @@ mod tests {
         #[test]
         fn one_flow_alone_sees_what_pie_does(
             steps in prop::collection::vec((0u8..8, 0u64..30_000), 1..2000),
+            departures in 1u8..5,
             derandomize in any::<bool>(),
+            profile in prop::sample::select(vec![PieProfile::Rfc8033, PieProfile::Linux]),
         ) {
             let limit = QueueLimit::Packets(1000);
             let (mut fq, mut rng) = build::<FqPieScheme>(
-                &FqPieParams { derandomize, ..Default::default() }, limit, &Weights::equal());
+                &FqPieParams { derandomize, profile, ..Default::default() }, limit, &Weights::equal());
             let (mut pie, _) = build::<PieScheme>(
-                &PieParams { derandomize, ..Default::default() }, limit, &Weights::equal());
+                &PieParams { derandomize, profile, ..Default::default() }, limit, &Weights::equal());
             let mut same_rng = rng.clone();
             same_rng.bits(); // the salt of the hash
             let (mut now, mut lost) = (Time::ZERO, (Drops::default(), Drops::default()));
             for (what, wait_us) in steps {
                 now += Time::from_micros(wait_us);
-                if what == 0 {
+                if what < departures {
                     let left = fq.dequeue(now, &mut rng, &mut lost.0).map(|packet| packet.enqueued_at);
                     let same = pie.dequeue(now, &mut same_rng, &mut lost.1).map(|packet| packet.enqueued_at);
                     prop_assert_eq!(left, same);
