@@ -16,6 +16,7 @@ from typing import Any
 import hypothesis
 import pytest
 
+import blank
 import fairlane
 import forked
 from fairlane import Scenario
@@ -57,6 +58,11 @@ def pytest_collection_finish() -> None:
     """Exempts the collected tests from garbage collection, which took a third of the time of small tests."""
     gc.collect()
     gc.freeze()
+
+
+def daily(cases: Iterable[Any], *chosen: Any) -> list[Any]:
+    """All cases of a test; those that are not chosen are for `make test-long`."""
+    return [case if case in chosen else pytest.param(case, marks=pytest.mark.long) for case in cases]
 
 
 SHORT = """
@@ -203,7 +209,7 @@ def browser() -> Iterator[Any]:
         pytest.skip("no chromium: apt install chromium")
     with api.sync_playwright() as playwright:
         # The sandbox needs privileges that a container lacks, and we trust our own pages.
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         yield browser
         browser.close()
 
@@ -222,6 +228,13 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store = tmp_path_factory.mktemp("reproduced") / "store"
     fairlane.reproduce("abc2018.fig4a", "abc2018.default", settings=SETTINGS, replications=2, store=store)
     return store
+
+
+@pytest.fixture
+def undrawn() -> Iterator[None]:
+    """Makes blank files instead of figures, in commands too."""
+    with blank.undrawn():
+        yield
 
 
 @pytest.fixture

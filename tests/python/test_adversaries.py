@@ -1,5 +1,6 @@
 """The worst scenarios still beat their schemes, and the pages about them tell what is measured."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,18 +16,25 @@ DOCS = ROOT / "docs"
 
 
 class Replayed(NamedTuple):
-    """Runs of the files under their schemes and under WFQ, and of the variants of the findings."""
+    """Runs of files under their schemes and under WFQ."""
 
     shares: dict[Path, Shares]
-    measured: findings.Measured
     check: fairlane.Check
 
 
 @pytest.fixture(scope="module")
-def replayed(tmp_path_factory: pytest.TempPathFactory) -> Replayed:
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FAIRLANE_STORE", str(tmp_path_factory.mktemp("store")))
-        return Replayed(adversaries.measured(), findings.measured(), fairlane.check(FILES))
+        yield
+
+
+@pytest.fixture(scope="module", params=[10, pytest.param(1, marks=pytest.mark.long)], ids="every {}".format)
+def replayed(store: None, request: pytest.FixtureRequest) -> Replayed:
+    files = FILES[:: request.param]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(adversaries, "FILES", files)
+        return Replayed(adversaries.measured(), fairlane.check(files))
 
 
 def test_every_expectation_is_held(replayed: Replayed) -> None:
@@ -39,18 +47,23 @@ def test_the_head_of_a_file_says_what_is_measured(replayed: Replayed) -> None:
         assert adversaries.rewritten(text, shares) == text
 
 
-def test_the_sentences_about_adversaries_hold(replayed: Replayed) -> None:
+@pytest.mark.long
+@pytest.mark.usefixtures("store")
+def test_the_sentences_about_adversaries_hold() -> None:
     report = Report(DOCS / "adversaries.md", {"tables": []})
-    report.require(adversaries.sentences(replayed.shares))
+    report.require(adversaries.sentences(adversaries.measured()))
     assert report.failed == []
 
 
-def test_the_findings_are_what_is_measured(replayed: Replayed, tmp_path: Path) -> None:
+@pytest.mark.long
+@pytest.mark.usefixtures("store")
+def test_the_findings_are_what_is_measured(tmp_path: Path) -> None:
+    measured = findings.measured()
     copy = tmp_path / "findings.md"
     copy.write_bytes((DOCS / copy.name).read_bytes())
     report = Report(copy, {"tables": []})
-    findings.write_shares(report, replayed.measured)
-    report.require(findings.about_shares(replayed.measured))
+    findings.write_shares(report, measured)
+    report.require(findings.about_shares(measured))
     assert report.failed == []
     assert copy.read_bytes() == (DOCS / copy.name).read_bytes()
 

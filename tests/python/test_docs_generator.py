@@ -15,6 +15,7 @@ from generators import pages
 DOCS = ROOT / "docs"
 
 
+@pytest.mark.long  # `make lint` checks the same
 def test_generated_tables_of_the_docs_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
     assert pages.write(DOCS, check=True) == 0, capsys.readouterr().err
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import fairlane
-from conftest import EXAMPLES, Cli, Process, ended, execute, wait_for_cpu_time
+from conftest import EXAMPLES, Cli, Process, ended, execute, wait_for_simulated_work
 from fairlane import _fairlane
 from fairlane.simulate.external import SCHEMES
 from fairlane.store import Store, key
@@ -271,7 +271,7 @@ def endless(cli: Cli) -> Iterator[Process]:
 
 
 def test_an_interrupt_ends_a_run_of_a_python_scheme(endless: Process) -> None:
-    wait_for_cpu_time(endless.pid, 2)  # it has certainly started
+    wait_for_simulated_work(endless.pid, 0.2)
     assert ended(endless) == "interrupted: 0 of 3 runs finished, nothing to keep"
 
 

@@ -27,6 +27,7 @@ def beside(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.parent.iterdir() if path != folder)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_an_earlier_run_wrote_does_not_stay_beside_the_new_one(cli: Cli, workdir: Path) -> None:
     cli.output(*RUN, "new/out", "--set", "probes.series_interval=0.5 s")
     assert "series.parquet" in files(workdir / "new" / "out")
@@ -36,6 +37,7 @@ def test_what_an_earlier_run_wrote_does_not_stay_beside_the_new_one(cli: Cli, wo
     assert beside(workdir / "new" / "out") == []
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(
     "command",
     [

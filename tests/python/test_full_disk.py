@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from conftest import Cli, files
 
@@ -11,6 +12,11 @@ SWEEP = """
 scenario = "short.toml"
 replications = 30
 """
+
+
+def thorough(*case: object) -> ParameterSet:
+    """A case for `make test-long`."""
+    return pytest.param(*case, marks=pytest.mark.long)
 
 
 def limited(kibibytes: int) -> list[str]:
@@ -22,15 +28,17 @@ def limited(kibibytes: int) -> list[str]:
     ("arguments", "named"),
     [
         (["run", "short.toml", "--out", "out"], "--out: cannot write to out/"),
-        (["compare", "short.toml", "--queues", "abc,red", "--out", "out"], "--out: cannot write to out/"),
+        thorough(["compare", "short.toml", "--queues", "abc,red", "--out", "out"], "--out: cannot write to out/"),
         (["run", "short.toml", "--pcap", "x.pcapng"], "--pcap: cannot write to x.pcapng: "),
         (["run", "short.toml", "--qlog", "x.qlog"], "--qlog: cannot write to x.qlog: "),
         (["run", "short.toml", "--trace", "trace", "--trace-interval", "0 s"], "--trace: cannot write to trace: "),
-        (["reproduce", "noms2016.formula", "--out", "out"], "--out: cannot write to out/"),
+        thorough(["reproduce", "noms2016.formula", "--out", "out"], "--out: cannot write to out/"),
         (["report", "noms2016.formula", "--out", "out"], "--out: cannot write to out/"),
         (["sweep", "sweep.toml", "--store", "other", "--out", "out"], "--store: cannot write to other/"),
         (["store", "export", "--store", "kept", "--out", "out"], "--out: cannot write to out/"),
-        (["store", "export", "--store", "kept", "--out", "out", "--format", "csv"], "--out: cannot write to out/"),
+        thorough(
+            ["store", "export", "--store", "kept", "--out", "out", "--format", "csv"], "--out: cannot write to out/"
+        ),
     ],
 )
 def test_a_file_that_cannot_grow_is_one_line(cli: Cli, workdir: Path, arguments: list[str], named: str) -> None:

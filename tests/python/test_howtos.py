@@ -87,6 +87,7 @@ def test_is_my_line_fair(cli: Cli, here: Path) -> None:
     assert backup / work == pytest.approx(8, abs=0.1)
 
 
+@pytest.mark.long
 def test_teach_a_class(cli: Cli, here: Path) -> None:
     page = Page("teach-a-class")
     page.write(here)
@@ -112,6 +113,7 @@ def test_teach_a_class(cli: Cli, here: Path) -> None:
     assert all(means["abc", flows] < 1.1 for flows in (1, 2, 4, 8, 16))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_an_access_network_from_the_files_of_libreqos_to_the_map(cli: Cli, here: Path) -> None:
     page = Page("access-network")
     page.write(here)

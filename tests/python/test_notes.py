@@ -30,6 +30,7 @@ def test_nothing_is_told_of_a_scenario_that_starts_before_it_is_measured(cli: Cl
     assert "note:" not in cli("run", "short.toml").stdout
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_comparison_and_its_page_tell_what_all_queues_share_once(cli: Cli, workdir: Path) -> None:
     done = cli("compare", "short.toml", *LATE, "--queues", "droptail,abc", "--out", "compared")
     assert done.stdout.count(f"note: {NOTE[:30]}") == 1

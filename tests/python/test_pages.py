@@ -11,16 +11,18 @@ import pytest
 
 from conftest import SHORT, Cli
 from fairlane.cli.main import commands
+from fairlane.search.bounds import DEFAULT_BOUNDS
 from pages import PAGES, Page
 
 SHORTER = {
     "evaluate": [("quick=True", 'only="unresponsive/2-times", replications=1')],
     "pairs": [('["droptail", "abc"])', '["droptail", "abc"], replications=1, settings={"run.measure": "1 s"})')],
     "search": [
-        ('adversary(["abc", "csfq"])', 'adversary(["abc"], evaluations=4)'),
+        ('adversary(["abc", "csfq"])', 'adversary(["abc"], evaluations=4, bounds="bounds.toml")'),
         ('many-flows")', 'overload", evaluations=4, replications=2)'),
     ],
     "sweep": [("replications=5", "replications=2")],
+    "trace-a-run": [("examples/abc-default.toml", "abc-default.toml")],
 }
 """Slow code on pages, and replacements that take seconds."""
 NOT_RUN = {
@@ -36,6 +38,8 @@ def test_code_runs_and_prints_what_the_page_says(name: str, tmp_path: Path, monk
     page.write(tmp_path)
     for scenario in ("scenario.toml", "abc-default.toml"):
         (tmp_path / scenario).write_text(SHORT.replace("replications = 3", "replications = 2"))
+    short = DEFAULT_BOUNDS.read_text().replace('measure = "8 s"', 'measure = "1 s"')
+    (tmp_path / "bounds.toml").write_text(short.replace("packets = 200\n", "packets = 20\n"))
     for words, _ in page.commands:
         if words[0] == "init":
             Cli(tmp_path).output(*words)

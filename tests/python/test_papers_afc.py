@@ -163,7 +163,9 @@ def test_the_farthest_packet_size_counts() -> None:
     assert row.samples["udp_kbps"] == pytest.approx((0.3,))
 
 
-@pytest.mark.parametrize(("experiment", "warmup"), [("fig3", 10), ("fig4", 10), ("fig5", 249)])
+@pytest.mark.parametrize(
+    ("experiment", "warmup"), [("fig3", 10), ("fig4", 10), pytest.param("fig5", 249, marks=pytest.mark.long)]
+)
 def test_a_tiny_run_is_judged_and_drawn(cli: Cli, workdir: Path, experiment: str, warmup: int) -> None:
     tiny = ["--set", f"run.warmup={warmup} s", "--set", "run.measure=3 s", "--replications", "1"]
     cli.output("reproduce", f"afc.{experiment}", "--quick", *tiny)

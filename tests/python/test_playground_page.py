@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Callable, Iterator
+from itertools import cycle, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import fairlane
+from conftest import daily
 from fairlane import _fairlane
 from playground import built
 
@@ -27,6 +29,7 @@ CHANGE_MS = 300
 FIRST_PICTURE_MS = 2000
 BUSY = 5
 SCHEMES = [scheme["name"] for scheme in fairlane.schemes()]
+LOOKS_OF_STORIES = ["phone", "desktop"]
 STORIES = ["bufferbloat", "home", "many-flows", "flood", "bbr", "three-links"]
 LOOKS: dict[str, dict[str, Any]] = {
     "desktop": {"color_scheme": "light", "viewport": {"width": 1400, "height": 900}},
@@ -37,28 +40,51 @@ LOOKS: dict[str, dict[str, Any]] = {
 Open = Callable[..., "Page"]
 
 
-@pytest.fixture
-def open_page(browser: Browser) -> Iterator[Open]:
-    """Opens the page offline, and fails if it reports an error or fetches anything."""
-    troubles: list[str] = []
-    contexts = []
+@pytest.fixture(scope="module")
+def troubles() -> list[str]:
+    """Errors that a page has reported, and what it has fetched."""
+    return []
 
-    def opened(address: str = "", look: str = "desktop", **settings: Any) -> Page:
-        context = browser.new_context(**{"offline": True, "reduced_motion": "reduce"} | LOOKS[look] | settings)
-        contexts.append(context)
-        page = context.new_page()
+
+@pytest.fixture(scope="module")
+def new_page(browser: Browser, troubles: list[str]) -> Callable[..., Page]:
+    """Makes a page without network that takes note of its troubles."""
+
+    def made(look: str, **settings: Any) -> Page:
+        page = browser.new_context(**{"offline": True, "reduced_motion": "reduce"} | LOOKS[look] | settings).new_page()
         page.on("console", lambda message: troubles.append(message.text))
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on("requestfailed", lambda request: troubles.append(request.url))
         own = ("file:", "data:", "blob:")
         page.on("request", lambda request: request.url.startswith(own) or troubles.append(request.url))
+        return page
+
+    return made
+
+
+@pytest.fixture(scope="module")
+def kept() -> dict[str, Page]:
+    """Pages that all tests use. A new one would compile the simulator again, which takes a second."""
+    return {}
+
+
+@pytest.fixture
+def open_page(new_page: Callable[..., Page], kept: dict[str, Page], troubles: list[str]) -> Iterator[Open]:
+    """Opens the playground, and fails if it reports an error or fetches anything."""
+    troubles.clear()
+
+    def opened(address: str = "", look: str = "desktop", *, page: Page | None = None, **settings: Any) -> Page:
+        kind = f"{look} {settings}"
+        if page is None:
+            page = kept[kind] = kept.get(kind) or new_page(look, **settings)
+        page.goto("about:blank")  # otherwise another address would not load the page again
         page.goto(built().as_uri() + (f"#{address}" if address else ""))
         page.wait_for_selector("html[data-shown]", timeout=30_000)
         return page
 
     yield opened
-    for context in contexts:
-        context.close()
+    for page in kept.values():
+        page.goto("about:blank")
     assert troubles == []
 
 
@@ -71,7 +97,7 @@ def after(page: Page, act: Callable[[], Any]) -> float:
 
 
 # A page of four schemes takes a processor some ten seconds.
-@pytest.mark.parametrize("every", [12, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("every", [16, pytest.param(1, marks=pytest.mark.long)])
 def test_every_scheme_is_shown(open_page: Open, every: int) -> None:
     page = open_page()
     schemes = SCHEMES[::every]
@@ -88,16 +114,22 @@ def test_every_scheme_is_shown(open_page: Open, every: int) -> None:
 
 
 def test_pictures_follow_a_slider_at_once(open_page: Open) -> None:
-    """The page starts with 20 s of a link of 10 Mbit/s. The fastest of five changes counts: the machine may be busy."""
+    """The page starts with 20 s of a link of 10 Mbit/s. One of five changes must be fast: the machine may be busy."""
     page = open_page()
     page.locator("#large").focus()
-    assert min(after(page, lambda: page.keyboard.press("ArrowLeft")) for _ in range(5)) < BUSY * CHANGE_MS
+    assert any(after(page, lambda: page.keyboard.press("ArrowLeft")) < BUSY * CHANGE_MS for _ in range(5))
 
 
-def test_a_first_picture_comes_soon(open_page: Open) -> None:
-    """The time starts at the request for the page. The fastest of three loads counts, since the machine may be busy."""
-    script = "performance.getEntriesByName('first picture')[0].startTime"
-    assert min(open_page().evaluate(script) for _ in range(3)) < BUSY * FIRST_PICTURE_MS
+def test_a_first_picture_comes_soon(open_page: Open, new_page: Callable[..., Page]) -> None:
+    """The time starts at the request for the page. One of three loads must be fast, since the machine may be busy."""
+
+    def first_ms() -> float:
+        page = open_page(page=new_page("desktop"))
+        found = page.evaluate("performance.getEntriesByName('first picture')[0].startTime")
+        page.context.close()
+        return float(found)
+
+    assert any(first_ms() < BUSY * FIRST_PICTURE_MS for _ in range(3))
 
 
 def boxes(page: Page, selector: str) -> list[dict[str, float]]:
@@ -121,7 +153,7 @@ def on_screen(page: Page, selector: str, top: float = 0) -> bool:
     )
 
 
-@pytest.mark.parametrize("look", ["desktop", "phone"])
+@pytest.mark.parametrize("look", daily(["desktop", "phone"], "phone"))
 def test_the_first_screen_has_the_scene(open_page: Open, look: str) -> None:
     page = open_page(look=look)
     assert on_screen(page, ".scene, .senders li, .road canvas, .takers li, #large, [data-story=bufferbloat]")
@@ -141,7 +173,7 @@ def pixels(page: Page) -> list[str]:
     return list(page.locator(".road canvas").evaluate_all("all => all.map(one => one.toDataURL())"))
 
 
-@pytest.mark.parametrize("look", ["desktop", "phone"])
+@pytest.mark.parametrize("look", daily(["desktop", "phone"], "desktop"))
 def test_the_large_slider_changes_every_picture(open_page: Open, look: str) -> None:
     page = open_page(look=look)
     before, shares = pixels(page), page.locator(".takers").all_inner_texts()
@@ -185,9 +217,13 @@ def test_packets_move_unless_one_asks_for_calm(open_page: Open) -> None:
     assert all(old != new for old, new in zip(before, pixels(moving), strict=True))
 
 
-@pytest.mark.parametrize("look", ["desktop", "phone"])
-@pytest.mark.parametrize("story", STORIES)
-def test_a_story_holds_what_it_says_with_its_subject_on_screen(open_page: Open, story: str, look: str) -> None:
+@pytest.mark.parametrize(
+    "on",
+    daily(product(STORIES, LOOKS_OF_STORIES), *zip(STORIES[::2], cycle(LOOKS_OF_STORIES), strict=False)),
+    ids="-".join,
+)
+def test_a_story_holds_what_it_says_with_its_subject_on_screen(open_page: Open, on: tuple[str, str]) -> None:
+    story, look = on
     page = open_page(look=look)
     after(page, lambda: page.locator(f"[data-story={story}]").click())
     step, guesses, next_button = 1, 0, page.locator("#story .next")
@@ -247,7 +283,7 @@ CALLS = (
 )
 
 
-@pytest.mark.parametrize("links", [1, 3])
+@pytest.mark.parametrize("links", daily([1, 3], 3))
 def test_a_call_is_heard_as_the_engine_rates_it(open_page: Open, links: int) -> None:
     """The page does not play the packets that the record counts as lost or late."""
     page = open_page(f"{CALLS}&links={links}")
@@ -274,7 +310,7 @@ def test_a_call_sounds_only_when_asked(open_page: Open) -> None:
 
 
 def test_a_busy_sign_while_it_computes(open_page: Open) -> None:
-    page = open_page("schemes=droptail,abc,csfq,drr&measure=60&rate=50")
+    page = open_page("schemes=droptail,abc")
     states = page.evaluate(
         """async () => {
             const busy = () => document.documentElement.hasAttribute('data-busy');
@@ -349,7 +385,7 @@ def test_the_address_has_all_that_is_set(open_page: Open) -> None:
     assert runs_of(open_page(page.url.split("#")[1])) == records
 
 
-@pytest.mark.parametrize("look", ["desktop", "phone"])
+@pytest.mark.parametrize("look", daily(["desktop", "phone"], "phone"))
 def test_an_error_stands_beside_its_field(open_page: Open, look: str) -> None:
     page = open_page("schemes=droptail,abc&param=abc~queue.gamma~much", look=look)
     field = page.locator("#param-abc-queue-gamma")
@@ -389,7 +425,7 @@ def test_the_keyboard_does_everything(open_page: Open) -> None:
     assert "droptail: heavy" in page.locator("#status").inner_text()
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", daily(LOOKS, "phone-dark"))
 def test_it_is_legible(open_page: Open, screenshots: Path, look: str) -> None:
     page = open_page(look=look)
     page.screenshot(path=screenshots / f"playground-{look}-first.png")
@@ -404,7 +440,7 @@ def test_it_is_legible(open_page: Open, screenshots: Path, look: str) -> None:
     assert content <= window
 
 
-@pytest.mark.parametrize("look", ["desktop", "dark", "phone"])
+@pytest.mark.parametrize("look", daily(["desktop", "dark", "phone"], "desktop"))
 def test_axe_finds_nothing(open_page: Open, look: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe-playwright-python")
     page = open_page("schemes=droptail,abc,red&story=many-flows.2", look=look)

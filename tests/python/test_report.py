@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import fairlane
+from blank import undrawn
 from conftest import QUICK, ROOT, SETTINGS, SHORT, SHORT_SCENARIO, THREE_GROUPS, Cli, files
 from fairlane.judge.readings import Standing
 from fairlane.report import comparison, figures, own, site
@@ -213,6 +214,7 @@ def test_same_inputs_give_the_same_bytes(pages: Path, reproduced: Path, tmp_path
     assert [name for name in files(pages) if (tmp_path / name).read_bytes() != (pages / name).read_bytes()] == []
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_text_of_scenarios_is_escaped(tmp_path: Path) -> None:
     store, file, out = (tmp_path / name for name in ("store", "odd.json", "escaped"))
     document = json.loads(fairlane.compare(SHORT_SCENARIO, ["droptail"], store=store).json())
@@ -300,6 +302,7 @@ def in_unit(estimate: dict[str, float], factor: float) -> str:
     return format_interval(factor * estimate["mean"], factor * estimate["half_width"])
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_run_simulates_what_is_missing(cli: Cli, workdir: Path) -> None:
     assert "Not run yet" in report_of_default(cli, workdir)
     assert "Not run yet" not in report_of_default(cli, workdir, "--run")
@@ -365,6 +368,7 @@ def test_the_figure_of_the_readme_is_small_and_made_by_make() -> None:
         assert 5_000 < (ROOT / "docs" / "figures" / f"{name}.png").stat().st_size < 100_000
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_pages_of_one_scenario_have_names_of_their_own_and_speak_of_groups(cli: Cli, workdir: Path) -> None:
     write_document(cli, "one.json", "run", "short.toml")
     name = tomllib.loads((workdir / "short.toml").read_text())["name"]
@@ -387,7 +391,8 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "short.toml").write_text(SHORT)
     cli = Cli(folder)
     write_document(cli, "compared.json", "compare", "short.toml", "--queues", "droptail,fq_codel")
-    cli.output("report", "compared.json", "--out", "pages")
+    with undrawn():
+        cli.output("report", "compared.json", "--out", "pages")
     return folder
 
 
@@ -407,6 +412,7 @@ def test_alternative_texts_name_the_bars_and_the_schemes_as_the_literature_does(
     assert "fq_codel" not in " ".join(alts)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_index_opens_with_sentences_and_main_figures_of_ones_own_results(
     compared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

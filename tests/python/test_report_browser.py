@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import fairlane
-from conftest import SETTINGS, SHORT_SCENARIO, THREE_GROUPS
+from blank import only_svg
+from conftest import SETTINGS, SHORT_SCENARIO, THREE_GROUPS, daily
+from fairlane.results import plots
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -57,11 +59,13 @@ def pages(reproduced: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, result in results.items():
         (folder / f"{name}.json").write_text(result.json())
     options = {"compare": compared, "settings": SETTINGS, "replications": 2, "store": reproduced}
-    fairlane.report("abc2018.default", "abc2018.fig4a", "abc2018.fig5a", *own, out=folder / "pages", **options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plots, "_save", only_svg)
+        fairlane.report("abc2018.default", "abc2018.fig4a", "abc2018.fig5a", *own, out=folder / "pages", **options)
     return folder / "pages"
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", daily(LOOKS, "light", "phone-dark"))
 def test_pages_are_legible_offline(browser: Browser, pages: Path, screenshots: Path, look: str) -> None:
     context = browser.new_context(offline=True, **LOOKS[look])
     page = context.new_page()
@@ -94,7 +98,7 @@ def assert_drawn(shot: bytes, *, dark: bool) -> None:
     assert 0.01 < ink < 0.5
 
 
-@pytest.mark.parametrize("look", ["light", "dark", "phone"])
+@pytest.mark.parametrize("look", daily(["light", "dark", "phone"], "dark"))
 def test_axe_finds_nothing_to_improve(browser: Browser, pages: Path, look: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe-playwright-python")
     context = browser.new_context(offline=True, **LOOKS[look])

@@ -42,7 +42,9 @@ def simulated_s(paper: Paper, experiment: Experiment, at: Point) -> float:
     for key in ("run.warmup", "run.measure"):
         if key in experiment.settings:
             scenario = scenario.replace(key, experiment.settings[key])
-    run = json.loads(scenario.canonical())["run"]
+    run = scenario.to_dict().get("run", {})
+    if not {"warmup", "measure"} <= run.keys():
+        run = json.loads(scenario.canonical())["run"]  # with defaults
     lengths = (run[key].split() for key in ("warmup", "measure"))
     return sum(float(number) * {"s": 1.0, "ms": 1e-3}[unit] for number, unit in lengths)
 

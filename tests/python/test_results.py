@@ -73,6 +73,7 @@ def test_series_frame_is_long(result: Result) -> None:
     assert set(frame["subject"]) == {"heavy", "light", "bottleneck"}
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_delay_and_losses_of_groups_are_metrics_with_units(result: Result, tmp_path: Path) -> None:
     row = result.runs_frame().row(0, named=True)
     for group in result.runs[0]["groups"]:
@@ -113,6 +114,7 @@ def test_a_result_without_series_has_an_empty_frame() -> None:
     assert fairlane.run(SHORT_SCENARIO, replications=1).series_frame().height == 0
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_written_files_have_schema_version_and_units(result: Result, tmp_path: Path) -> None:
     result.write(tmp_path)
     assert json.loads((tmp_path / "result.json").read_text())["summary"]["replications"] == 3
@@ -146,6 +148,7 @@ def test_simulating_again_gives_the_same_bytes_but_for_the_cost(
         assert same == (file not in {"costs.parquet", "result.json"}), file
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_comparison_has_one_result_per_queue(comparison: Comparison, result: Result, tmp_path: Path) -> None:
     document = json.loads(comparison.json())
     assert list(document["results"]) == ["droptail", "abc"]

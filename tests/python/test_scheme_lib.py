@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import fairlane
-from conftest import EXAMPLES, ROOT, Cli, contents, ended, wait_for_cpu_time
+from conftest import EXAMPLES, ROOT, Cli, contents, ended, wait_until
 from fairlane.store import key
 
 C_EXAMPLE = EXAMPLES / "scheme-lib-c" / "my_schemes.c"
@@ -267,9 +267,12 @@ def test_an_exit_in_a_library_is_no_success(cli: Cli, build: Build, where: str) 
 
 
 def test_a_library_that_never_returns_holds_up_no_signal(cli: Cli, build: Build) -> None:
-    endless = build(("*found = fifo->packets > 0;", "for (;;) now_ps++;"))
+    endless = build(
+        ("*found = fifo->packets > 0;", 'fclose(fopen("reached", "w")); for (;;) now_ps++;'),
+        ("#include <math.h>", "#include <math.h>\n#include <stdio.h>"),
+    )
     process = cli.start("run", "short.toml", "--set", "queue.scheme=my-fifo", "--scheme-lib", endless)
-    wait_for_cpu_time(process.pid, 2)
+    wait_until((cli.folder / "reached").exists)
     assert ended(process, signal.SIGTERM).startswith("interrupted: 0 of 3 runs")
 
 
@@ -279,6 +282,7 @@ def two_builds(build: Build) -> tuple[Path, Path]:
     return build(), build(("fifo->packets >= fifo->most_packets", "fifo->packets + 1 >= fifo->most_packets"))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_results_name_the_build_and_a_store_never_mixes_two(
     cli: Cli, workdir: Path, two_builds: tuple[Path, Path]
 ) -> None:

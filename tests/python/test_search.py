@@ -29,6 +29,8 @@ SHORT = (
     .replace("packets = 200\n", "packets = 50\n")
 )
 """Bounds with short runs."""
+SHORTEST = SHORT.replace('measure = "3 s"', 'measure = "1 s"').replace("packets = 50\n", "packets = 15\n")
+"""Bounds for tests in which shares don't matter."""
 
 
 @pytest.fixture
@@ -176,6 +178,7 @@ def test_drop_tail_is_beaten_and_the_file_is_what_check_judges(bounds: Path, wor
 
 def test_what_the_ideal_scheduler_cannot_give_is_not_held_against_a_scheme(bounds: Path, workdir: Path) -> None:
     """WFQ is also the ideal scheduler, so both shares are equal. The guard requires at least `ideal_share`."""
+    bounds.write_text(SHORTEST)
     result = adversary(["wfq"], bounds=bounds, evaluations=1, out=workdir / "out")
     (found,) = result.found.values()
     assert found.share == found.ideal
@@ -234,6 +237,7 @@ def search(out: str, *more: str) -> list[str]:
 
 
 def test_any_number_of_threads_and_a_kill_in_the_middle_give_the_same_bytes(cli: Cli, bounds: Path) -> None:
+    bounds.write_text(SHORTEST)
     whole = cli.output(*search("whole", "--threads", "1", "--json"))
     journal = cli.folder / "killed" / "journal.jsonl"
     killed = cli.start(*search("killed", "--threads", "3"))
@@ -301,7 +305,7 @@ class Greedy:
 """
     )
     old = 'sender = ["cubic", "cbr", "reno", "bbr1", "bbr3", "dctcp", "prague", "poisson", "on_off"]'
-    few = SHORT.replace(old, 'sender = "greedy"').replace('users = "0..16"', "users = 0").replace('"1..8"', '"1..2"')
+    few = SHORTEST.replace(old, 'sender = "greedy"').replace('users = "0..16"', "users = 0").replace('"1..8"', '"1..2"')
     bounds.write_text(few.replace("1..32:log", "1..2:log"))
     command = ["search", "adversary", "droptail", "--bounds", "bounds.toml", "--evaluations", "1", "--out", "out"]
     own = ["--congestion-control-module", "greedy.py"]

@@ -21,7 +21,6 @@ from conftest import (
     ended,
     execute,
     wait_for_a_kept_run,
-    wait_for_cpu_time,
     wait_for_simulated_work,
     wait_until,
 )
@@ -62,12 +61,12 @@ def kept_runs(workdir: Path) -> int:
 @pytest.mark.parametrize(
     ("command", "number"),
     [
-        ("run", signal.SIGINT),
-        ("run", signal.SIGTERM),
+        pytest.param("run", signal.SIGINT, marks=pytest.mark.long),
+        pytest.param("run", signal.SIGTERM, marks=pytest.mark.long),
         ("run", signal.SIGHUP),
         ("compare", signal.SIGTERM),
         ("reproduce", signal.SIGINT),
-        ("reproduce", signal.SIGHUP),
+        pytest.param("reproduce", signal.SIGHUP, marks=pytest.mark.long),
         ("sweep", signal.SIGTERM),
         ("check", signal.SIGINT),
     ],
@@ -134,6 +133,7 @@ class Endless:
         pass
 
     def admit(self, packet, port, now):
+        open("reached", "w")
         while True:
             pass
 """
@@ -143,15 +143,15 @@ class Endless:
 def test_a_scheme_that_never_returns_holds_up_no_signal(cli: Cli, number: signal.Signals) -> None:
     (cli.folder / "endless.py").write_text(ENDLESS_SCHEME)
     process = cli.start("run", "short.toml", "--scheme-module", "endless.py", "--set", "queue.scheme=endless")
-    wait_for_cpu_time(process.pid, 2)  # it is at the first packet, since the start takes less
+    wait_until((cli.folder / "reached").exists)
     assert ended(process, number) == "interrupted: 0 of 3 runs finished, nothing to keep"
 
 
 def test_a_hangup_that_is_ignored_stays_ignored(cli: Cli) -> None:
     process = start(cli, "run", "ignore")
-    wait_for_cpu_time(process.pid, 0.5)
+    wait_for_simulated_work(process.pid, 0.05)
     process.send_signal(signal.SIGHUP)
-    wait_for_cpu_time(process.pid, 1.5)
+    wait_for_simulated_work(process.pid, 0.3)
     ended(process, signal.SIGTERM)
 
 

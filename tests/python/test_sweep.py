@@ -343,7 +343,7 @@ def test_a_sweep_whose_runs_do_not_end_says_how_far_they_are(monkeypatch: pytest
 def test_progress_is_told_on_stderr(cli: Cli, workdir: Path) -> None:
     text = 'scenario = "short.toml"\nreplications = 100000\n[set]\nrun.measure = "20 s"\n'
     (workdir / "long.toml").write_text(text)
-    process = cli.start("sweep", "long.toml")
+    process = cli.start("sweep", "long.toml", "--threads", "1")
     assert process.stderr
     assert re.fullmatch(r"long: \d+ of 100000 runs, about .* left\n", process.stderr.readline())
     told = r"interrupted: ([1-9]\d*) of 100000 runs finished and kept in results/store; the same command continues .*"

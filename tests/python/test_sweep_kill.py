@@ -19,7 +19,7 @@ SWEEP = """
 scenario = "short.toml"
 
 [set]
-run.measure = "4 s"
+run.measure = "2 s"
 
 [grid]
 queue.scheme = ["droptail", "abc"]
@@ -60,7 +60,7 @@ def finished(store: Path) -> set[tuple[str, int]]:
     return in_files | {(identity.key, number) for identity, runs in in_journals.items() for number in runs}
 
 
-@pytest.mark.parametrize("least", [4, pytest.param(60, marks=pytest.mark.long)])
+@pytest.mark.parametrize("least", [2, pytest.param(60, marks=pytest.mark.long)])
 def test_killed_at_random_moments_and_resumed_it_ends_with_the_same_bytes(least: int, workdir: Path) -> None:
     (workdir / "kill.toml").write_text(SWEEP)
     begin = time.monotonic()

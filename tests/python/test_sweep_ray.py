@@ -73,6 +73,7 @@ def test_a_node_that_dies_changes_no_byte(cli: Cli, workdir: Path) -> None:
 
 
 @needs_ray
+@pytest.mark.long
 def test_no_cluster_is_one_line(cli: Cli, workdir: Path) -> None:
     (workdir / "ray.toml").write_text('scenario = "short.toml"\n')
     assert cli.error("sweep", "ray.toml", "--ray", "nonsense").startswith("--ray: nonsense: no cluster there")

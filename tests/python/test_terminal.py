@@ -11,7 +11,7 @@ import click
 import pytest
 
 import fairlane
-from conftest import FAIRLANE, Cli, execute, files
+from conftest import FAIRLANE, Cli, daily, execute, files
 from fairlane import Scenario
 from fairlane.cli.main import commands
 from fairlane.cli.terminal import Terminal, lines, texts
@@ -53,7 +53,7 @@ def on_terminal(cli: Cli, *arguments: str, typed: str = "", columns: int = 80) -
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode()).replace("\r\n", "\n")
 
 
-@pytest.mark.parametrize("words", NEEDY, ids=" ".join)
+@pytest.mark.parametrize("words", daily(NEEDY, *NEEDY[::5]), ids=" ".join)
 def test_a_bare_command_shows_its_help_on_a_terminal_and_is_refused_in_a_script(
     words: tuple[str, ...], cli: Cli
 ) -> None:
@@ -141,8 +141,9 @@ def test_init_writes_a_scenario_that_runs(cli: Cli, workdir: Path) -> None:
     assert "mine: 1 replication of " in cli.output("run", "mine.toml", *short, "--replications", "1")
 
 
-def test_keys_in_its_comments_have_their_defaults() -> None:
-    for scheme in fairlane.schemes():
+@pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.long)])
+def test_keys_in_its_comments_have_their_defaults(every: int) -> None:
+    for scheme in fairlane.schemes()[::every]:
         text = scenario_file("x", "x.toml", scheme=scheme["name"])
         uncommented = re.sub(r"^# (\w+ = )", r"\1", text, flags=re.MULTILINE)
         assert uncommented.count(" = ") >= text.count(" = ") - 1

@@ -59,6 +59,7 @@ def test_the_code_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.Mo
     assert {"flows.pdf", "flows.csv"} <= {path.name for path in tmp_path.iterdir()}
 
 
+@pytest.mark.long
 def test_the_notebook_runs_in_a_kernel(tmp_path: Path) -> None:
     nbclient = pytest.importorskip("nbclient", reason="needs nbclient and ipykernel")
     nbformat = pytest.importorskip("nbformat", reason="needs nbclient and ipykernel")

@@ -123,6 +123,7 @@ def test_a_wrong_variant_is_one_line(cli: Cli, queues: str, mentions: list[str])
     cli.refuses(["compare", "short.toml", "--queues", queues], mentions)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_page_of_the_report_shows_a_comparison_of_variants(compared: Comparison, tmp_path: Path) -> None:
     compared.write(tmp_path / "out")
     shown = view(json.loads((tmp_path / "out" / "result.json").read_text())["results"])
