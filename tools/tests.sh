@@ -13,7 +13,7 @@ case $1 in
         cargo test $tested --test live --quiet --no-run ;;
     test-rust)
         [ -n "$EBPF" ] || echo "kernel programs: not tested, needs clang, libelf, zlib and pkg-config"
-        PROPTEST_RNG_SEED=1 cargo test $tested --tests --no-fail-fast --quiet
+        PROPTEST_RNG_SEED=1 PROPTEST_CASES=64 cargo test $tested --tests --no-fail-fast --quiet
         cargo test $tested --doc --no-fail-fast --quiet ;;
     test-live-rust)
         cargo test $tested --test live --no-fail-fast --quiet -- --test-threads 4 ;;
@@ -38,6 +38,7 @@ case $1 in
             cargo test $tested --test live live_labels --quiet -- --ignored --test-threads 1
             cargo test $tested --test live qdisc --quiet -- --ignored --nocapture
         fi
+        cargo test $tested --tests --no-fail-fast --quiet
         cargo test --package fairlane-sim --lib --quiet -- --ignored
         PROPTEST_CASES=1500 cargo test --package fairlane-sim --lib --quiet any_loss_reordering_and_marking
         cargo test --package fairlane-sim --test integration --quiet -- --ignored
