@@ -179,8 +179,7 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
     }
 
     /// Checks the SACK blocks of the ACK of segment `seq` (RFC 2018 section 4). Each block must be a complete run of
-    /// segments above a gap. The first block must contain `seq`, unless the ACK number covers it or the ACK is a delayed
-    /// one of earlier segments.
+    /// segments above a gap. The first block must contain `seq`, unless the ACK number covers it or ACKs are delayed.
     fn check_blocks(&self, ack: &Ack, seq: u32) {
         let arrived = |seq: u32| self.arrived.get(seq as usize).copied().unwrap_or(false);
         for block in ack.sacks.iter() {
